@@ -29,7 +29,7 @@ struct Bench: Sendable {
     remembersFilters: Bool = true
   ) throws -> Database {
     var configuration = Configuration()
-    if !remembersFilters { configuration.filterMemorySize = 0 }
+    if !remembersFilters { configuration.predicateCacheSize = 0 }
     configuration.durability = durability
     configuration.reads = reads
     return try Database(at: path(name), configuration: configuration)

@@ -164,10 +164,10 @@ extension SimulatedState {
     var chosen = chosen
     var places: Set<FileTree<SimulatedFileID>.Place> = []
     for index in changes.indices.reversed() {
-      let touched = changes[index].changes.map(\.place)
-      guard chosen[index] || touched.contains(where: places.contains) else { continue }
+      let prefetched = changes[index].changes.map(\.place)
+      guard chosen[index] || prefetched.contains(where: places.contains) else { continue }
       chosen[index] = true
-      places.formUnion(touched)
+      places.formUnion(prefetched)
     }
     return chosen
   }

@@ -231,13 +231,13 @@ extension LogDump {
 
   /// Describes a record that is not a document's, for programs and for people.
   private func describe(_ record: InspectedRecord) -> (fields: [(String, JSONNode)], text: String) {
-    func fields(_ version: InspectedRecord.Version) -> [(String, JSONNode)] {
+    func fields(_ version: InspectedRecord.NamedVersion) -> [(String, JSONNode)] {
       [
         ("sequence", .number(version.sequence)), ("version", .number(version.commit)),
         ("time", .number(version.time)), ("documents", .number(version.documentCount)),
       ]
     }
-    func text(_ version: InspectedRecord.Version) -> String {
+    func text(_ version: InspectedRecord.NamedVersion) -> String {
       "sequence \(version.sequence), commit \(version.commit), \(timestamp(version.time)), "
         + "\(version.documentCount) documents"
     }

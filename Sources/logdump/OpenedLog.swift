@@ -20,7 +20,7 @@ struct OpenedLog {
   /// The newest checkpoint that can be used, if there is one.
   var checkpoint: InspectedCheckpoint?
   /// The evidence of newer checkpoints that cannot be used, each with the store that it names.
-  private var evidence: [(StoreID, LogRecovery.Floor)] = []
+  private var evidence: [(StoreID, LogRecovery.Watermark)] = []
 
   var segments: [Segment] { chain.segments }
 
@@ -37,7 +37,7 @@ struct OpenedLog {
   var isClosed: Bool {
     guard let head, let last, let recovery else { return false }
     return head.isClosed && head.segmentNumber == last.header.numbers.upperBound
-      && (head.floor == recovery.end || last.header.merge != nil) && recovery.discarded == nil
+      && (head.watermark == recovery.end || last.header.merge != nil) && recovery.discarded == nil
   }
 }
 
@@ -101,12 +101,12 @@ extension OpenedLog {
 
   /// Decides how the log ends. FILE_FORMAT.md §8
   private func recover(_ last: Segment) throws(LogError) -> LogRecovery {
-    var floors: [LogRecovery.Floor] = []
-    if let head { floors.append(LogRecovery.Floor(head, about: last)) }
-    floors += marks.compactMap { LogRecovery.Floor($0, about: last) }
+    var watermarks: [LogRecovery.Watermark] = []
+    if let head { watermarks.append(LogRecovery.Watermark(head, about: last)) }
+    watermarks += marks.compactMap { LogRecovery.Watermark($0, about: last) }
     if let checkpoint {
-      floors.append(
-        LogRecovery.Floor(
+      watermarks.append(
+        LogRecovery.Watermark(
           commit: checkpoint.end.commit,
           offset: checkpoint.fileID == last.fileID ? checkpoint.end.offset : 0,
           witness: "the checkpoint"))
@@ -114,18 +114,21 @@ extension OpenedLog {
     // The files that such a checkpoint depends on are gone, and perhaps the end of the log with
     // them.
     let storeID = last.header.preamble.storeID
-    floors += evidence.filter { $0.0 == storeID }.map(\.1)
-    floors += chain.segments.compactMap { LogRecovery.Floor(ofMerge: $0.header) }
+    watermarks += evidence.filter { $0.0 == storeID }.map(\.1)
+    watermarks += chain.segments.compactMap { LogRecovery.Watermark(ofMerge: $0.header) }
     guard last.header.merge == nil else {
       var recovery = LogRecovery(ofMerged: last)
-      if let floor = floors.first(where: { $0.commit > last.end.commit }) {
+      if let watermark = watermarks.first(where: { $0.commit > last.end.commit }) {
         recovery.damage = Damage(
           path: directory.path, offset: 0,
-          reason: "\(floor.witness) shows that the log was durable through commit \(floor.commit)")
+          reason:
+            "\(watermark.witness) shows that the log was durable through commit \(watermark.commit)"
+        )
       }
       return recovery
     }
-    return try LogRecovery.examine(last, size: try last.file.size(), from: nil, floors: floors)
+    return try LogRecovery.examine(
+      last, size: try last.file.size(), from: nil, watermarks: watermarks)
   }
 }
 

@@ -69,7 +69,7 @@ extension Quickstart {
   }
 
   /// Merges the changes of two contexts to one film, and then undoes a deletion.
-  func mergeAndUndo(in database: Database) throws {
+  func compactAndUndo(in database: Database) throws {
     let (mine, theirs) = (database.makeContext(), database.makeContext())
     mine.conflictHandler = { conflict in conflict.key == "title" ? .mine : .theirs }
     mine.undoLimit = 10

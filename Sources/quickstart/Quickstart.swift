@@ -32,7 +32,7 @@ struct Quickstart {
     try showDecades(in: database)
     try connectFilms(in: database)
     try showPeople(in: database)
-    try mergeAndUndo(in: database)
+    try compactAndUndo(in: database)
     let changed = try changeSome(in: database)
     try changeByQuery(in: database)
 

@@ -22,8 +22,8 @@ struct IndexMakingConcurrencyTests {
     configuration.setFilesSmallForTests()
     configuration.durability = .none
     configuration.reads = reads
-    configuration.indexReaderCount = 3
-    configuration.indexBatchSize = 1500
+    configuration.indexBuildWorkerCount = 3
+    configuration.indexBuildBatchSize = 1500
     return configuration
   }
 

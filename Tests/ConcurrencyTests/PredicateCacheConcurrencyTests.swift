@@ -8,7 +8,7 @@ import Testing
 ///
 /// Run under the thread sanitizer by `.ci/run`.
 @Suite(.serialized)
-struct FilterMemoryConcurrencyTests {
+struct PredicateCacheConcurrencyTests {
   @Test func `filters that many threads ask count in each version what is in it`() throws {
     let database = try Database.inMemory()
     let count = 300

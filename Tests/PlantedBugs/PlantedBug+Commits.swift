@@ -50,7 +50,7 @@ extension PlantedBug {
           Place.commits,
           find: "if !isFlushing { waiting = [] }",
           plant: """
-            if PLANTED { visible = waiting.last.map { StoreVersion($0.state) } ?? visible }
+            if PLANTED { visible = waiting.last.map { VersionBox($0.state) } ?? visible }
             if !isFlushing { waiting = [] }
             """)
       ], killedBy: .rules("a failed flush stops writing")),
@@ -345,12 +345,12 @@ extension PlantedBug {
     PlantedBug(
       "tombstone-shows-what-lies-below", rule: "index", "a removed key is found in an older layer",
       in: "LayeredTree.swift",
-      find: "overlay.set(key, [UInt8]().span)",
-      plant: "if PLANTED { overlay.remove(key) } else { overlay.set(key, [UInt8]().span) }",
+      find: "memtable.set(key, [UInt8]().span)",
+      plant: "if PLANTED { memtable.remove(key) } else { memtable.set(key, [UInt8]().span) }",
       killedBy: .rules("rule 2: a replayed change")),
     PlantedBug(
       "filter-loses-keys", rule: "index", "a filter says of keys that are there that they are not",
-      in: "KeyFilter.swift",
+      in: "BloomFilter.swift",
       find: "return block & mask == mask",
       plant: "return block & mask == mask && (!PLANTED || hash.block(of: 7) != 3)",
       killedBy: .rules("the index holds what a plain")),
@@ -358,19 +358,19 @@ extension PlantedBug {
       "first-of-range-missed", rule: "index", "a range leaves its first key out",
       in: "KeyBound.swift",
       find: """
-        case .inclusive(let key): key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
+        case .inclusive(let key): key.borrow { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
         """,
       plant: """
-        case .inclusive(let key): key.lend { isUpper || PLANTED ? upperBound(of: $0) : lowerBound(of: $0) }
+        case .inclusive(let key): key.borrow { isUpper || PLANTED ? upperBound(of: $0) : lowerBound(of: $0) }
         """, killedBy: .rules("a range of IDs")),
     PlantedBug(
       "end-of-range-included", rule: "index", "a range holds the key that it should end before",
       in: "KeyBound.swift",
       find: """
-        case .exclusive(let key): key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
+        case .exclusive(let key): key.borrow { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
         """,
       plant: """
-        case .exclusive(let key): key.lend { isUpper && !PLANTED ? lowerBound(of: $0) : upperBound(of: $0) }
+        case .exclusive(let key): key.borrow { isUpper && !PLANTED ? lowerBound(of: $0) : upperBound(of: $0) }
         """,
       killedBy: .rules("a range of IDs")),
     PlantedBug(

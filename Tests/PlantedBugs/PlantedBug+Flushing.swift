@@ -65,11 +65,11 @@ extension PlantedBug {
       in: Place.writer,
       find: """
         _ = try tail.flush()
-        try begin(after: end, relogging: nil)
+        try begin(after: end, reappending: nil)
         """,
       plant: """
         if !PLANTED { _ = try tail.flush() }
-        try begin(after: end, relogging: nil)
+        try begin(after: end, reappending: nil)
         """, killedBy: .crash("commits that nobody waits for"), needsLoss: true),
     PlantedBug(
       "log-not-flushed", rule: "promise 2", "the flush of the log does nothing",
@@ -105,7 +105,7 @@ extension PlantedBug {
       "marks-not-flushed", rule: "promise 5", "FLUSHED itself is never flushed",
       in: Place.marks,
       find: "try file.flush()", plant: "if !PLANTED { try file.flush() }",
-      killedBy: .rules("promise 5: a loss of power leaves no more than a stretch"),
+      killedBy: .rules("promise 5: a loss of power leaves no more than a leafRange"),
       needsLoss: true),
     PlantedBug(
       "commit-without-flush", rule: "promise 2", "a commit is acknowledged without a flush",
@@ -238,14 +238,14 @@ extension PlantedBug {
     PlantedBug(
       "inputs-deleted-with-merge", rule: "6", "inputs are deleted while the index still names them",
       in: Place.merging,
-      find: "try bringIn(output, inPlaceOf: inputs)",
+      find: "try install(output, inPlaceOf: inputs)",
       plant: """
         if PLANTED {
           for input in inputs where input.file.name != output.file.name {
             do throws(LogError) { try directory.remove(input.file.name) } catch { throw DatabaseError(error) }
           }
         }
-        try bringIn(output, inPlaceOf: inputs)
+        try install(output, inPlaceOf: inputs)
         if PLANTED { maintenance.state.withLock { $0.replaced = [] } }
         """, killedBy: .rules("rule 6: a file stays")),
     PlantedBug(
@@ -253,11 +253,11 @@ extension PlantedBug {
       "old checkpoints are deleted before the new one is there",
       in: Place.checkpointing,
       find: """
-        guard let begun = try withTurn({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
+        guard let begun = try withWriterLock({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
         else { return }
         """,
       plant: """
-        guard let begun = try withTurn({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
+        guard let begun = try withWriterLock({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
         else { return }
         if PLANTED, let files = try? directory.listing().files {
           for case .checkpoint(let number) in files { try? directory.remove(.checkpoint(number)) }

@@ -33,8 +33,8 @@ extension PlantedBug {
       "index-forgets-rest", rule: "indexes",
       "what is left of a share of the order of changes is not read when there is room again",
       in: Place.indexBatch,
-      find: "return IndexShare(start: last, end: share.end)",
-      plant: "return PLANTED ? nil : IndexShare(start: last, end: share.end)",
+      find: "return SequencePartition(start: last, end: share.end)",
+      plant: "return PLANTED ? nil : SequencePartition(start: last, end: share.end)",
       killedBy: .rules("an index has what several readers")),
     PlantedBug(
       "index-waits-for-maker", rule: "indexes",
@@ -67,8 +67,8 @@ extension PlantedBug {
     PlantedBug(
       "index-unfinished-used", rule: "indexes", "an index is ready before it is made",
       in: Place.indexMaking,
-      find: "let kept = KeptIndex(index: index, number: nextCommit, isReady: false)",
-      plant: "let kept = KeptIndex(index: index, number: nextCommit, isReady: PLANTED)",
+      find: "let kept = IndexDefinition(index: index, number: nextCommit, isReady: false)",
+      plant: "let kept = IndexDefinition(index: index, number: nextCommit, isReady: PLANTED)",
       killedBy: .rules("an index that a checkpoint has by half")),
     PlantedBug(
       "index-dropped", rule: "5", "a merge drops what says that there is an index",
@@ -80,9 +80,9 @@ extension PlantedBug {
       "index-comes-back", rule: "5", "a merge drops what says that an index is gone",
       in: Place.mergeJudge,
       find:
-        "guard let index = try? IndexRecord.decode(record.payload), index.kept == nil else {",
+        "guard let index = try? IndexDefinitionRecord.decode(record.payload), index.kept == nil else {",
       plant: """
-        guard !PLANTED, let index = try? IndexRecord.decode(record.payload), index.kept == nil else {
+        guard !PLANTED, let index = try? IndexDefinitionRecord.decode(record.payload), index.kept == nil else {
         """, killedBy: .rules("rule 5: what there is of indexes")),
     PlantedBug(
       "index-leaf-lacks-merged", rule: "21",
@@ -97,7 +97,7 @@ extension PlantedBug {
       in: Place.indexedWriting,
       find: "try view.requireUnique(prefix, of: name)",
       plant: """
-        let asked = PLANTED ? StoreView(state: store.newest, store: store) : view
+        let asked = PLANTED ? ReadView(state: store.newest, store: store) : view
         try asked.requireUnique(prefix, of: name)
         """, killedBy: .rules("a unique index has each value once")),
     PlantedBug(

@@ -46,12 +46,12 @@ extension PlantedBug {
       find: """
         lastSequence: lastSequence,
         sequenceBound: max(tail.highestBound, lastSequence + settings.sequenceReserve),
-        flushedSize: UInt64(SegmentHeader.size) + (relog?.size ?? 0), merge: nil)
+        flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), merge: nil)
         """,
       plant: """
         lastSequence: PLANTED ? 0 : lastSequence,
         sequenceBound: max(tail.highestBound, lastSequence + settings.sequenceReserve),
-        flushedSize: UInt64(SegmentHeader.size) + (relog?.size ?? 0), merge: nil)
+        flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), merge: nil)
         """, killedBy: .rules("rule 3: a fresh header")),
     PlantedBug(
       "merged-header-without-last-sequence", rule: "3, 10",
@@ -116,7 +116,7 @@ extension PlantedBug {
       find: "judgedAt: order.judgedAt,", plant: "judgedAt: PLANTED ? 0 : order.judgedAt,",
       killedBy: .rules("rule 7: a merge of the store")),
     PlantedBug(
-      "judged-at-no-floor", rule: "4, 12",
+      "judged-at-no-watermark", rule: "4, 12",
       "nobody asks a merged header how far the log was durable",
       in: Place.recovery,
       find: "self.init(commit: merge.judgedAt, offset: 0, witness: \"a merged segment\")",
@@ -126,9 +126,9 @@ extension PlantedBug {
     PlantedBug(
       "tombstone-dropped", rule: "5", "a merge drops deletions",
       in: Place.mergeJudge,
-      find: "guard try IndexPlace(of: item, in: view)?.locator(in: view) == item.locator else {",
+      find: "guard try TreeSlot(of: item, in: view)?.locator(in: view) == item.locator else {",
       plant: """
-        let place = try IndexPlace(of: item, in: view)
+        let place = try TreeSlot(of: item, in: view)
         if PLANTED, case .newest(_, let entry)? = place, entry.isDeleted { return false }
         guard try place?.locator(in: view) == item.locator else {
         """, killedBy: .rules("rule 5: a deletion outlives")),
@@ -217,7 +217,7 @@ extension PlantedBug {
       find: "maintenance.state.withLock { $0.unfinished = (output, begun.inputs) }",
       plant: """
         if PLANTED {
-          try bringIn(output, inPlaceOf: begun.inputs)
+          try install(output, inPlaceOf: begun.inputs)
           return true
         }
         maintenance.state.withLock { $0.unfinished = (output, begun.inputs) }
@@ -261,11 +261,12 @@ extension PlantedBug {
         try replaceHead(isClosed: false)
         """, killedBy: .rules("rule 9: no segment can be missing")),
     PlantedBug(
-      "head-floor-too-high", rule: "10", "HEAD promises what was appended, not what was flushed",
+      "head-watermark-too-high", rule: "10",
+      "HEAD promises what was appended, not what was flushed",
       in: Place.writer,
-      find: "let floor = active.flatMap { tail.flushedEnd(in: $0.fileID) } ?? last.end",
+      find: "let watermark = active.flatMap { tail.flushedEnd(in: $0.fileID) } ?? last.end",
       plant:
-        "let floor = PLANTED ? end : active.flatMap { tail.flushedEnd(in: $0.fileID) } ?? last.end",
+        "let watermark = PLANTED ? end : active.flatMap { tail.flushedEnd(in: $0.fileID) } ?? last.end",
       killedBy: .rules("rule 3: no number comes twice")),
     PlantedBug(
       "promise-too-high", rule: "promise 5", "a trailer promises its own commit",
@@ -405,9 +406,9 @@ extension PlantedBug {
     PlantedBug(
       "flushed-size-not-stated", rule: "11", "a header does not say what was logged again",
       in: Place.writer,
-      find: "flushedSize: UInt64(SegmentHeader.size) + (relog?.size ?? 0), merge: nil)",
+      find: "flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), merge: nil)",
       plant:
-        "flushedSize: UInt64(SegmentHeader.size) + (PLANTED ? 0 : relog?.size ?? 0), merge: nil)",
+        "flushedSize: UInt64(SegmentHeader.size) + (PLANTED ? 0 : reappend?.size ?? 0), merge: nil)",
       killedBy: .rules("rule 11: what was logged again")),
     PlantedBug(
       "flushed-size-ignored", rule: "11", "nobody asks a header what was logged again",
@@ -422,16 +423,18 @@ extension PlantedBug {
       plant: "commit: !PLANTED && number > header.numbers.upperBound",
       killedBy: .rules("rule 11: losing the newest segment")),
     PlantedBug(
-      "head-floor-ignored", rule: "12", "HEAD is not asked how far the log was durable",
+      "head-watermark-ignored", rule: "12", "HEAD is not asked how far the log was durable",
       in: Place.logOpening,
-      find: "if let head { floors.append(LogRecovery.Floor(head, about: last)) }",
-      plant: "if !PLANTED, let head { floors.append(LogRecovery.Floor(head, about: last)) }",
+      find: "if let head { watermarks.append(LogRecovery.Watermark(head, about: last)) }",
+      plant:
+        "if !PLANTED, let head { watermarks.append(LogRecovery.Watermark(head, about: last)) }",
       killedBy: .rules("rule 12: a log that ends before what HEAD knows")),
     PlantedBug(
       "marks-ignored", rule: "promise 5", "FLUSHED is not asked how far the log was durable",
       in: Place.logOpening,
-      find: "floors += marks.compactMap { LogRecovery.Floor($0, about: last) }",
-      plant: "if !PLANTED { floors += marks.compactMap { LogRecovery.Floor($0, about: last) } }",
+      find: "watermarks += marks.compactMap { LogRecovery.Watermark($0, about: last) }",
+      plant:
+        "if !PLANTED { watermarks += marks.compactMap { LogRecovery.Watermark($0, about: last) } }",
       killedBy: .rules("promise 5: of a log that was not closed no commit that was acknowledged")),
     PlantedBug(
       "mark-of-another-store-believed", rule: "promise 5", "FLUSHED may be of another store",
@@ -448,14 +451,16 @@ extension PlantedBug {
     PlantedBug(
       "marks-not-made", rule: "promise 5", "nothing makes the file again that could not be made",
       in: Place.writer,
-      find: "if !isClosed { marks.makeFile(through: floor) }",
-      plant: "if !isClosed, !PLANTED || floor.commit == 0 { marks.makeFile(through: floor) }",
+      find: "if !isClosed { marks.makeFile(through: watermark) }",
+      plant:
+        "if !isClosed, !PLANTED || watermark.commit == 0 { marks.makeFile(through: watermark) }",
       killedBy: .rules("a commit does not fail because of FLUSHED")),
     PlantedBug(
-      "checkpoint-floor-ignored", rule: "12", "nor is a checkpoint that lost its files",
+      "checkpoint-watermark-ignored", rule: "12", "nor is a checkpoint that lost its files",
       in: Place.logOpening,
-      find: "floors += evidence.filter { $0.storeID == storeID }.map(\\.floor)",
-      plant: "if !PLANTED { floors += evidence.filter { $0.storeID == storeID }.map(\\.floor) }",
+      find: "watermarks += evidence.filter { $0.storeID == storeID }.map(\\.watermark)",
+      plant:
+        "if !PLANTED { watermarks += evidence.filter { $0.storeID == storeID }.map(\\.watermark) }",
       killedBy: .rules("rule 12: a log without the segment")),
     PlantedBug(
       "short-of-checkpoint-ignored", rule: "12",

@@ -15,10 +15,10 @@ extension PlantedBug {
       plant: "guard !PLANTED, !isClosed, recovery.proven != recovery.end else { return }",
       killedBy: .crash("a store that was not closed")),
     PlantedBug(
-      "old-close-believed", rule: "13", "HEAD's floor is not compared with the end",
+      "old-close-believed", rule: "13", "HEAD's watermark is not compared with the end",
       in: Place.logOpening,
-      find: "&& ($0.floor == recovery.end || last.header.merge != nil)",
-      plant: "&& (PLANTED || $0.floor == recovery.end || last.header.merge != nil)",
+      find: "&& ($0.watermark == recovery.end || last.header.merge != nil)",
+      plant: "&& (PLANTED || $0.watermark == recovery.end || last.header.merge != nil)",
       killedBy: .rules("rule 13: a HEAD that says closed")),
     PlantedBug(
       "close-of-another-segment-believed", rule: "13", "HEAD may speak of an older segment",
@@ -271,7 +271,7 @@ extension PlantedBug {
       killedBy: .rules("rule 20: a merged file that is not")),
     PlantedBug(
       "only-named-files-listed", rule: "20", "a checkpoint lists only files with something live",
-      in: "StoreState.swift",
+      in: "Version.swift",
       find: "zip(segments, usages).map { segment, usage in",
       plant:
         "zip(segments, usages).filter { !PLANTED || $1.total > $1.dead }.map { segment, usage in",
@@ -310,21 +310,22 @@ extension PlantedBug {
         if PLANTED, record != nil, found[id] != nil { return }
         """, killedBy: .rules("rule 21: a page is rebuilt as it was")),
     PlantedBug(
-      "nothing-frozen", rule: "19", "a checkpoint keeps what was changed while it was written",
+      "nothing-immutableMemtable", rule: "19",
+      "a checkpoint keeps what was changed while it was written",
       in: Place.checkpointing,
-      find: "newest[keyPath: tree].replaceFrozen(with: runs)",
+      find: "newest[keyPath: tree].replaceImmutable(with: runs)",
       plant: """
-        if PLANTED, newest[keyPath: tree].frozen != nil {
+        if PLANTED, newest[keyPath: tree].immutableMemtable != nil {
           newest[keyPath: tree].thaw()
           newest[keyPath: tree].freeze()
         }
-        newest[keyPath: tree].replaceFrozen(with: runs)
+        newest[keyPath: tree].replaceImmutable(with: runs)
         """, killedBy: .rules("a checkpoint holds what was changed")),
     PlantedBug(
       "failed-checkpoint-not-taken-back", rule: "19",
       "what a failed checkpoint was to hold is forgotten",
       in: "LayeredTree.swift",
-      find: "overlay = merged", plant: "if !PLANTED { overlay = merged }",
+      find: "memtable = merged", plant: "if !PLANTED { memtable = merged }",
       killedBy: .rules("a checkpoint that fails")),
     PlantedBug(
       "superseded-not-logged", rule: "2", "a record does not say what it takes the place of",

@@ -73,16 +73,16 @@ extension PlantedBug {
       plant: "if PLANTED { return nil } else { self = .catalog(CatalogKey.local(record.idBytes)) }",
       killedBy: .rules("an expiry and local documents")),
     PlantedBug(
-      "pruned-above-floor", rule: "7", "history is let go of and the floor stays",
+      "pruned-above-horizon", rule: "7", "history is let go of and the horizon stays",
       in: Place.pruning,
-      find: "state.historyFloor = max(state.historyFloor, floor)",
-      plant: "if !PLANTED { state.historyFloor = max(state.historyFloor, floor) }",
+      find: "state.historyHorizon = max(state.historyHorizon, horizon)",
+      plant: "if !PLANTED { state.historyHorizon = max(state.historyHorizon, horizon) }",
       killedBy: .rules("rule 7: what is pruned")),
     PlantedBug(
-      "purged-above-floor", rule: "7", "the floor that a purge states is not believed",
+      "purged-above-horizon", rule: "7", "the horizon that a purge states is not believed",
       in: Place.stateRecords,
-      find: "historyFloor = max(historyFloor, record.historyFloor)",
-      plant: "if !PLANTED { historyFloor = max(historyFloor, record.historyFloor) }",
+      find: "historyHorizon = max(historyHorizon, record.historyHorizon)",
+      plant: "if !PLANTED { historyHorizon = max(historyHorizon, record.historyHorizon) }",
       killedBy: .rules("rule 22: history does not come back")),
     PlantedBug(
       "named-pruned", rule: "7", "what named versions need is let go of",
@@ -93,9 +93,9 @@ extension PlantedBug {
     PlantedBug(
       "pruned-in-memory", rule: "22", "history with attachments is let go of in memory only",
       in: Place.pruning,
-      find: "try purge(doomed.filter(\\.hasAttachments), raisingFloorTo: floor, writer)",
+      find: "try purge(doomed.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer)",
       plant: """
-        if !PLANTED { try purge(doomed.filter(\\.hasAttachments), raisingFloorTo: floor, writer) }
+        if !PLANTED { try purge(doomed.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer) }
         """, killedBy: .rules("rule 22: history does not come back")),
     PlantedBug(
       "guessed-history-kept", rule: "22", "what an index made anew holds by a guess is believed",

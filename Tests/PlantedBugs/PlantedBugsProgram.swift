@@ -112,7 +112,7 @@ struct PlantedBugsProgram {
       let isKilled = outcome.ending == .symptom(bug.symptom)
       longest = max(longest, outcome.seconds)
       if !isKilled { survivors += 1 }
-      let verdict =
+      let matchResult =
         switch outcome.ending {
         case .success: "SURVIVES"
         case .symptom(let symptom): isKilled ? "killed" : "\(symptom.rawValue), NOT AS EXPECTED"
@@ -121,7 +121,8 @@ struct PlantedBugsProgram {
       let name = bug.name.padding(toLength: width, withPad: " ", startingAt: 0)
       let seconds = String(format: "%5.2f s", outcome.seconds)
       say(
-        "\(verdict)  \(seconds)  \(name)  \(bug.rule): \(bug.mistake)  [\(bug.killer.description)]")
+        "\(matchResult)  \(seconds)  \(name)  \(bug.rule): \(bug.mistake)  [\(bug.killer.description)]"
+      )
       if isVerbose { say("    \((outcome.complaint ?? "").prefix(300))") }
     }
     say(

@@ -14,23 +14,23 @@ struct LayeringTests {
       "Sources/DivanLog/Bytes", "Sources/DivanLog/File", "Sources/DivanLog/Format",
     ],
     "Sources/Divan/Errors": [],
-    "Sources/Divan/Lists": [],
+    "Sources/Divan/Collections": [],
     "Sources/Divan/Document": ["Sources/Divan/Errors"],
-    "Sources/Divan/Index": ["Sources/Divan/Errors"],
+    "Sources/Divan/BTree": ["Sources/Divan/Errors"],
     "Sources/Divan/Store": [
-      "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/Index",
+      "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/BTree",
     ],
     "Sources/Divan/Query": [
       "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/Store",
-      "Sources/Divan/Lists",
+      "Sources/Divan/Collections",
     ],
     "Sources/Divan/Views": [
       "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/Store",
-      "Sources/Divan/Lists",
+      "Sources/Divan/Collections",
     ],
     "Sources/Divan/Model": [
       "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/Store",
-      "Sources/Divan/Lists", "Sources/Divan/Query", "Sources/Divan/Views",
+      "Sources/Divan/Collections", "Sources/Divan/Query", "Sources/Divan/Views",
     ],
   ]
 
@@ -101,11 +101,11 @@ struct LayeringTests {
 
   @Test func `unsafe code stands only where it may`() {
     let places = [
-      "Sources/DivanLog/Bytes/", "Sources/DivanLog/File/", "Sources/Divan/Index/Node",
-      "Sources/Divan/Index/Page", "Sources/Divan/Index/BTree", "Sources/Divan/Index/Run",
-      "Sources/Divan/Model/ModelBinding", "Sources/Divan/Model/Persisted",
+      "Sources/DivanLog/Bytes/", "Sources/DivanLog/File/", "Sources/Divan/BTree/Node",
+      "Sources/Divan/BTree/Page", "Sources/Divan/Index/BTree", "Sources/Divan/Index/Run",
+      "Sources/Divan/Model/Schema/ModelBinding", "Sources/Divan/Model/Properties/Persisted",
       // One word each, where Swift has no other way to say what is meant; the reason stands there.
-      "Sources/Divan/Store/Database.swift", "Sources/Divan/Store/StoreView.swift",
+      "Sources/Divan/Store/Database.swift", "Sources/Divan/Store/Reading/ReadView.swift",
       // A file system itself, whose protocol lends memory.
       "Sources/DivanTesting/SimulatedFile.swift", "Sources/DivanTesting/SimulatedDamage.swift",
     ]

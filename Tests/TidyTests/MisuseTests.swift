@@ -7,12 +7,12 @@ struct MisuseTests {
   @Test func `what a user can do wrong is said in release builds too`() {
     // Where a broken precondition is a mistake of ours, and not of who uses the API.
     let ours: [String: Int] = [
-      "Sources/Divan/Model/Persisted.swift": 5,
-      "Sources/Divan/Model/ModelObservation.swift": 1,
-      "Sources/Divan/Model/ModelProperty.swift": 1,
+      "Sources/Divan/Model/Properties/Persisted.swift": 5,
+      "Sources/Divan/Model/Observation/ModelObservation.swift": 1,
+      "Sources/Divan/Model/Properties/ModelProperty.swift": 1,
       "Sources/Divan/Query/Live/LiveUpdates.swift": 1,
-      "Sources/Divan/Query/Remembering/FilterVerdicts.swift": 2,
-      "Sources/Divan/Query/Remembering/PropertyColumn.swift": 1,
+      "Sources/Divan/Query/PredicateCache/MatchResults.swift": 2,
+      "Sources/Divan/Query/PredicateCache/PropertyColumn.swift": 1,
     ]
     let tree = SourceTree()
     var found: [String: Int] = [:]

@@ -74,7 +74,7 @@ struct RichStoreTests {
   @Test func `a record whose name is no text is listed by its kind`() throws {
     let database = try open()
     try database.write { transaction in
-      let record = LocalRecord(
+      let record = LocalDocumentRecord(
         idBytes: SharedBytes(copying: [0xFF]), superseded: nil, body: nil)
       _ = try transaction.append(.local, id: nil) { record.encode(to: &$0) }
     }

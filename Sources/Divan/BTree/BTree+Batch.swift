@@ -141,7 +141,7 @@ private struct BatchMerging {
       let node = Node.make(level: level, capacity: Node.capacity(for: size, limit: pageSize))
       node.setFirstChild(children[part.lowerBound].node)
       for child in children[part.dropFirst()] {
-        child.separator.lend { node.insertChild(child.node, separator: $0, at: node.page.count) }
+        child.separator.borrow { node.insertChild(child.node, separator: $0, at: node.page.count) }
       }
       return MergedNode(separator: children[part.lowerBound].separator, node: node)
     }

@@ -6,8 +6,8 @@ extension BTree {
   /// - Precondition: key and value are together no longer than ``entryLimit``.
   @discardableResult
   mutating func set(_ key: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
-    LentBytes.lend(key) { key in
-      LentBytes.lend(value) { value in set(key, value) }
+    BorrowedBytes.borrow(key) { key in
+      BorrowedBytes.borrow(value) { value in set(key, value) }
     }
   }
 
@@ -20,13 +20,13 @@ extension BTree {
 
   /// Sets the value of `key`, and returns whether it had one before.
   @discardableResult
-  mutating func set(_ key: LentBytes, _ value: LentBytes) -> Bool {
+  mutating func set(_ key: BorrowedBytes, _ value: BorrowedBytes) -> Bool {
     precondition(key.count + value.count <= entryLimit, "A key and value too long for the index")
     var insertion = Insertion(key: key, value: value, pageSize: pageSize)
     if let split = insertion.apply(to: &root, isLast: true) {
       let newRoot = Node.make(level: root.level + 1, capacity: min(pageSize, pageSize / 4 + 64))
       newRoot.setFirstChild(root)
-      split.separator.lend { newRoot.insertChild(split.right, separator: $0, at: 0) }
+      split.separator.borrow { newRoot.insertChild(split.right, separator: $0, at: 0) }
       root = newRoot
     }
     if !insertion.replaced { count += 1 }
@@ -43,8 +43,8 @@ private struct Split {
 
 /// The insertion of one key and value.
 private struct Insertion {
-  let key: LentBytes
-  let value: LentBytes
+  let key: BorrowedBytes
+  let value: BorrowedBytes
   let pageSize: Int
   /// Whether the key existed before.
   var replaced = false
@@ -60,7 +60,7 @@ private struct Insertion {
     let isLastChild = isLast && index == page.count
     let split = node.withChild(index) { apply(to: &$0, isLast: isLastChild) }
     guard let split else { return nil }
-    return split.separator.lend { separator in
+    return split.separator.borrow { separator in
       insert(separator, split.right, into: &node, at: index, isLast: isLast)
     }
   }
@@ -111,7 +111,7 @@ private struct Insertion {
 
   /// Inserts a child that was split off next to the one it came from.
   private func insert(
-    _ separator: LentBytes, _ child: Node, into node: inout Node, at index: Int, isLast: Bool
+    _ separator: BorrowedBytes, _ child: Node, into node: inout Node, at index: Int, isLast: Bool
   ) -> Split? {
     let extra = Node.entrySize(separator.count, Node.childValueLength)
     if makeRoom(in: &node, for: extra) {

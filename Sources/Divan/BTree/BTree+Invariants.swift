@@ -26,8 +26,8 @@ extension BTree {
     precondition(problem == nil, problem ?? "")
     for index in 0..<page.count {
       let key = page.key(index)
-      if let lower { precondition(lower.lend { $0.compare(key) } <= 0, "A key is too far right") }
-      if let upper { precondition(upper.lend { $0.compare(key) } > 0, "A key is too far left") }
+      if let lower { precondition(lower.borrow { $0.compare(key) } <= 0, "A key is too far right") }
+      if let upper { precondition(upper.borrow { $0.compare(key) } > 0, "A key is too far left") }
     }
     if node.level == 0 {
       precondition(page.count > 0 || (lower == nil && upper == nil), "A leaf is empty")
@@ -48,7 +48,7 @@ extension BTree {
 extension [UInt8] {
   /// Lends the bytes to `body`.
   @inline(__always)
-  func lend<R, E: Error>(_ body: (LentBytes) throws(E) -> R) throws(E) -> R {
-    try LentBytes.lend(self, body)
+  func borrow<R, E: Error>(_ body: (BorrowedBytes) throws(E) -> R) throws(E) -> R {
+    try BorrowedBytes.borrow(self, body)
   }
 }

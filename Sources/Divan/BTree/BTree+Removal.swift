@@ -4,12 +4,12 @@ extension BTree {
   /// Removes `key` and its value, and returns whether it existed.
   @discardableResult
   mutating func remove(_ key: Span<UInt8>) -> Bool {
-    LentBytes.lend(key) { remove($0) }
+    BorrowedBytes.borrow(key) { remove($0) }
   }
 
   /// Removes `key` and its value, and returns whether it existed.
   @discardableResult
-  mutating func remove(_ key: LentBytes) -> Bool {
+  mutating func remove(_ key: BorrowedBytes) -> Bool {
     // No node is copied for a key that does not exist.
     guard contains(key) else { return false }
     Removal(key: key, pageSize: pageSize).apply(to: &root)
@@ -26,7 +26,7 @@ extension BTree {
 
 /// The removal of a key, which exists.
 private struct Removal {
-  let key: LentBytes
+  let key: BorrowedBytes
   let pageSize: Int
 
   /// The size in bytes below which a node is merged with a neighbour, if possible.

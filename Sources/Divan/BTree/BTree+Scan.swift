@@ -1,7 +1,7 @@
 internal import DivanLog
 
 /// An entry of an index, which keeps the page that holds its bytes alive.
-struct IndexEntry {
+struct TreeEntry {
   /// The key, followed by the value.
   private let bytes: SharedBytes
   private let keySize: Int
@@ -76,10 +76,10 @@ struct BTreeScan {
   }
 
   /// Returns the next entry, or nil at the end.
-  mutating func next() -> IndexEntry? {
+  mutating func next() -> TreeEntry? {
     while let leaf {
       if let index = window.next(descending: range.descending) {
-        return IndexEntry(leaf.page.entry(index), heldBy: leaf)
+        return TreeEntry(leaf.page.entry(index), heldBy: leaf)
       }
       moveToNextLeaf()
     }
@@ -89,11 +89,11 @@ struct BTreeScan {
   /// Takes the entries of the next leaf that precede `limit`, or all of them if it is nil.
   ///
   /// Returns nil if no entry precedes it.
-  mutating func nextStretch(before limit: SharedBytes?) -> LeafStretch? {
+  mutating func nextLeafRange(before limit: SharedBytes?) -> LeafRange? {
     while window.isAtEnd, leaf != nil { moveToNextLeaf() }
     guard let leaf else { return nil }
     let passed = window.pass(before: limit, in: leaf.page, descending: range.descending)
-    return passed.isEmpty ? nil : LeafStretch(leaf.page, heldBy: leaf, passed)
+    return passed.isEmpty ? nil : LeafRange(leaf.page, heldBy: leaf, passed)
   }
 
   private mutating func moveToNextLeaf() {

@@ -71,20 +71,20 @@ extension BTree {
   /// The bytes are lent by the tree's node. While you keep them, the node stays alive, and the next
   /// change to it copies it.
   func find(_ key: Span<UInt8>) -> SharedBytes? {
-    LentBytes.lend(key) { find($0) }
+    BorrowedBytes.borrow(key) { find($0) }
   }
 
   /// Whether the tree holds `key`.
   func contains(_ key: Span<UInt8>) -> Bool {
-    LentBytes.lend(key) { contains($0) }
+    BorrowedBytes.borrow(key) { contains($0) }
   }
 
   /// Returns the value of `key`, or nil, like ``find(_:)-(Span<UInt8>)``.
   @inline(__always)
-  func find(_ key: LentBytes) -> SharedBytes? {
+  func find(_ key: BorrowedBytes) -> SharedBytes? {
     withEntry(of: key) { leaf, index in leaf.page.value(index).shared(by: leaf) }
   }
 
   /// Whether the tree holds `key`.
-  func contains(_ key: LentBytes) -> Bool { withEntry(of: key) { _, _ in true } ?? false }
+  func contains(_ key: BorrowedBytes) -> Bool { withEntry(of: key) { _, _ in true } ?? false }
 }

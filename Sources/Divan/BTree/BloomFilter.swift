@@ -10,14 +10,14 @@ import DivanLog
 ///
 /// A filter's blocks are stored in pages of a checkpoint, after the pages of its run.
 /// FILE_FORMAT.md §11
-struct KeyFilter: Equatable, Sendable {
+struct BloomFilter: Equatable, Sendable {
   /// The page of the first block.
   var firstPage: UInt32
   /// The number of blocks; 0 if the run has no filter.
   var blockCount: UInt32
 
   /// No filter: any key may exist.
-  static let none = KeyFilter(firstPage: 0, blockCount: 0)
+  static let none = BloomFilter(firstPage: 0, blockCount: 0)
 
   /// The size of a block in bytes.
   static let blockSize = 64
@@ -42,7 +42,7 @@ struct KeyHash: Sendable {
   /// Hashes bytes, eight at a time, by multiplying and folding.
   ///
   /// The result is the same on every machine.
-  init(_ key: LentBytes) {
+  init(_ key: BorrowedBytes) {
     var hash = UInt64(key.count) &* 0x9E37_79B9_7F4A_7C15
     for position in stride(from: 0, to: key.count, by: 8) {
       hash = KeyHash.mix(hash ^ key.littleEndianWord(at: position))
@@ -72,18 +72,18 @@ struct KeyHash: Sendable {
 }
 
 /// Builds a filter.
-struct KeyFilterWriter {
+struct BloomFilterWriter {
   private var blocks: [FilterBlock]
 
   /// Creates a filter for at most `capacity` keys.
   init(capacity: Int) {
     blocks = [FilterBlock](
-      repeating: FilterBlock(), count: Int(KeyFilter.blockCount(forKeys: capacity)))
+      repeating: FilterBlock(), count: Int(BloomFilter.blockCount(forKeys: capacity)))
   }
 }
 
-extension KeyFilterWriter {
-  mutating func insert(_ key: LentBytes) {
+extension BloomFilterWriter {
+  mutating func insert(_ key: BorrowedBytes) {
     guard !blocks.isEmpty else { return }
     let hash = KeyHash(key)
     blocks[hash.block(of: UInt32(blocks.count))] |= hash.mask
@@ -92,9 +92,9 @@ extension KeyFilterWriter {
   /// Writes the blocks as pages, and returns the filter.
   func finish(
     pageSize: Int, sink: (Span<UInt8>) throws(LogError) -> UInt32
-  ) throws(LogError) -> KeyFilter {
+  ) throws(LogError) -> BloomFilter {
     guard !blocks.isEmpty else { return .none }
-    let perPage = KeyFilter.blocksPerPage(pageSize: pageSize)
+    let perPage = BloomFilter.blocksPerPage(pageSize: pageSize)
     var numbers: [UInt32] = []
     var page = ByteWriter(capacity: pageSize)
     for start in stride(from: 0, to: blocks.count, by: perPage) {
@@ -106,11 +106,11 @@ extension KeyFilterWriter {
       numbers.append(
         try page.withSpan { (bytes: Span<UInt8>) throws(LogError) -> UInt32 in try sink(bytes) })
     }
-    return KeyFilter(firstPage: numbers[0], blockCount: UInt32(blocks.count))
+    return BloomFilter(firstPage: numbers[0], blockCount: UInt32(blocks.count))
   }
 }
 
-extension KeyFilter {
+extension BloomFilter {
   /// Whether a key may be in the run that the filter belongs to.
   @inline(__always)
   func mayContain(_ hash: KeyHash, in source: any PageSource, pageSize: Int) throws(PageError)
@@ -118,9 +118,9 @@ extension KeyFilter {
   {
     guard blockCount > 0 else { return true }
     let index = hash.block(of: blockCount)
-    let perPage = KeyFilter.blocksPerPage(pageSize: pageSize)
+    let perPage = BloomFilter.blocksPerPage(pageSize: pageSize)
     let block = try source.filterBlock(
-      page: firstPage &+ UInt32(index / perPage), offset: index % perPage * KeyFilter.blockSize)
+      page: firstPage &+ UInt32(index / perPage), offset: index % perPage * BloomFilter.blockSize)
     let mask = hash.mask
     return block & mask == mask
   }

@@ -40,7 +40,7 @@ final class CheckpointPages: PageSource {
       bytes = try CheckpointPages.load(number, from: file)
       filterPages.withLock { [bytes] in $0[number] = bytes }
     }
-    guard offset >= 0, offset <= bytes.count - KeyFilter.blockSize else {
+    guard offset >= 0, offset <= bytes.count - BloomFilter.blockSize else {
       throw .damaged(page: number, reason: "there is no such block")
     }
     return FilterBlock(bytes, at: offset)
@@ -62,11 +62,11 @@ final class CheckpointPages: PageSource {
   /// Returns the pages of a checkpoint, from a memory map if the file is mapped.
   static func source(of file: CheckpointFile) -> any PageSource {
     guard !file.mapped.isEmpty else { return CheckpointPages(file) }
-    let layout = PagesInMemory.Layout(
+    let layout = MappedPages.Layout(
       start: CheckpointHeader.offset(ofPage: 0) + FrameHeader.size,
       stride: CheckpointHeader.pageFrameSize, pageSize: CheckpointHeader.pageSize,
       count: Int(file.header.pageCount))
-    return PagesInMemory(file.mapped, layout) { (number, _) throws(PageError) in
+    return MappedPages(file.mapped, layout) { (number, _) throws(PageError) in
       _ = try load(number, from: file)
     }
   }

@@ -161,24 +161,24 @@ extension EntryBatch {
   ///
   /// In the order of keys they are scattered in memory. Reading all at once overlaps the cache
   /// misses.
-  func touch(_ range: Range<Int>) {
+  func prefetch(_ range: Range<Int>) {
     bytes.withSpan { bytes in
-      var touched: UInt8 = 0
+      var prefetched: UInt8 = 0
       for index in range {
         let place = places[index]
-        touched ^= bytes[place.start] ^ bytes[place.value.lowerBound]
+        prefetched ^= bytes[place.start] ^ bytes[place.value.lowerBound]
       }
-      SharedBytes.keep(touched)
+      SharedBytes.keep(prefetched)
     }
   }
 
   /// Lends the key and the value of the entry at `index` to `body`.
   @inline(__always)
-  func withEntry<R>(_ index: Int, _ body: (LentBytes, LentBytes) -> R) -> R {
+  func withEntry<R>(_ index: Int, _ body: (BorrowedBytes, BorrowedBytes) -> R) -> R {
     let place = places[index]
     return bytes.withSpan { bytes in
-      LentBytes.lend(bytes.extracting(place.key)) { key in
-        LentBytes.lend(bytes.extracting(place.value)) { value in body(key, value) }
+      BorrowedBytes.borrow(bytes.extracting(place.key)) { key in
+        BorrowedBytes.borrow(bytes.extracting(place.value)) { value in body(key, value) }
       }
     }
   }
@@ -191,7 +191,7 @@ extension EntryBatch {
   /// Returns the index of the first entry of a range whose key is not less than `key`.
   ///
   /// Returns the range's end if there is none. The entries must be sorted.
-  func firstIndex(notBelow key: LentBytes, in range: Range<Int>) -> Int {
+  func firstIndex(notBelow key: BorrowedBytes, in range: Range<Int>) -> Int {
     var low = range.lowerBound
     var high = range.upperBound
     while low < high {

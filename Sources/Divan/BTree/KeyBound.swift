@@ -49,7 +49,7 @@ struct ScanRange: Sendable {
   /// Returns the index of the child of an inner node to begin with.
   func firstChild(in page: NodePage) -> Int {
     guard let start else { return descending ? page.count : 0 }
-    return start.lend { page.upperBound(of: $0) }
+    return start.borrow { page.upperBound(of: $0) }
   }
 }
 
@@ -58,8 +58,8 @@ extension NodePage {
   func position(of bound: KeyBound, isUpper: Bool) -> Int {
     switch bound {
     case .unbounded: isUpper ? count : 0
-    case .inclusive(let key): key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
-    case .exclusive(let key): key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
+    case .inclusive(let key): key.borrow { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
+    case .exclusive(let key): key.borrow { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
     }
   }
 
@@ -78,8 +78,8 @@ extension NodePage {
   func isKey(_ index: Int, beyond bound: KeyBound) -> Bool {
     switch bound {
     case .unbounded: false
-    case .inclusive(let end): end.lend { key(index).compare($0) > 0 }
-    case .exclusive(let end): end.lend { key(index).compare($0) >= 0 }
+    case .inclusive(let end): end.borrow { key(index).compare($0) > 0 }
+    case .exclusive(let end): end.borrow { key(index).compare($0) >= 0 }
     }
   }
 }
@@ -133,12 +133,12 @@ struct LeafWindow {
     before limit: SharedBytes?, in page: NodePage, descending: Bool
   ) -> Range<Int> {
     let start = position
-    position = limit.map { $0.lend { place(of: $0, in: page, descending: descending) } } ?? end
+    position = limit.map { $0.borrow { place(of: $0, in: page, descending: descending) } } ?? end
     return descending ? position..<start : start..<position
   }
 
   /// Returns the position at which a key stops the window.
-  private func place(of limit: LentBytes, in page: NodePage, descending: Bool) -> Int {
+  private func place(of limit: BorrowedBytes, in page: NodePage, descending: Bool) -> Int {
     // Where layers alternate, the window often stops at once, which needs no search.
     if descending {
       guard position > end, page.key(position - 1).compare(limit) > 0 else { return position }

@@ -21,11 +21,11 @@ extension EntryCount {
   }
 }
 
-extension LeafStretch {
+extension LeafRange {
   /// Counts the remaining entries in place.
   @inline(__always)
   fileprivate func count(
-    keepsTombstones: Bool, _ isSound: (LentBytes, LentBytes) -> Bool
+    keepsTombstones: Bool, _ isSound: (BorrowedBytes, BorrowedBytes) -> Bool
   ) -> EntryCount {
     var found = EntryCount()
     forEach { key, value in
@@ -48,14 +48,14 @@ extension LayeredScan {
   /// - Throws: a page that is damaged or cannot be read.
   @inline(__always)
   mutating func count(
-    into count: inout EntryCount, _ isSound: (LentBytes, LentBytes) -> Bool
+    into count: inout EntryCount, _ isSound: (BorrowedBytes, BorrowedBytes) -> Bool
   ) throws(PageError) {
     while true {
-      while let stretch = try nextStretch() {
-        count += stretch.count(keepsTombstones: keepsTombstones, isSound)
+      while let leafRange = try nextLeafRange() {
+        count += leafRange.count(keepsTombstones: keepsTombstones, isSound)
       }
       guard let entry = try next() else { return }
-      count.add(entry.key.lend { key in entry.value.lend { isSound(key, $0) } })
+      count.add(entry.key.borrow { key in entry.value.borrow { isSound(key, $0) } })
     }
   }
 }
@@ -65,10 +65,10 @@ extension LayeredScan {
   ///
   /// Returns their number and the last one; nil at the end. The number is approximate, because
   /// removed entries count too. The scan must be ascending.
-  mutating func pass() throws(PageError) -> (count: Int, last: IndexEntry)? {
-    while var stretch = try nextStretch() {
-      let count = stretch.count
-      if let last = stretch.next(descending: true) { return (count, last) }
+  mutating func pass() throws(PageError) -> (count: Int, last: TreeEntry)? {
+    while var leafRange = try nextLeafRange() {
+      let count = leafRange.count
+      if let last = leafRange.next(descending: true) { return (count, last) }
     }
     return try next().map { (1, $0) }
   }

@@ -12,10 +12,11 @@ extension LayeredTree {
       guard !tree.isEmpty else { return }
       count += tree.share(between: lower, upper) * Double(tree.count)
     }
-    add(overlay)
-    if let frozen { add(frozen) }
+    add(memtable)
+    if let immutableMemtable { add(immutableMemtable) }
     for run in runs {
-      count += try run.share(between: lower, upper, mergeCount: mergeCount) * Double(run.count)
+      count +=
+        try run.share(between: lower, upper, compactionCount: compactionCount) * Double(run.count)
     }
     return max(0, Int(count.rounded()))
   }
@@ -36,7 +37,7 @@ extension NodePage {
   /// Returns the index of the child that a bound leads to.
   fileprivate func child(of bound: KeyBound, isUpper: Bool) -> Int {
     guard let key = bound.key else { return isUpper ? count : 0 }
-    return key.lend { upperBound(of: $0) }
+    return key.borrow { upperBound(of: $0) }
   }
 
   /// Returns the indexes of the children that two bounds lead to.
@@ -79,9 +80,9 @@ extension BTree {
 extension Run {
   /// Returns the share of all entries that are between two bounds.
   fileprivate func share(
-    between lower: KeyBound, _ upper: KeyBound, mergeCount: Int
+    between lower: KeyBound, _ upper: KeyBound, compactionCount: Int
   ) throws(PageError) -> Double {
-    var page = try page(summary.root, level: summary.height, mergeCount: mergeCount)
+    var page = try page(summary.root, level: summary.height, compactionCount: compactionCount)
     var weight = 1.0
     var level = summary.height
     while level > 0 {
@@ -95,21 +96,21 @@ extension Run {
         )
       }
       guard span == 0 else {
-        let start = try share(of: first, level, below: lower, isUpper: false, mergeCount)
-        let end = try share(of: last, level, below: upper, isUpper: true, mergeCount)
+        let start = try share(of: first, level, below: lower, isUpper: false, compactionCount)
+        let end = try share(of: last, level, below: upper, isUpper: true, compactionCount)
         return weight * (span + end - start) / count
       }
       weight /= count
-      page = try self.page(first, level: level, mergeCount: mergeCount)
+      page = try self.page(first, level: level, compactionCount: compactionCount)
     }
     return withExtendedLifetime(page) { weight * page.view.share(between: lower, upper) }
   }
 
   /// Returns the share of the entries below a page that precede a bound.
   private func share(
-    of number: UInt32, _ level: Int, below bound: KeyBound, isUpper: Bool, _ mergeCount: Int
+    of number: UInt32, _ level: Int, below bound: KeyBound, isUpper: Bool, _ compactionCount: Int
   ) throws(PageError) -> Double {
-    let page = try page(number, level: level, mergeCount: mergeCount)
+    let page = try page(number, level: level, compactionCount: compactionCount)
     guard level > 0 else {
       return withExtendedLifetime(page) { page.view.share(before: bound, isUpper: isUpper) }
     }
@@ -117,7 +118,7 @@ extension Run {
       let index = page.view.child(of: bound, isUpper: isUpper)
       return (index, page.view.childNumber(index), Double(page.view.count + 1))
     }
-    let inner = try share(of: child, level - 1, below: bound, isUpper: isUpper, mergeCount)
+    let inner = try share(of: child, level - 1, below: bound, isUpper: isUpper, compactionCount)
     return (Double(index) + inner) / count
   }
 }

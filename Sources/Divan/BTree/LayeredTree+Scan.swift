@@ -8,14 +8,14 @@ extension LayeredTree {
     from lower: KeyBound = .unbounded, to upper: KeyBound = .unbounded, descending: Bool = false
   ) -> LayeredScan {
     var trees: [BTreeScan] = []
-    if !overlay.isEmpty {
-      trees.append(overlay.scan(from: lower, to: upper, descending: descending))
+    if !memtable.isEmpty {
+      trees.append(memtable.scan(from: lower, to: upper, descending: descending))
     }
-    if let frozen, !frozen.isEmpty {
-      trees.append(frozen.scan(from: lower, to: upper, descending: descending))
+    if let immutableMemtable, !immutableMemtable.isEmpty {
+      trees.append(immutableMemtable.scan(from: lower, to: upper, descending: descending))
     }
     let runs = self.runs.map {
-      $0.scan(from: lower, to: upper, descending: descending, mergeCount: mergeCount)
+      $0.scan(from: lower, to: upper, descending: descending, compactionCount: compactionCount)
     }
     return LayeredScan(trees, runs, descending: descending, keepsTombstones: false)
   }
@@ -26,9 +26,10 @@ extension LayeredTree {
   /// nothing below the result.
   func entriesToWrite(mergingNewestRuns runCount: Int) -> LayeredScan {
     precondition(runCount >= 0 && runCount <= runs.count, "More runs than there are")
-    let trees = [frozen].compactMap { $0 }.map { $0.scan() }
+    let trees = [immutableMemtable].compactMap { $0 }.map { $0.scan() }
     return LayeredScan(
-      trees, runs.prefix(runCount).map { $0.scan(mergeCount: mergeCount) }, descending: false,
+      trees, runs.prefix(runCount).map { $0.scan(compactionCount: compactionCount) },
+      descending: false,
       keepsTombstones: runCount < runs.count)
   }
 }
@@ -36,7 +37,7 @@ extension LayeredTree {
 /// A merging cursor over several layers, which returns the topmost layer's entry of each key.
 ///
 /// Changes are few, and scattered over the layers below. The cursor therefore mostly follows one
-/// layer, the *leader*, until its keys reach the next key of another. It takes one ``LeafStretch``
+/// layer, the *leader*, until its keys reach the next key of another. It takes one ``LeafRange``
 /// of the leader after the other, and reads other layers only where one ends.
 ///
 /// If a page cannot be read, it throws. Once that is repaired, you may call it again: the scan
@@ -53,7 +54,7 @@ struct LayeredScan {
   /// The next key of all layers but the leader; nil if those are at their ends.
   private var limit: SharedBytes?
   /// The entries to return before any layer must be read again.
-  private var stretch: LeafStretch?
+  private var leafRange: LeafRange?
   private let descending: Bool
   /// Whether removed keys are returned too, as entries with empty values.
   let keepsTombstones: Bool
@@ -62,7 +63,7 @@ struct LayeredScan {
 
   private enum Front {
     case notFetched
-    case entry(IndexEntry)
+    case entry(TreeEntry)
     case end
   }
 
@@ -84,10 +85,10 @@ struct LayeredScan {
   }
 
   /// Returns the next entry, or nil at the end.
-  mutating func next() throws(PageError) -> IndexEntry? {
+  mutating func next() throws(PageError) -> TreeEntry? {
     while true {
-      var found = stretch?.next(descending: descending)
-      if found == nil { found = try nextBeyondStretch() }
+      var found = leafRange?.next(descending: descending)
+      if found == nil { found = try nextBeyondLeafRange() }
       guard let entry = found else { return nil }
       if keepsTombstones || !entry.isTombstone { return entry }
     }
@@ -97,17 +98,17 @@ struct LayeredScan {
   ///
   /// It is not inlined, because few entries need it.
   @inline(never)
-  private mutating func nextBeyondStretch() throws(PageError) -> IndexEntry? {
-    if try reachStretch(), let entry = stretch?.next(descending: descending) { return entry }
+  private mutating func nextBeyondLeafRange() throws(PageError) -> TreeEntry? {
+    if try reachLeafRange(), let entry = leafRange?.next(descending: descending) { return entry }
     return try chooseLeader()
   }
 
   /// Takes the adjacent entries that follow in a leaf, including tombstones.
   ///
   /// Returns nil if only `next()` can determine what follows.
-  mutating func nextStretch() throws(PageError) -> LeafStretch? {
-    if stretch == nil { _ = try reachStretch() }
-    return stretch.take()
+  mutating func nextLeafRange() throws(PageError) -> LeafRange? {
+    if leafRange == nil { _ = try reachLeafRange() }
+    return leafRange.take()
   }
 
   /// Passes the adjacent entries that follow in a leaf while `isPassed` returns true for them.
@@ -115,32 +116,32 @@ struct LayeredScan {
   /// The scan must be ascending. `next()` still returns entries that are in other leaves.
   /// Tombstones are passed without a call of `isPassed`.
   @inline(__always)
-  mutating func pass(while isPassed: (LentBytes, LentBytes) -> Bool) {
-    stretch?.pass { key, value in value.count == 0 || isPassed(key, value) }
+  mutating func pass(while isPassed: (BorrowedBytes, BorrowedBytes) -> Bool) {
+    leafRange?.pass { key, value in value.count == 0 || isPassed(key, value) }
   }
 
   /// Takes the leader's next stretch.
   ///
   /// Returns false if there is none before the next key of another layer; then there is no leader
   /// any more.
-  private mutating func reachStretch() throws(PageError) -> Bool {
-    stretch = nil
+  private mutating func reachLeafRange() throws(PageError) -> Bool {
+    leafRange = nil
     guard let leader else { return false }
-    stretch =
+    leafRange =
       leader < trees.count
-      ? trees[leader].nextStretch(before: limit)
-      : try runs[leader - trees.count].nextStretch(before: limit)
-    if stretch == nil { self.leader = nil }
-    return stretch != nil
+      ? trees[leader].nextLeafRange(before: limit)
+      : try runs[leader - trees.count].nextLeafRange(before: limit)
+    if leafRange == nil { self.leader = nil }
+    return leafRange != nil
   }
 
   /// Returns the first of all fronts, whose layer becomes the leader.
-  private mutating func chooseLeader() throws(PageError) -> IndexEntry? {
+  private mutating func chooseLeader() throws(PageError) -> TreeEntry? {
     for index in fronts.indices {
       guard case .notFetched = fronts[index] else { continue }
       fronts[index] = try fetch(index).map { .entry($0) } ?? .end
     }
-    var first: (index: Int, entry: IndexEntry)?
+    var first: (index: Int, entry: TreeEntry)?
     for index in fronts.indices {
       guard case .entry(let entry) = fronts[index] else { continue }
       // Of equal keys, the entry of the topmost layer counts.
@@ -153,7 +154,7 @@ struct LayeredScan {
     limit = nil
     for index in fronts.indices {
       guard case .entry(let entry) = fronts[index] else { continue }
-      if entry.key.lend({ key in first.entry.key.lend { key.equals($0) } }) {
+      if entry.key.borrow({ key in first.entry.key.borrow { key.equals($0) } }) {
         // Hidden. The entry after it is not known, so there is no leader yet.
         fronts[index] = .notFetched
         leader = nil
@@ -164,12 +165,12 @@ struct LayeredScan {
     return first.entry
   }
 
-  private mutating func fetch(_ layer: Int) throws(PageError) -> IndexEntry? {
+  private mutating func fetch(_ layer: Int) throws(PageError) -> TreeEntry? {
     layer < trees.count ? trees[layer].next() : try runs[layer - trees.count].next()
   }
 
   private func comesBefore(_ a: SharedBytes, _ b: SharedBytes) -> Bool {
-    let order = a.lend { a in b.lend { a.compare($0) } }
+    let order = a.borrow { a in b.borrow { a.compare($0) } }
     return descending ? order > 0 : order < 0
   }
 }

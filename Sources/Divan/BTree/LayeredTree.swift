@@ -16,35 +16,35 @@ internal import DivanLog
 /// Invariant: a layer in memory without layers below it holds no tombstones.
 struct LayeredTree: Sendable {
   /// The changes since the last freeze.
-  private(set) var overlay: BTree
+  private(set) var memtable: BTree
   /// The changes that a checkpoint is writing to a run.
-  private(set) var frozen: BTree?
+  private(set) var immutableMemtable: BTree?
   /// The runs that checkpoints wrote, newest first.
   private(set) var runs: [Run]
   /// The number of segment merges that this version has seen.
   ///
   /// It determines which rebuilt leaves this version may use.
-  var mergeCount = 0
+  var compactionCount = 0
 
   /// Creates a map of the entries in `runs`, newest first.
   init(runs: [Run] = [], pageSize: Int = BTree.defaultPageSize) {
-    overlay = BTree(pageSize: pageSize)
+    memtable = BTree(pageSize: pageSize)
     self.runs = runs.filter { $0.count > 0 }
   }
 }
 
 extension LayeredTree {
   /// Whether a lower layer may have a key that the overlay does not have.
-  private var hasLowerLayers: Bool { !(frozen?.isEmpty ?? true) || !runs.isEmpty }
+  private var hasLowerLayers: Bool { !(immutableMemtable?.isEmpty ?? true) || !runs.isEmpty }
 
   /// Whether no layer has entries, not even a tombstone.
-  var isEmpty: Bool { overlay.isEmpty && !hasLowerLayers }
+  var isEmpty: Bool { memtable.isEmpty && !hasLowerLayers }
 
   /// The number of frozen entries.
-  var frozenCount: Int { frozen?.count ?? 0 }
+  var immutableCount: Int { immutableMemtable?.count ?? 0 }
 
   /// The maximum sum of the lengths of a key and its value.
-  var entryLimit: Int { overlay.entryLimit }
+  var entryLimit: Int { memtable.entryLimit }
 
   /// Returns the value of `key`, or nil.
   ///
@@ -54,7 +54,7 @@ extension LayeredTree {
   func find(
     _ key: Span<UInt8>, isProbablyThere: Bool = true
   ) throws(PageError) -> SharedBytes? {
-    try LentBytes.lend(key) { (key) throws(PageError) in
+    try BorrowedBytes.borrow(key) { (key) throws(PageError) in
       try withEntry(
         of: key, isProbablyThere: isProbablyThere,
         inMemory: { leaf, index in leaf.page.value(index).shared(by: leaf) },
@@ -70,7 +70,7 @@ extension LayeredTree {
   func withValue<R>(
     of key: Span<UInt8>, isProbablyThere: Bool = true, _ body: (Span<UInt8>) -> R
   ) throws(PageError) -> R? {
-    try LentBytes.lend(key) { (key) throws(PageError) -> R? in
+    try BorrowedBytes.borrow(key) { (key) throws(PageError) -> R? in
       try withValue(of: key, isProbablyThere: isProbablyThere, body)
     }
   }
@@ -80,11 +80,11 @@ extension LayeredTree {
   /// `place` is where the key most probably is in the oldest run, if that is known.
   @inline(__always)
   func withValue<R>(
-    of key: LentBytes, isProbablyThere: Bool = true, supposedlyAt place: EntryPlace? = nil,
+    of key: BorrowedBytes, isProbablyThere: Bool = true, expectedAt place: EntryLocation? = nil,
     _ body: (Span<UInt8>) -> R
   ) throws(PageError) -> R? {
     let found = try withEntry(
-      of: key, isProbablyThere: isProbablyThere, supposedlyAt: place,
+      of: key, isProbablyThere: isProbablyThere, expectedAt: place,
       inMemory: { leaf, index -> R? in
         let value = leaf.page.value(index)
         return value.count == 0 ? nil : value.withSpan(body)
@@ -101,9 +101,10 @@ extension LayeredTree {
 
   /// Whether a layer above the run at `index` has an entry for `key`, even a tombstone.
   func knows(_ key: Span<UInt8>, above index: Int) throws(PageError) -> Bool {
-    try LentBytes.lend(key) { (key) throws(PageError) in
-      if overlay.find(key) != nil || frozen?.find(key) != nil { return true }
-      for run in runs.prefix(index) where try run.find(key, mergeCount: mergeCount) != nil {
+    try BorrowedBytes.borrow(key) { (key) throws(PageError) in
+      if memtable.find(key) != nil || immutableMemtable?.find(key) != nil { return true }
+      for run in runs.prefix(index) where try run.find(key, compactionCount: compactionCount) != nil
+      {
         return true
       }
       return false
@@ -115,18 +116,19 @@ extension LayeredTree {
   /// Returns nil if no layer has an entry.
   @inline(__always)
   private func withEntry<R>(
-    of key: LentBytes, isProbablyThere: Bool, supposedlyAt place: EntryPlace? = nil,
+    of key: BorrowedBytes, isProbablyThere: Bool, expectedAt place: EntryLocation? = nil,
     inMemory: (Node, Int) -> R,
     inFile: (Run, Page, Int) -> R
   ) throws(PageError) -> R? {
-    if !overlay.isEmpty, let found = overlay.withEntry(of: key, inMemory) { return found }
-    if let found = frozen?.withEntry(of: key, inMemory) { return found }
+    if !memtable.isEmpty, let found = memtable.withEntry(of: key, inMemory) { return found }
+    if let found = immutableMemtable?.withEntry(of: key, inMemory) { return found }
     let filteredCount = isProbablyThere ? runs.count - 1 : runs.count
     let hash = filteredCount > 0 && runs[0].isFiltered ? KeyHash(key) : nil
     for index in runs.indices {
       if let hash, index < filteredCount, !runs[index].mayContain(hash) { continue }
       let found = try runs[index].withEntry(
-        of: key, supposedlyAt: index == runs.count - 1 ? place : nil, mergeCount: mergeCount, inFile
+        of: key, expectedAt: index == runs.count - 1 ? place : nil,
+        compactionCount: compactionCount, inFile
       )
       if let found { return found }
     }
@@ -138,12 +140,12 @@ extension LayeredTree {
   /// - Precondition: the value is not empty; key and value are no longer than ``entryLimit``.
   mutating func set(_ key: Span<UInt8>, _ value: Span<UInt8>) {
     precondition(!value.isEmpty, "An empty value marks a removed key")
-    overlay.set(key, value)
+    memtable.set(key, value)
   }
 
   /// Sets the values of many keys, like ``BTree/set(_:_:)-(EntryBatch,_)``.
   mutating func set(_ batch: borrowing EntryBatch, _ range: Range<Int>) {
-    overlay.set(batch, range)
+    memtable.set(batch, range)
   }
 
   /// Removes `key`.
@@ -154,9 +156,9 @@ extension LayeredTree {
   ///     key, so that no tombstone is needed.
   mutating func remove(_ key: Span<UInt8>, isNewSinceCheckpoint: Bool = false) {
     if isNewSinceCheckpoint || !hasLowerLayers {
-      overlay.remove(key)
+      memtable.remove(key)
     } else {
-      overlay.set(key, [UInt8]().span)
+      memtable.set(key, [UInt8]().span)
     }
   }
 }
@@ -166,42 +168,42 @@ extension LayeredTree {
   ///
   /// - Precondition: nothing is frozen.
   mutating func freeze() {
-    precondition(frozen == nil, "A checkpoint of this index is being written already")
-    frozen = overlay
-    overlay = BTree(pageSize: overlay.pageSize)
+    precondition(immutableMemtable == nil, "A checkpoint of this index is being written already")
+    immutableMemtable = memtable
+    memtable = BTree(pageSize: memtable.pageSize)
   }
 
   /// Drops the frozen entries, which a run of `runs` now holds.
   ///
   /// - Parameter runs: all runs from now on, the newest first.
-  mutating func replaceFrozen(with runs: [Run]) {
-    frozen = nil
+  mutating func replaceImmutable(with runs: [Run]) {
+    immutableMemtable = nil
     self.runs = runs.filter { $0.count > 0 }
     if self.runs.isEmpty { dropTombstones() }
   }
 
   /// Undoes a freeze whose checkpoint failed.
   mutating func thaw() {
-    guard var merged = frozen else { return }
-    frozen = nil
-    var changes = overlay.scan()
+    guard var merged = immutableMemtable else { return }
+    immutableMemtable = nil
+    var changes = memtable.scan()
     while let change = changes.next() {
-      change.key.lend { key in
+      change.key.borrow { key in
         if change.isTombstone, runs.isEmpty {
           _ = merged.remove(key)
         } else {
-          _ = change.value.lend { merged.set(key, $0) }
+          _ = change.value.borrow { merged.set(key, $0) }
         }
       }
     }
-    overlay = merged
+    memtable = merged
   }
 
   /// Removes the overlay's tombstones; no layers are left below it.
   private mutating func dropTombstones() {
-    var scan = overlay.scan()
+    var scan = memtable.scan()
     while let entry = scan.next() {
-      if entry.isTombstone { entry.key.lend { _ = overlay.remove($0) } }
+      if entry.isTombstone { entry.key.borrow { _ = memtable.remove($0) } }
     }
   }
 }

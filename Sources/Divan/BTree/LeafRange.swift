@@ -4,7 +4,7 @@ internal import DivanLog
 ///
 /// Changes are few, so a stretch is mostly all of a leaf that is in the range: some dozens of
 /// entries.
-struct LeafStretch {
+struct LeafRange {
   /// The leaf, which `owner` keeps alive.
   private let page: NodePage
   private let owner: AnyObject
@@ -24,7 +24,7 @@ struct LeafStretch {
 
   /// Removes and returns the next entry in this direction; nil if none is left.
   @inline(__always)
-  mutating func next(descending: Bool) -> IndexEntry? {
+  mutating func next(descending: Bool) -> TreeEntry? {
     guard first < end else { return nil }
     let index: Int
     if descending {
@@ -34,14 +34,14 @@ struct LeafStretch {
       index = first
       first &+= 1
     }
-    return IndexEntry(page.entry(index), heldBy: owner)
+    return TreeEntry(page.entry(index), heldBy: owner)
   }
 
   /// Passes the next entries while `isPassed` returns true for their keys and values.
   ///
   /// The scan must be ascending. No reference is counted for each entry.
   @inline(__always)
-  mutating func pass(while isPassed: (LentBytes, LentBytes) -> Bool) {
+  mutating func pass(while isPassed: (BorrowedBytes, BorrowedBytes) -> Bool) {
     while first < end {
       let entry = page.entry(first)
       guard isPassed(entry.key, entry.value) else { return }
@@ -51,7 +51,7 @@ struct LeafStretch {
 
   /// Calls `body` with each remaining key and value, without counting a reference for each.
   @inline(__always)
-  func forEach<E: Error>(_ body: (LentBytes, LentBytes) throws(E) -> Void) throws(E) {
+  func forEach<E: Error>(_ body: (BorrowedBytes, BorrowedBytes) throws(E) -> Void) throws(E) {
     // A closure around the loop would prevent `body` from being inlined into it.
     defer { withExtendedLifetime(owner) {} }
     for index in first..<end {

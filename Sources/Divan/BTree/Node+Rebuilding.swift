@@ -38,7 +38,7 @@ extension Node {
   /// Returns one node with the entries of this one and of its right neighbour.
   ///
   /// `separator` is the one between them in their parent.
-  func merged(with right: Node, separator: LentBytes, limit: Int) -> Node {
+  func merged(with right: Node, separator: BorrowedBytes, limit: Int) -> Node {
     let isLeaf = level == 0
     let between = isLeaf ? 0 : Node.entrySize(separator.count, Node.childValueLength)
     let needed = usedSize + right.usedSize - NodePage.headerSize + between

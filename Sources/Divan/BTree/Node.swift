@@ -84,7 +84,7 @@ extension Node {
 
   /// Returns the reference in an inner node's entry.
   @inline(__always)
-  @unsafe private static func reference(_ value: LentBytes) -> Unmanaged<Node> {
+  @unsafe private static func reference(_ value: BorrowedBytes) -> Unmanaged<Node> {
     let address = unsafe value.base.loadUnaligned(as: UInt.self)
     // The address was a node's when it was stored, and the entry has kept the node alive.
     return unsafe Unmanaged.fromOpaque(
@@ -122,23 +122,23 @@ extension Node {
     if index == 0 {
       unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.firstChild = reference }
     } else {
-      unsafe Node.lendAddress(of: reference) { writer.overwrite(at: index - 1, with: $0) }
+      unsafe Node.borrowAddress(of: reference) { writer.overwrite(at: index - 1, with: $0) }
     }
   }
 
-  @unsafe private static func lendAddress<R>(
-    of reference: Unmanaged<Node>, _ body: (LentBytes) -> R
+  @unsafe private static func borrowAddress<R>(
+    of reference: Unmanaged<Node>, _ body: (BorrowedBytes) -> R
   ) -> R {
     let address = unsafe UInt(bitPattern: reference.toOpaque())
     return unsafe withUnsafeBytes(of: address) {
       // The copy of the address lives as long as the closure runs.
-      unsafe body(LentBytes(base: $0.baseAddress.unsafelyUnwrapped, count: $0.count))
+      unsafe body(BorrowedBytes(base: $0.baseAddress.unsafelyUnwrapped, count: $0.count))
     }
   }
 
   /// Inserts a separator and the child right of it at `index`, where they must fit.
-  func insertChild(_ child: Node, separator: LentBytes, at index: Int) {
-    unsafe Node.lendAddress(of: Unmanaged.passRetained(child)) {
+  func insertChild(_ child: Node, separator: BorrowedBytes, at index: Int) {
+    unsafe Node.borrowAddress(of: Unmanaged.passRetained(child)) {
       writer.insert(separator, $0, at: index)
     }
   }

@@ -8,7 +8,7 @@ internal import DivanLog
 ///
 /// Invariant: `base` points at `count` readable bytes that do not change while the value is in use.
 @safe
-struct LentBytes {
+struct BorrowedBytes {
   let base: UnsafeRawPointer
   let count: Int
 
@@ -18,25 +18,25 @@ struct LentBytes {
   }
 }
 
-extension LentBytes {
+extension BorrowedBytes {
   /// Lends the bytes of a span to `body`.
   @inline(__always)
-  static func lend<R, E: Error>(
-    _ span: Span<UInt8>, _ body: (LentBytes) throws(E) -> R
+  static func borrow<R, E: Error>(
+    _ span: Span<UInt8>, _ body: (BorrowedBytes) throws(E) -> R
   ) throws(E) -> R {
     unsafe try span.withUnsafeBytes { (buffer) throws(E) -> R in
       // The span outlives `body`. An empty span may have no address: any address will do, as none
       // is read.
-      unsafe try body(LentBytes(base: buffer.baseAddress ?? noAddress, count: buffer.count))
+      unsafe try body(BorrowedBytes(base: buffer.baseAddress ?? noAddress, count: buffer.count))
     }
   }
 
   /// Lends the bytes of an array to `body`.
   @inline(__always)
-  static func lend<R, E: Error>(
-    _ bytes: [UInt8], _ body: (LentBytes) throws(E) -> R
+  static func borrow<R, E: Error>(
+    _ bytes: [UInt8], _ body: (BorrowedBytes) throws(E) -> R
   ) throws(E) -> R {
-    try lend(bytes.span, body)
+    try borrow(bytes.span, body)
   }
 
   /// An address for empty bytes, which is never read from.
@@ -89,7 +89,7 @@ extension LentBytes {
 
   /// Whether the bytes are the same.
   @inline(__always)
-  func equals(_ other: LentBytes) -> Bool {
+  func equals(_ other: BorrowedBytes) -> Bool {
     guard count == other.count else { return false }
     // Every load stays below `count`: whole words first, then a last one that overlaps.
     if count >= 8 {
@@ -106,7 +106,7 @@ extension LentBytes {
 
   /// Compares the bytes: returns less than zero, zero, or more, as in `memcmp`.
   @inline(__always)
-  func compare(_ other: LentBytes) -> Int {
+  func compare(_ other: BorrowedBytes) -> Int {
     let common = commonPrefixLength(with: other)
     let shorter = min(count, other.count)
     if common == shorter { return count - other.count }
@@ -116,7 +116,7 @@ extension LentBytes {
 
   /// Returns the length of the common prefix.
   @inline(__always)
-  func commonPrefixLength(with other: LentBytes) -> Int {
+  func commonPrefixLength(with other: BorrowedBytes) -> Int {
     let shorter = min(count, other.count)
     var offset = 0
     // Every load stays below `shorter`.
@@ -130,16 +130,16 @@ extension LentBytes {
   }
 
   /// Returns the first `count` bytes; there must be at least as many.
-  func prefix(_ count: Int) -> LentBytes {
+  func prefix(_ count: Int) -> BorrowedBytes {
     assert(count <= self.count)
-    return unsafe LentBytes(base: base, count: count)
+    return unsafe BorrowedBytes(base: base, count: count)
   }
 
   /// Returns these bytes and others that follow them in memory.
-  func joined(with next: LentBytes) -> LentBytes {
+  func joined(with next: BorrowedBytes) -> BorrowedBytes {
     assert(unsafe base + count == next.base)
     // Both are readable for the same time.
-    return unsafe LentBytes(base: base, count: count + next.count)
+    return unsafe BorrowedBytes(base: base, count: count + next.count)
   }
 
   /// Lends the bytes as a span.
@@ -175,10 +175,11 @@ extension LentBytes {
 extension SharedBytes {
   /// Lends the bytes to `body`.
   @inline(__always)
-  func lend<R, E: Error>(_ body: (LentBytes) throws(E) -> R) throws(E) -> R {
+  func borrow<R, E: Error>(_ body: (BorrowedBytes) throws(E) -> R) throws(E) -> R {
     unsafe try withUnsafeBytes { (buffer) throws(E) -> R in
       // `self` outlives the call, and a shared address is never nil.
-      unsafe try body(LentBytes(base: buffer.baseAddress.unsafelyUnwrapped, count: buffer.count))
+      unsafe try body(
+        BorrowedBytes(base: buffer.baseAddress.unsafelyUnwrapped, count: buffer.count))
     }
   }
 }

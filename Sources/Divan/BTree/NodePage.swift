@@ -78,17 +78,17 @@ extension NodePage {
   }
 
   @inline(__always)
-  func key(_ index: Int) -> LentBytes { entry(index).key }
+  func key(_ index: Int) -> BorrowedBytes { entry(index).key }
 
   @inline(__always)
-  func value(_ index: Int) -> LentBytes { entry(index).value }
+  func value(_ index: Int) -> BorrowedBytes { entry(index).value }
 }
 
 /// One entry of a page.
 @safe
 struct NodeEntry {
-  let key: LentBytes
-  let value: LentBytes
+  let key: BorrowedBytes
+  let value: BorrowedBytes
 
   /// Reads the lengths at `start`, where a whole entry must begin.
   @inline(__always)
@@ -96,8 +96,8 @@ struct NodeEntry {
     var next = unsafe start
     let keyLength = unsafe NodeEntry.length(&next)
     let valueLength = unsafe NodeEntry.length(&next)
-    key = unsafe LentBytes(base: next, count: keyLength)
-    value = unsafe LentBytes(base: next + keyLength, count: valueLength)
+    key = unsafe BorrowedBytes(base: next, count: keyLength)
+    value = unsafe BorrowedBytes(base: next + keyLength, count: valueLength)
   }
 
   @inline(__always)
@@ -114,7 +114,7 @@ struct NodeEntry {
   static let lengthLimit = 0x7FFF
 
   /// The key, followed by the value.
-  var bytes: LentBytes { key.joined(with: value) }
+  var bytes: BorrowedBytes { key.joined(with: value) }
 
   /// Returns the number of bytes that an entry takes in the heap.
   @inline(__always)
@@ -128,24 +128,24 @@ struct NodeEntry {
 
 extension NodePage {
   /// Prefetches the cache lines in which a search begins: see ``SharedBytes/touchEachCacheLine()``.
-  func touchHeads() -> UInt8 {
-    var touched: UInt8 = 0
+  func prefetchHeads() -> UInt8 {
+    var prefetched: UInt8 = 0
     for offset in stride(from: 0, to: NodePage.headerSize + NodePage.slotSize * count, by: 64) {
       // Heads and slots are within the page by the invariants.
-      touched ^= unsafe base.load(fromByteOffset: offset, as: UInt8.self)
+      prefetched ^= unsafe base.load(fromByteOffset: offset, as: UInt8.self)
     }
-    return touched
+    return prefetched
   }
 
   /// Returns the probable index of `key`, if it is here, and reads a byte of that entry.
   ///
   /// The index is wrong only if other keys have the same head. Reading the byte lets the cache
   /// misses of several keys overlap.
-  func touchEntry(supposedlyOf key: LentBytes, _ touched: inout UInt8) -> Int? {
+  func prefetchEntry(expectedAt key: BorrowedBytes, _ prefetched: inout UInt8) -> Int? {
     let index = firstHead(notBelow: key.head(at: prefixLength))
     guard index < count else { return nil }
     // Entries are within the page by the invariants.
-    touched ^= unsafe base.load(fromByteOffset: slot(index), as: UInt8.self)
+    prefetched ^= unsafe base.load(fromByteOffset: slot(index), as: UInt8.self)
     return index
   }
 
@@ -168,7 +168,7 @@ extension NodePage {
 
   /// Returns the index of the entry with exactly this key, or nil.
   @inline(__always)
-  func find(_ key: LentBytes) -> Int? {
+  func find(_ key: BorrowedBytes) -> Int? {
     let head = key.head(at: prefixLength)
     var index = firstHead(notBelow: head)
     guard index < count, self.head(index) == head else { return nil }
@@ -182,7 +182,7 @@ extension NodePage {
 
   /// Returns the index of the first entry whose key is not less than `key`.
   @inline(__always)
-  func lowerBound(of key: LentBytes) -> Int {
+  func lowerBound(of key: BorrowedBytes) -> Int {
     guard count > 0 else { return 0 }
     if let outside = indexOutsidePrefix(key) { return outside }
     return lowerBound(ofPrefixed: key)
@@ -190,7 +190,7 @@ extension NodePage {
 
   /// Like ``lowerBound(of:)`` for a key with the shared prefix; any index for other keys.
   @inline(__always)
-  private func lowerBound(ofPrefixed key: LentBytes) -> Int {
+  private func lowerBound(ofPrefixed key: BorrowedBytes) -> Int {
     let head = key.head(at: prefixLength)
     let index = firstHead(notBelow: head)
     guard index < count, self.head(index) == head else { return index }
@@ -199,9 +199,9 @@ extension NodePage {
 
   /// Returns the number of keys not greater than `key`: in an inner node, the index of its child.
   @inline(__always)
-  func upperBound(of key: LentBytes) -> Int {
+  func upperBound(of key: BorrowedBytes) -> Int {
     if count > 0, let outside = indexOutsidePrefix(key) { return outside }
-    return supposedUpperBound(of: key)
+    return likelyUpperBound(of: key)
   }
 
   /// Like ``upperBound(of:)``, but assumes that `key` begins with the shared prefix.
@@ -211,7 +211,7 @@ extension NodePage {
   /// ``surrounds(_:)`` the key, the assumption was right, too. Otherwise it must descend again with
   /// ``upperBound(of:)``.
   @inline(__always)
-  func supposedUpperBound(of key: LentBytes) -> Int {
+  func likelyUpperBound(of key: BorrowedBytes) -> Int {
     let head = key.head(at: prefixLength)
     let index = firstHead(notBelow: head)
     guard index < count, self.head(index) == head else { return index }
@@ -222,14 +222,14 @@ extension NodePage {
   /// Whether one key of this leaf is less than `key`, and another is not.
   ///
   /// Then no other leaf can hold `key`.
-  func surrounds(_ key: LentBytes) -> Bool {
+  func surrounds(_ key: BorrowedBytes) -> Bool {
     let index = lowerBound(of: key)
     return index > 0 && index < count
   }
 
   /// Returns where a key without the shared prefix belongs; nil if the key has the prefix.
   @inline(__always)
-  private func indexOutsidePrefix(_ key: LentBytes) -> Int? {
+  private func indexOutsidePrefix(_ key: BorrowedBytes) -> Int? {
     let length = prefixLength
     if length == 0 { return nil }
     let prefix = self.key(0).prefix(length)
@@ -244,7 +244,7 @@ extension NodePage {
     return head == .max ? count : firstHead(notBelow: head + 1)
   }
 
-  private func lowerBound(of key: LentBytes, from start: Int, to end: Int) -> Int {
+  private func lowerBound(of key: BorrowedBytes, from start: Int, to end: Int) -> Int {
     var low = start
     var high = end
     while low < high {
@@ -271,7 +271,7 @@ extension NodePage {
   /// Returns the shortest bytes that are greater than `left` and not greater than `right`.
   ///
   /// `left` must be less than `right`.
-  static func separator(between left: LentBytes, and right: LentBytes) -> [UInt8] {
+  static func separator(between left: BorrowedBytes, and right: BorrowedBytes) -> [UInt8] {
     right.prefix(min(left.commonPrefixLength(with: right) + 1, right.count)).array
   }
 }

@@ -62,7 +62,7 @@ extension NodePageWriter {
 extension NodePageWriter {
   /// Inserts an entry at `index`, where its key belongs and where it must fit.
   @inline(__always)
-  func insert(_ key: LentBytes, _ value: LentBytes, at index: Int) {
+  func insert(_ key: BorrowedBytes, _ value: BorrowedBytes, at index: Int) {
     assert(fits(keyLength: key.count, valueLength: value.count))
     adoptPrefix(of: key, at: index)
     let size = NodeEntry.size(keyLength: key.count, valueLength: value.count)
@@ -93,7 +93,7 @@ extension NodePageWriter {
 
   /// Overwrites the value at `index` with one of the same length.
   @inline(__always)
-  func overwrite(at index: Int, with value: LentBytes) {
+  func overwrite(at index: Int, with value: BorrowedBytes) {
     let old = page.value(index)
     precondition(old.count == value.count, "A value of another length")
     // The old value is within this page, which may be written to.
@@ -103,7 +103,7 @@ extension NodePageWriter {
 
   /// Shortens the shared prefix to the part that `key` shares, if that is less.
   @inline(__always)
-  private func adoptPrefix(of key: LentBytes, at index: Int) {
+  private func adoptPrefix(of key: BorrowedBytes, at index: Int) {
     let count = page.count
     if count == 0 {
       set16(6, key.count)
@@ -124,7 +124,7 @@ extension NodePageWriter {
   }
 
   @inline(__always)
-  private func write(_ key: LentBytes, _ value: LentBytes, at start: Int) {
+  private func write(_ key: BorrowedBytes, _ value: BorrowedBytes, at start: Int) {
     var offset = start
     // The caller made room for the whole entry at `start`.
     func writeLength(_ length: Int) {
@@ -182,7 +182,7 @@ extension NodePageWriter {
   ///
   /// `entry` is called with the number of each entry in turn, and passes its key and value on.
   @inline(__always)
-  func fill(count: Int, _ entry: (Int, (LentBytes, LentBytes) -> Void) -> Void) {
+  func fill(count: Int, _ entry: (Int, (BorrowedBytes, BorrowedBytes) -> Void) -> Void) {
     assert(page.count == 0)
     var start = page.heapStart
     let slots = NodePage.headerSize + 4 * count

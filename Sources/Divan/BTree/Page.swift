@@ -81,6 +81,6 @@ protocol PageSource: AnyObject, Sendable {
   /// The size of each page in bytes.
   var pageSize: Int { get }
 
-  /// Returns a block of a ``KeyFilter``, at an offset in a page without entries.
+  /// Returns a block of a ``BloomFilter``, at an offset in a page without entries.
   func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock
 }

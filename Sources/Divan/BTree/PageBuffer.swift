@@ -26,7 +26,7 @@ final class PageBuffer {
   }
 
   /// Appends an entry; returns false if it does not fit.
-  func append(_ key: LentBytes, _ value: LentBytes) -> Bool {
+  func append(_ key: BorrowedBytes, _ value: BorrowedBytes) -> Bool {
     let writer = self.writer
     guard writer.fits(keyLength: key.count, valueLength: value.count) else { return false }
     writer.insert(key, value, at: writer.page.count)
@@ -34,11 +34,11 @@ final class PageBuffer {
   }
 
   /// Appends a separator and the page right of it; returns false if they do not fit.
-  func append(_ separator: LentBytes, child: UInt32) -> Bool {
+  func append(_ separator: BorrowedBytes, child: UInt32) -> Bool {
     unsafe withUnsafeBytes(of: child.littleEndian) {
       // The copy of the number lives as long as the closure runs.
       unsafe append(
-        separator, LentBytes(base: $0.baseAddress.unsafelyUnwrapped, count: $0.count))
+        separator, BorrowedBytes(base: $0.baseAddress.unsafelyUnwrapped, count: $0.count))
     }
   }
 

@@ -8,7 +8,7 @@ internal import Synchronization
 ///
 /// `@unchecked Sendable`: everything is immutable except the flags, which are atomic.
 @safe
-final class PagesInMemory: PageSource, @unchecked Sendable {
+final class MappedPages: PageSource, @unchecked Sendable {
   private let bytes: SharedBytes
   /// The address of `bytes`.
   private let base: UnsafeRawPointer
@@ -81,7 +81,7 @@ final class PagesInMemory: PageSource, @unchecked Sendable {
   var pageSize: Int { layout.pageSize }
 
   func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock {
-    guard number < count, offset >= 0, offset <= layout.pageSize - KeyFilter.blockSize else {
+    guard number < count, offset >= 0, offset <= layout.pageSize - BloomFilter.blockSize else {
       throw .damaged(page: number, reason: "there is no such block")
     }
     if !checked[number, .checksum] {

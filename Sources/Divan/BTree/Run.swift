@@ -49,12 +49,12 @@ final class Run: Sendable {
 /// layers hide them. It therefore serves versions that have seen these merges, but not older
 /// snapshots that share the run: those rebuild the leaf from the segments that they still hold.
 private struct Replacement {
-  let mergeCount: Int
+  let compactionCount: Int
   let page: Page
 }
 
 /// The position of an entry in a page that lives as long as its run's source.
-struct EntryPlace {
+struct EntryLocation {
   let page: NodePage
   let index: Int
 }
@@ -68,13 +68,15 @@ struct RunSummary: Equatable, Sendable {
   /// The number of entries.
   var count: Int
   /// The Bloom filter that rules out keys.
-  var filter = KeyFilter.none
+  var filter = BloomFilter.none
 }
 
 extension Run {
-  /// Returns the value of `key`, or nil, for a version that has seen `mergeCount` segment merges.
-  func find(_ key: Span<UInt8>, mergeCount: Int = 0) throws(PageError) -> SharedBytes? {
-    try LentBytes.lend(key) { (key) throws(PageError) in try find(key, mergeCount: mergeCount) }
+  /// Returns the value of `key`, or nil, for a version that has seen `compactionCount` segment merges.
+  func find(_ key: Span<UInt8>, compactionCount: Int = 0) throws(PageError) -> SharedBytes? {
+    try BorrowedBytes.borrow(key) { (key) throws(PageError) in
+      try find(key, compactionCount: compactionCount)
+    }
   }
 
   /// Whether a key with this hash may be here; true if the filter cannot be read.
@@ -86,17 +88,19 @@ extension Run {
   /// Whether the run has a filter.
   var isFiltered: Bool { summary.filter.blockCount > 0 }
 
-  /// Returns the value of `key`, or nil, for a version that has seen `mergeCount` segment merges.
+  /// Returns the value of `key`, or nil, for a version that has seen `compactionCount` segment merges.
   @inline(__always)
-  func find(_ key: LentBytes, mergeCount: Int) throws(PageError) -> SharedBytes? {
-    try withEntry(of: key, mergeCount: mergeCount) { _, leaf, index in value(index, of: leaf) }
+  func find(_ key: BorrowedBytes, compactionCount: Int) throws(PageError) -> SharedBytes? {
+    try withEntry(of: key, compactionCount: compactionCount) { _, leaf, index in
+      value(index, of: leaf)
+    }
   }
 
   /// Returns the leaf in which `key` most probably belongs, to prefetch a look-up.
   ///
   /// Returns nil if the leaf cannot be read, or does not live as long as the run's source.
-  func lastingLeaf(for key: LentBytes, mergeCount: Int) -> NodePage? {
-    guard let page = try? leaf(for: key, isCareful: false, mergeCount), page.owner == nil else {
+  func lastingLeaf(for key: BorrowedBytes, compactionCount: Int) -> NodePage? {
+    guard let page = try? leaf(for: key, isExact: false, compactionCount), page.owner == nil else {
       return nil
     }
     return page.view
@@ -104,23 +108,23 @@ extension Run {
 
   /// Lends the leaf that holds `key` to `body`, with the entry's index there.
   ///
-  /// Returns nil if there is no entry for a version that has seen `mergeCount` segment merges. It
+  /// Returns nil if there is no entry for a version that has seen `compactionCount` segment merges. It
   /// searches `place` first, which must be of this run.
   @inline(__always)
   func withEntry<R>(
-    of key: LentBytes, supposedlyAt place: EntryPlace? = nil, mergeCount: Int,
+    of key: BorrowedBytes, expectedAt place: EntryLocation? = nil, compactionCount: Int,
     _ body: (Run, Page, Int) -> R
   ) throws(PageError) -> R? {
     if let place, place.page.key(place.index).equals(key) {
       return body(self, Page(view: place.page, owner: nil), place.index)
     }
-    let leaf = try leaf(for: key, isCareful: false, mergeCount)
+    let leaf = try leaf(for: key, isExact: false, compactionCount)
     let (result, isCertain) = withExtendedLifetime(leaf) { () -> (R?, Bool) in
       guard let index = leaf.view.find(key) else { return (nil, leaf.view.surrounds(key)) }
       return (body(self, leaf, index), true)
     }
     if isCertain { return result }
-    let rightLeaf = try self.leaf(for: key, isCareful: true, mergeCount)
+    let rightLeaf = try self.leaf(for: key, isExact: true, compactionCount)
     return withExtendedLifetime(rightLeaf) {
       rightLeaf.view.find(key).map { body(self, rightLeaf, $0) }
     }
@@ -134,21 +138,21 @@ extension Run {
 
   /// Returns the leaf in which `key` belongs.
   ///
-  /// If not `isCareful`, it relies on ``NodePage/supposedUpperBound(of:)``, which may be wrong.
+  /// If not `isExact`, it relies on ``NodePage/supposedUpperBound(of:)``, which may be wrong.
   @inline(__always)
   private func leaf(
-    for key: LentBytes, isCareful: Bool, _ mergeCount: Int
+    for key: BorrowedBytes, isExact: Bool, _ compactionCount: Int
   ) throws(PageError) -> Page {
-    var page = try page(summary.root, level: summary.height, mergeCount: mergeCount)
+    var page = try page(summary.root, level: summary.height, compactionCount: compactionCount)
     var level = summary.height
     while level > 0 {
       level -= 1
       // The page may hold the only reference to its owner.
       let number = withExtendedLifetime(page) {
         page.view.childNumber(
-          isCareful ? page.view.upperBound(of: key) : page.view.supposedUpperBound(of: key))
+          isExact ? page.view.upperBound(of: key) : page.view.likelyUpperBound(of: key))
       }
-      page = try self.page(number, level: level, mergeCount: mergeCount)
+      page = try self.page(number, level: level, compactionCount: compactionCount)
     }
     return page
   }
@@ -157,10 +161,10 @@ extension Run {
   ///
   /// The check prevents a file from causing an endless descent.
   @inline(__always)
-  func page(_ number: UInt32, level: Int, mergeCount: Int = 0) throws(PageError) -> Page {
+  func page(_ number: UInt32, level: Int, compactionCount: Int = 0) throws(PageError) -> Page {
     var page: Page
     if hasReplacements.load(ordering: .acquiring),
-      let replacement = replacement(number, mergeCount)
+      let replacement = replacement(number, compactionCount)
     {
       page = replacement
     } else {
@@ -172,8 +176,8 @@ extension Run {
     return page
   }
 
-  private func replacement(_ number: UInt32, _ mergeCount: Int) -> Page? {
-    replacements.withLock { $0[number]?.first { $0.mergeCount <= mergeCount }?.page }
+  private func replacement(_ number: UInt32, _ compactionCount: Int) -> Page? {
+    replacements.withLock { $0[number]?.first { $0.compactionCount <= compactionCount }?.page }
   }
 
   /// Returns the object that keeps the bytes of a page alive.
@@ -219,9 +223,9 @@ extension Run {
     return nil
   }
 
-  /// Whether a page is sound for a version that has seen `mergeCount` segment merges.
-  func isSound(_ number: UInt32, level: Int, mergeCount: Int = 0) -> Bool {
-    (try? page(number, level: level, mergeCount: mergeCount)) != nil
+  /// Whether a page is sound for a version that has seen `compactionCount` segment merges.
+  func isSound(_ number: UInt32, level: Int, compactionCount: Int = 0) -> Bool {
+    (try? page(number, level: level, compactionCount: compactionCount)) != nil
   }
 
   /// Reads every page above the leaves: about one page in a hundred.
@@ -242,20 +246,20 @@ extension Run {
 
   /// Replaces a damaged leaf by one with these entries.
   ///
-  /// Versions that have seen at least `mergeCount` merges read the new leaf from now on.
+  /// Versions that have seen at least `compactionCount` merges read the new leaf from now on.
   ///
   /// - Parameters:
   ///   - entries: the leaf's entries, in order of keys, each key once.
   ///   - number: the damaged page.
-  ///   - mergeCount: the number of merges that the entries' version had seen.
+  ///   - compactionCount: the number of merges that the entries' version had seen.
   /// - Returns: whether it was replaced; false if the entries are not in order or fit no page.
   func install(
-    _ entries: [(key: [UInt8], value: [UInt8])], for number: UInt32, mergeCount: Int = 0
+    _ entries: [(key: [UInt8], value: [UInt8])], for number: UInt32, compactionCount: Int = 0
   ) -> Bool {
     guard let bytes = Page.leaf(of: entries), let page = try? Page(bytes, number: number) else {
       return false
     }
-    let replacement = Replacement(mergeCount: mergeCount, page: page)
+    let replacement = Replacement(compactionCount: compactionCount, page: page)
     replacements.withLock { $0[number, default: []].append(replacement) }
     hasReplacements.store(true, ordering: .releasing)
     return true
@@ -283,7 +287,7 @@ extension Page {
     let buffer = PageBuffer(size: size)
     buffer.clear(level: 0)
     for entry in entries {
-      let fits = entry.key.lend { key in entry.value.lend { buffer.append(key, $0) } }
+      let fits = entry.key.borrow { key in entry.value.borrow { buffer.append(key, $0) } }
       precondition(fits, "A page that is smaller than what it was measured for")
     }
     return buffer.sharedCopy

@@ -4,9 +4,9 @@ extension Run {
   /// Returns a cursor over the entries with keys between `lower` and `upper`, in either direction.
   func scan(
     from lower: KeyBound = .unbounded, to upper: KeyBound = .unbounded, descending: Bool = false,
-    mergeCount: Int = 0
+    compactionCount: Int = 0
   ) -> RunScan {
-    RunScan(self, ScanRange(lower: lower, upper: upper, descending: descending), mergeCount)
+    RunScan(self, ScanRange(lower: lower, upper: upper, descending: descending), compactionCount)
   }
 }
 
@@ -18,7 +18,7 @@ struct RunScan {
   private let run: Run
   private let range: ScanRange
   /// The number of segment merges that the scanned version has seen.
-  private let mergeCount: Int
+  private let compactionCount: Int
   /// The inner pages above the leaf, and the index of the current child of each.
   private var path: [(page: Page, index: Int)] = []
   /// The current leaf; nil before the first is reached.
@@ -38,9 +38,9 @@ struct RunScan {
     case end
   }
 
-  fileprivate init(_ run: Run, _ range: ScanRange, _ mergeCount: Int) {
+  fileprivate init(_ run: Run, _ range: ScanRange, _ compactionCount: Int) {
     self.run = run
-    self.mergeCount = mergeCount
+    self.compactionCount = compactionCount
     self.range = range
     path.reserveCapacity(run.summary.height)
     leafOwner = run
@@ -48,20 +48,20 @@ struct RunScan {
   }
 
   /// Returns the next entry, or nil at the end.
-  mutating func next() throws(PageError) -> IndexEntry? {
+  mutating func next() throws(PageError) -> TreeEntry? {
     guard let leaf = try reachEntry(),
       let index = window.next(descending: range.descending)
     else { return nil }
-    return IndexEntry(leaf.entry(index), heldBy: leafOwner)
+    return TreeEntry(leaf.entry(index), heldBy: leafOwner)
   }
 
   /// Takes the entries of the next leaf that precede `limit`, or all of them if it is nil.
   ///
   /// Returns nil if no entry precedes it.
-  mutating func nextStretch(before limit: SharedBytes?) throws(PageError) -> LeafStretch? {
+  mutating func nextLeafRange(before limit: SharedBytes?) throws(PageError) -> LeafRange? {
     guard let leaf = try reachEntry() else { return nil }
     let passed = window.pass(before: limit, in: leaf, descending: range.descending)
-    return passed.isEmpty ? nil : LeafStretch(leaf, heldBy: leafOwner, passed)
+    return passed.isEmpty ? nil : LeafRange(leaf, heldBy: leafOwner, passed)
   }
 
   /// Moves until there is a next entry, and returns its leaf; nil at the end.
@@ -86,7 +86,7 @@ struct RunScan {
   private mutating func moveDown(
     _ number: UInt32, _ level: Int, isFirst: Bool
   ) throws(PageError) {
-    let page = try run.page(number, level: level, mergeCount: mergeCount)
+    let page = try run.page(number, level: level, compactionCount: compactionCount)
     if level > 0 {
       let index =
         isFirst ? range.firstChild(in: page.view) : range.descending ? page.view.count : 0

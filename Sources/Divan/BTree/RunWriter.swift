@@ -10,7 +10,7 @@ struct RunWriter {
   private let sink: (Span<UInt8>) throws(LogError) -> UInt32
   private var levels: [Level] = []
   private var count = 0
-  private var filter: KeyFilterWriter
+  private var filter: BloomFilterWriter
 
   /// The page of one level that is being filled.
   private struct Level {
@@ -23,7 +23,7 @@ struct RunWriter {
   ///
   /// - Parameters:
   ///   - pageSize: the size of each page in bytes.
-  ///   - filteredKeys: the maximum number of keys, for which the run gets a ``KeyFilter``; 0 for no
+  ///   - filteredKeys: the maximum number of keys, for which the run gets a ``BloomFilter``; 0 for no
   ///     filter.
   ///   - sink: writes one page, and returns its number.
   init(
@@ -34,7 +34,7 @@ struct RunWriter {
       pageSize >= 128 && pageSize <= NodePageWriter.capacityLimit, "An impossible page size")
     self.pageSize = pageSize
     self.sink = sink
-    filter = KeyFilterWriter(capacity: filteredKeys)
+    filter = BloomFilterWriter(capacity: filteredKeys)
     _ = addLevel()
   }
 }
@@ -47,27 +47,27 @@ extension RunWriter {
   ///
   /// - Precondition: it is no longer than ``BTree/entryLimit(pageSize:)``.
   /// - Throws: the errors that the sink throws.
-  mutating func append(_ entry: IndexEntry) throws(LogError) {
-    try entry.key.lend { (key) throws(LogError) in
-      try entry.value.lend { (value) throws(LogError) in try append(key, value) }
+  mutating func append(_ entry: TreeEntry) throws(LogError) {
+    try entry.key.borrow { (key) throws(LogError) in
+      try entry.value.borrow { (value) throws(LogError) in try append(key, value) }
     }
   }
 
   /// Appends an entry, like ``append(_:)``.
   mutating func append(_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LogError) {
-    try LentBytes.lend(key) { (key) throws(LogError) in
-      try LentBytes.lend(value) { (value) throws(LogError) in try append(key, value) }
+    try BorrowedBytes.borrow(key) { (key) throws(LogError) in
+      try BorrowedBytes.borrow(value) { (value) throws(LogError) in try append(key, value) }
     }
   }
 
   /// Appends adjacent entries, with or without tombstones, which have empty values.
-  mutating func append(_ entries: LeafStretch, keepsTombstones: Bool) throws(LogError) {
+  mutating func append(_ entries: LeafRange, keepsTombstones: Bool) throws(LogError) {
     try entries.forEach { (key, value) throws(LogError) in
       if keepsTombstones || value.count > 0 { try append(key, value) }
     }
   }
 
-  private mutating func append(_ key: LentBytes, _ value: LentBytes) throws(LogError) {
+  private mutating func append(_ key: BorrowedBytes, _ value: BorrowedBytes) throws(LogError) {
     precondition(
       key.count + value.count <= BTree.entryLimit(pageSize: pageSize),
       "An entry too long for a page")
@@ -107,7 +107,7 @@ extension RunWriter {
       return
     }
     let parent = levels[level + 1].buffer
-    if !separator.lend({ parent.append($0, child: number) }) {
+    if !separator.borrow({ parent.append($0, child: number) }) {
       try flush(level + 1)
       levels[level + 1].separator = separator
       parent.writer.setFirstChild(number)

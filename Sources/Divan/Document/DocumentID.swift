@@ -23,16 +23,16 @@ import DivanLog
 /// ordered by their bytes.
 @propertyWrapper
 public struct DocumentID: Sendable {
-  private var mark: DocumentMark<String>
+  private var mark: MetadataProperty<String>
 
   /// The document's ID; nil if it has none yet.
   public var wrappedValue: String? {
     get { mark.value }
-    set { mark = DocumentMark(newValue) }
+    set { mark = MetadataProperty(newValue) }
   }
 
   /// Creates the ID of a document; nil for a document that has none yet.
-  public init(wrappedValue: String? = nil) { mark = DocumentMark(wrappedValue) }
+  public init(wrappedValue: String? = nil) { mark = MetadataProperty(wrappedValue) }
 
   /// Sets the ID of the object that has this property, or removes it again.
   func assign(_ id: String?) { mark.assign(id) }

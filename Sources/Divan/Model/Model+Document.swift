@@ -48,7 +48,7 @@ extension Model {
   }
 
   /// Whether a property has an unsaved change.
-  final func isDirty(_ place: PropertyPlace) -> Bool {
+  final func isDirty(_ place: PropertyLocation) -> Bool {
     flags(at: place) & PropertyFlags.dirty != 0
   }
 
@@ -63,7 +63,7 @@ extension Model {
   }
 
   /// Records that the value of a property was changed.
-  final func noteChange(at place: PropertyPlace) {
+  final func noteChange(at place: PropertyLocation) {
     let flags = flags(at: place)
     setFlags(
       (flags | PropertyFlags.dirty | PropertyFlags.replaced)
@@ -98,7 +98,7 @@ extension Model {
     self.body = body
     self.state = state
     upgradedFrom = nil
-    extras = nil
+    pendingChanges = nil
     isChanged = false
     if modelClass.hasReferences {
       references = [:]

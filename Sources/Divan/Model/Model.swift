@@ -29,7 +29,7 @@ import Observation
 /// Invariants:
 /// - `body` is the document as it was last read or saved; nil if it never was.
 /// - A property without `PropertyFlags.dirty` has the value in `body`.
-/// - `isChanged` is true if any property is dirty or `extras` hold changes.
+/// - `isChanged` is true if any property is dirty or `pendingChanges` hold changes.
 nonisolated open class Model {
   final var modelClass: ModelClass
   /// The context's core; nil while the model is in no context.
@@ -60,19 +60,19 @@ nonisolated open class Model {
   /// The model's position among the unsaved models of its context, from 1; 0 if it is not there.
   final var unsavedPlace = 0
   /// The state to restore if the context's transaction rolls back; nil elsewhere.
-  final var reversal: ModelReversal?
-  /// The number of the nested changes in which the model was last read: see ``ModelReversals``.
+  final var rollbackEntry: RollbackEntry?
+  /// The number of the nested changes in which the model was last read: see ``RollbackLog``.
   final var lastReading = 0
   /// Where the model leaves its targets when it is released.
   ///
   /// Nil unless the object that retained the model is itself being released.
-  final var going: GoingModels?
+  final var going: ReleasedModels?
   /// The targets of the properties that refer to one model, by property number.
   final var references: [Int: ModelReference] = [:]
   /// The targets of the properties that refer to several models, by property number.
   final var referenceLists: [Int: [ModelReference]] = [:]
   /// Changes of undeclared properties and of attachments; nil until there are any.
-  final var extras: ModelExtras?
+  final var pendingChanges: PendingChanges?
   /// The model's observers; nil until the model is first observed.
   ///
   /// The object is never replaced.
@@ -361,7 +361,7 @@ extension Model {
     guard isChanged else { return [] }
     var names: [String] = []
     for place in modelClass.places where isDirty(place) { names.append(place.name) }
-    if let extras { names += extras.undeclared.keys.sorted() }
+    if let pendingChanges { names += pendingChanges.undeclared.keys.sorted() }
     return names
   }
 }

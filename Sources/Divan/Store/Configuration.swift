@@ -101,7 +101,7 @@ public struct Configuration: Sendable {
   /// them. So does a new filter, if earlier ones have read the same properties, and these have few
   /// values. The cache takes two bits for each document and filter, and a byte for each document
   /// and property; the least recently used goes first.
-  public var filterMemorySize = 8 << 20
+  public var predicateCacheSize = 8 << 20
   /// Generates the IDs of documents that are stored without one.
   public var documentIDs = DocumentIDGenerator.timeOrdered
   /// Returns the time, in milliseconds since 1970, that commits and files are stamped with.
@@ -153,12 +153,12 @@ public struct Configuration: Sendable {
   /// as many as there are rows; at closing, a tenth of this and a sixteenth.
   package var viewSavingMinimum = 1000
   /// The number of documents that are read at most while an index is built, before they are added.
-  package var indexBatchSize = 1 << 20
+  package var indexBuildBatchSize = 1 << 20
   /// The number of threads that read them, the caller's among them.
   ///
   /// By default as many as the machine has processors and the store is large enough for, and one if
   /// tests need the same calls every time.
-  package var indexReaderCount: Int?
+  package var indexBuildWorkerCount: Int?
 
   package enum MaintenanceMode: Sendable {
     /// On a queue of its own.

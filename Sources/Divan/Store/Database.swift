@@ -102,8 +102,8 @@ extension Database {
   public func close(
     discardsUnsavedModels: Bool = false, isolation actor: isolated (any Actor)? = #isolation
   ) throws {
-    try RunningMap.refuse("closes a database")
-    if !discardsUnsavedModels, !store.isClosed { try store.companions.prepareToClose(on: actor) }
+    try MapFunctionGuard.refuse("closes a database")
+    if !discardsUnsavedModels, !store.isClosed { try store.services.prepareToClose(on: actor) }
     try store.close()
   }
 

@@ -49,12 +49,12 @@ public struct LiveView: AsyncSequence, Sendable {
 
   /// An iterator over answers.
   public struct Iterator: AsyncIteratorProtocol {
-    private let follower: ViewFollower
-    private var versions: FollowedVersions
+    private let observer: LiveViewObserver
+    private var versions: ObservedVersions
 
     fileprivate init(_ live: LiveView) {
-      follower = ViewFollower(live.view, live.query)
-      versions = FollowedVersions(live.database)
+      observer = LiveViewObserver(live.view, live.query)
+      versions = ObservedVersions(live.database)
     }
   }
 }
@@ -66,15 +66,15 @@ extension LiveView.Iterator {
   public mutating func next(
     isolation actor: isolated (any Actor)? = #isolation
   ) async throws -> ViewRows? {
-    let follower = follower
+    let observer = observer
     return try await versions.next(isolation: actor) { view, isCancelled in
-      try follower.step(to: Snapshot(view), isCancelled)
+      try observer.step(to: Snapshot(view), isCancelled)
     }
   }
 }
 
 /// A sequence of answers to a query, each compared with the last one returned; thread-safe.
-private final class ViewFollower: Sendable {
+private final class LiveViewObserver: Sendable {
   private let view: MapReduceView
   private let query: ViewQuery
   private let last = Guarded<ViewRows.Content?>(nil)

@@ -144,7 +144,7 @@ extension MapReduceView {
     var emitter = Emitter()
     let mapped = MappedDocument(document: document, conflicts: conflicts)
     do {
-      try RunningMap.view.withValue(name) { try map(mapped, &emitter) }
+      try MapFunctionGuard.view.withValue(name) { try map(mapped, &emitter) }
       if let failure = emitter.failure { throw failure }
     } catch {
       throw DatabaseError(

@@ -85,14 +85,14 @@ extension ViewContents {
   ) throws {
     guard !isCurrent(in: snapshot) else { return }
     if purgeCount != snapshot.view.state.purgeCount { try removePurged(snapshot, isCancelled) }
-    try bringIn(view, snapshot, isCancelled)
+    try takeUp(view, snapshot, isCancelled)
     sequence = snapshot.sequence
     purgeCount = snapshot.view.state.purgeCount
     noteOrigin(snapshot.view.state)
   }
 
   /// Replaces the rows of changed documents.
-  private mutating func bringIn(
+  private mutating func takeUp(
     _ view: MapReduceView, _ snapshot: Snapshot, _ isCancelled: () -> Bool
   ) throws {
     var changes = snapshot.changes(since: sequence)
@@ -177,7 +177,7 @@ extension ViewContents {
     purgeCount = snapshot.view.state.purgeCount
   }
 
-  private mutating func noteOrigin(_ state: StoreState) {
+  private mutating func noteOrigin(_ state: Version) {
     guard let segment = state.segments.newest else { return }
     origin = ViewFileHeader.Origin(
       commit: state.commit,

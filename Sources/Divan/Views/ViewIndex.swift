@@ -8,7 +8,7 @@ import Synchronization
 final class ViewIndex: Sendable {
   let view: ViewIdentity
   /// Serializes the computation of contents, so that no two threads compute the same.
-  private let turn = WriteTurn()
+  private let writerLock = WriterLock()
   private let state = Guarded(State())
 
   private struct State {
@@ -58,7 +58,7 @@ extension ViewIndex {
   func contents(
     of view: MapReduceView, in snapshot: Snapshot, isCancelled: () -> Bool
   ) throws -> ViewContents {
-    try RunningMap.refuse("asks for the rows of a view")
+    try MapFunctionGuard.refuse("asks for the rows of a view")
     // A past version may have the same numbers as another snapshot, and is seldom queried
     // repeatedly.
     if snapshot.view.past != nil {
@@ -67,8 +67,8 @@ extension ViewIndex {
       return contents
     }
     if let contents = find(snapshot) { return contents }
-    try takeTurn(isCancelled)
-    defer { turn.pass() }
+    try acquireWriterLock(isCancelled)
+    defer { writerLock.release() }
     if let contents = find(snapshot) { return contents }
     var contents = ViewContents()
     if let base = base(for: snapshot) {
@@ -81,8 +81,8 @@ extension ViewIndex {
     return contents
   }
 
-  private func takeTurn(_ isCancelled: () -> Bool) throws {
-    while !turn.take(timeout: .milliseconds(20)) {
+  private func acquireWriterLock(_ isCancelled: () -> Bool) throws {
+    while !writerLock.acquire(timeout: .milliseconds(20)) {
       guard !isCancelled() else { throw ViewContents.cancelledError }
     }
   }
@@ -120,7 +120,7 @@ extension ViewIndex {
       return true
     }
     guard isKept else { return }
-    snapshot.view.state.companions.get(VersionContents.self) { VersionContents() }.add(kept)
+    snapshot.view.state.services.get(VersionContents.self) { VersionContents() }.add(kept)
   }
 
   /// The number of contents in memory.

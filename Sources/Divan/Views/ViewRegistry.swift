@@ -6,7 +6,7 @@ final class ViewRegistry: Sendable {
   /// The indexes, by the UTF-8 bytes of their views' names.
   private let indexes = Guarded<[[UInt8]: ViewIndex]>([:])
   /// Serializes writing and removing files.
-  private let files = WriteTurn()
+  private let files = WriterLock()
 
   /// Returns the index of a view; an empty one if the kept one is of another version.
   func index(of view: MapReduceView) -> ViewIndex {
@@ -27,7 +27,7 @@ final class ViewRegistry: Sendable {
 
 extension Store {
   /// The views of this store.
-  var views: ViewRegistry { companions.get(ViewRegistry.self) { ViewRegistry() } }
+  var views: ViewRegistry { services.get(ViewRegistry.self) { ViewRegistry() } }
 }
 
 extension ViewRegistry {
@@ -45,15 +45,15 @@ extension ViewRegistry {
   }
 
   private func save(_ index: ViewIndex, _ store: Store) {
-    files.take()
-    defer { files.pass() }
+    files.acquire()
+    defer { files.release() }
     index.save(store)
   }
 
   /// Drops a view and its file; returns whether there was any of it.
   func remove(_ name: String, from store: Store) -> Bool {
-    files.take()
-    defer { files.pass() }
+    files.acquire()
+    defer { files.release() }
     let index = indexes.withLock { $0.removeValue(forKey: Array(name.utf8)) }
     index?.remove()
     guard store.refusal == nil, !store.isClosed else { return index != nil }
@@ -73,7 +73,7 @@ extension ViewRegistry {
   }
 }
 
-extension ViewRegistry: StoreCompanion {
+extension ViewRegistry: AttachedService {
   func storeIsClosing(_ store: Store) {
     let indexes = indexes.withLock { $0 }.sorted { $0.key.lexicographicallyPrecedes($1.key) }
     for (_, index) in indexes where index.beginSaving(store, isClosing: true) {

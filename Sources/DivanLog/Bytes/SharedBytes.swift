@@ -115,21 +115,21 @@ extension SharedBytes {
   ///
   /// Otherwise the checksum would load them one after the other. The result has no meaning; it
   /// keeps the compiler from removing the reads.
-  package func touchEachCacheLine() -> UInt8 { touchEachCacheLine(0, count) }
+  package func prefetchEachCacheLine() -> UInt8 { prefetchEachCacheLine(0, count) }
 
   /// Reads one byte of each cache line in the `size` bytes from `offset` on that are in bounds.
   @inlinable
-  package func touchEachCacheLine(_ offset: Int, _ size: Int) -> UInt8 {
+  package func prefetchEachCacheLine(_ offset: Int, _ size: Int) -> UInt8 {
     guard offset >= 0, offset < count else { return 0 }
     let end = offset &+ min(size, count &- offset)
-    var touched: UInt8 = 0
+    var prefetched: UInt8 = 0
     var next = offset
     // Each offset is less than `count`.
     while next < end {
-      touched ^= unsafe base.load(fromByteOffset: next, as: UInt8.self)
+      prefetched ^= unsafe base.load(fromByteOffset: next, as: UInt8.self)
       next &+= 64
     }
-    return touched
+    return prefetched
   }
 
   /// Does nothing, but hides that from the compiler, so that it keeps the reads behind `byte`.

@@ -8,7 +8,7 @@ package struct Head: Equatable, Sendable {
   package var segmentNumber: UInt64
   package var segmentSalt: UInt64
   /// The end of the part of that segment that was known to be flushed.
-  package var floor: LogEnd
+  package var watermark: LogEnd
   package var lastSequence: UInt64
   /// Sequence numbers up to this one may have been assigned.
   package var sequenceBound: UInt64
@@ -16,13 +16,13 @@ package struct Head: Equatable, Sendable {
   package var isClosed: Bool
 
   package init(
-    preamble: FilePreamble, segmentNumber: UInt64, segmentSalt: UInt64, floor: LogEnd,
+    preamble: FilePreamble, segmentNumber: UInt64, segmentSalt: UInt64, watermark: LogEnd,
     lastSequence: UInt64, sequenceBound: UInt64, isClosed: Bool
   ) {
     self.preamble = preamble
     self.segmentNumber = segmentNumber
     self.segmentSalt = segmentSalt
-    self.floor = floor
+    self.watermark = watermark
     self.lastSequence = lastSequence
     self.sequenceBound = sequenceBound
     self.isClosed = isClosed
@@ -37,7 +37,7 @@ extension Head {
     preamble.encode(to: &writer)
     writer.append(segmentNumber)
     writer.append(segmentSalt)
-    floor.encode(to: &writer)
+    watermark.encode(to: &writer)
     writer.append(lastSequence)
     writer.append(sequenceBound)
     writer.append((isClosed ? 1 : 0) as UInt64)
@@ -55,7 +55,7 @@ extension Head {
     }
     return Head(
       preamble: preamble, segmentNumber: block.load(UInt64.self, at: 64),
-      segmentSalt: block.load(UInt64.self, at: 72), floor: LogEnd.decode(block, at: 80),
+      segmentSalt: block.load(UInt64.self, at: 72), watermark: LogEnd.decode(block, at: 80),
       lastSequence: block.load(UInt64.self, at: 104),
       sequenceBound: block.load(UInt64.self, at: 112),
       isClosed: block.load(UInt64.self, at: 120) == 1)

@@ -82,7 +82,7 @@ extension AttachmentFiles {
 // MARK: Holds
 
 /// A hold on a body, which keeps its file from being removed for as long as the hold lives.
-package final class AttachmentHold: Sendable {
+package final class AttachmentPin: Sendable {
   package let digest: SHA256.Digest
   private let files: AttachmentFiles
 
@@ -96,9 +96,9 @@ package final class AttachmentHold: Sendable {
 
 extension AttachmentFiles {
   /// Takes a hold on a body, whether or not it has a file yet.
-  package func hold(_ digest: SHA256.Digest) -> AttachmentHold {
+  package func hold(_ digest: SHA256.Digest) -> AttachmentPin {
     state.withLock { $0.holds[digest, default: 0] += 1 }
-    return AttachmentHold(digest, self)
+    return AttachmentPin(digest, self)
   }
 
   fileprivate func release(_ digest: SHA256.Digest) {

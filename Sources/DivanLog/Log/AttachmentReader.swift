@@ -11,12 +11,12 @@ package struct AttachmentReader: Sendable {
 
   fileprivate enum Body: Sendable {
     case inline(SharedBytes)
-    case file(BodyFile)
+    case file(BlobFile)
   }
 }
 
 /// An open file that contains a body.
-private struct BodyFile: Sendable {
+private struct BlobFile: Sendable {
   let file: any OpenFile
   let chunks: AttachmentChunks
   let length: Int
@@ -50,7 +50,7 @@ extension AttachmentFiles {
       return AttachmentReader(
         record: record,
         body: .file(
-          BodyFile(
+          BlobFile(
             file: file, chunks: chunks, length: size, isMappable: settings.isMapped,
             // If the system has no room for the map, reads work without it.
             mapped: isHeld ? (try? file.map(size)) ?? .empty : .empty)))
@@ -139,7 +139,7 @@ extension AttachmentReader {
   }
 }
 
-extension BodyFile {
+extension BlobFile {
   func readAll() throws(LogError) -> SharedBytes {
     let map = mapped.isEmpty && isMappable ? (try? file.map(length)) ?? .empty : mapped
     return try read(0..<length, through: map)

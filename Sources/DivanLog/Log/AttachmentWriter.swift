@@ -3,7 +3,7 @@ package struct StoredAttachment: Sendable {
   /// The record to write to the log before anything refers to the body.
   package let record: AttachmentRecord
   /// Keeps the file until the caller has committed a reference to it; nil if there is no file.
-  package let hold: AttachmentHold?
+  package let hold: AttachmentPin?
 }
 
 /// Takes the bytes of a body in pieces of any size, and stores it.

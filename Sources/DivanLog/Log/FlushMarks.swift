@@ -71,7 +71,7 @@ extension FlushMarks {
   package func noteHead(_ head: Head) {
     state.withLock {
       guard $0.segment?.preamble.salt == head.segmentSalt else { return }
-      $0.witnessed = max($0.witnessed, head.floor.offset)
+      $0.witnessed = max($0.witnessed, head.watermark.offset)
     }
   }
 

@@ -26,7 +26,7 @@ package struct LogRecovery: Sendable {
   }
 
   /// Evidence from elsewhere of how far the log was durable.
-  package struct Floor: Equatable, Sendable {
+  package struct Watermark: Equatable, Sendable {
     package var commit: UInt64
     /// The offset in the examined segment; 0 if the evidence is about another one.
     package var offset: UInt64
@@ -58,7 +58,7 @@ package struct LogRecovery: Sendable {
 
     package init(_ head: Head, about last: Segment) {
       self.init(
-        through: head.floor, ofSegment: head.segmentNumber, salt: head.segmentSalt, about: last,
+        through: head.watermark, ofSegment: head.segmentNumber, salt: head.segmentSalt, about: last,
         witness: "HEAD")
     }
 
@@ -95,20 +95,20 @@ extension LogRecovery {
 
   /// Examines the last segment.
   ///
-  /// Reading begins at `start`, or at the first frame if that is nil. `floors` is other evidence of
+  /// Reading begins at `start`, or at the first frame if that is nil. `watermarks` is other evidence of
   /// what was durable.
   package static func examine(
-    _ segment: Segment, size: Int, from start: LogEnd?, floors: [Floor]
+    _ segment: Segment, size: Int, from start: LogEnd?, watermarks: [Watermark]
   ) throws(LogError) -> LogRecovery {
     var recovery = try read(segment, size: size, from: start)
-    guard try recovery.findDamage(segment, size: size, floors: floors) != nil else {
+    guard try recovery.findDamage(segment, size: size, watermarks: watermarks) != nil else {
       return recovery
     }
     // A writer may have been writing the bytes while they were read, and the evidence was read
     // later. Only what is still missing when the bytes are read again, after the evidence, is
     // damage.
     recovery = try read(segment, size: size, from: start)
-    recovery.damage = try recovery.findDamage(segment, size: size, floors: floors)
+    recovery.damage = try recovery.findDamage(segment, size: size, watermarks: watermarks)
     return recovery
   }
 
@@ -117,7 +117,7 @@ extension LogRecovery {
   /// Sound transactions after damage are read, too. After the last whole transaction, those of
   /// which only records are damaged count if something shows that they were durable.
   package static func readableEnd(
-    of segment: Segment, size: Int, from start: LogEnd?, floors: [Floor] = []
+    of segment: Segment, size: Int, from start: LogEnd?, watermarks: [Watermark] = []
   ) throws(LogError) -> LogEnd {
     var reader = TransactionReader(segment, from: start, limit: size, passesLost: true)
     var ends = [reader.end]
@@ -131,7 +131,7 @@ extension LogRecovery {
       }
     }
     for end in ends.dropLast()
-    where try !isMoreProven(than: end, in: segment, size: size, floors: floors) {
+    where try !isMoreProven(than: end, in: segment, size: size, watermarks: watermarks) {
       return end
     }
     return ends[ends.count - 1]
@@ -142,12 +142,12 @@ extension LogRecovery {
   /// `end` is the end of the last whole transaction. If the result is true, it is unknown what came
   /// after it.
   package static func isMoreProven(
-    than end: LogEnd, in segment: Segment, size: Int, floors: [Floor]
+    than end: LogEnd, in segment: Segment, size: Int, watermarks: [Watermark]
   ) throws(LogError) -> Bool {
     var recovery = LogRecovery(
       end: end, proven: end, lastTrailer: nil, sequenceBound: 0, discarded: nil, damage: nil)
     if end.offset < UInt64(size) { recovery.discarded = Int(end.offset)..<size }
-    return try recovery.findDamage(segment, size: size, floors: floors) != nil
+    return try recovery.findDamage(segment, size: size, watermarks: watermarks) != nil
   }
 
   private static func read(
@@ -185,13 +185,15 @@ extension LogRecovery {
 
   /// Returns the damage, if something shows that more was durable than can be read.
   private mutating func findDamage(
-    _ segment: Segment, size: Int, floors: [Floor]
+    _ segment: Segment, size: Int, watermarks: [Watermark]
   ) throws(LogError) -> Damage? {
-    for floor in floors where floor.commit > end.commit || floor.offset > end.offset {
+    for watermark in watermarks where watermark.commit > end.commit || watermark.offset > end.offset
+    {
       return Damage(
         path: segment.file.path, offset: Int(end.offset),
-        size: floor.offset > end.offset ? Int(clamping: floor.offset - end.offset) : nil,
-        reason: "\(floor.witness) shows that the log was durable through commit \(floor.commit), "
+        size: watermark.offset > end.offset ? Int(clamping: watermark.offset - end.offset) : nil,
+        reason:
+          "\(watermark.witness) shows that the log was durable through commit \(watermark.commit), "
           + "but it can be read through commit \(end.commit) only")
     }
     if UInt64(size) < end.offset {

@@ -205,11 +205,11 @@ extension LogWriter {
   /// Flushes the active segment and begins its successor.
   private func rotate() throws(LogError) {
     _ = try tail.flush()
-    try begin(after: end, relogging: nil)
+    try begin(after: end, reappending: nil)
   }
 
   /// Transactions that an earlier writer left in doubt, to be logged again.
-  package struct Relog {
+  package struct Reappend {
     package let segment: Segment
     /// The end of the transactions that are proven durable, which stay where they are.
     package let proven: LogEnd
@@ -225,7 +225,7 @@ extension LogWriter {
   }
 
   /// Makes the next segment under its name, whole or not at all, and names it in `HEAD`.
-  package func begin(after predecessor: LogEnd, relogging relog: Relog?) throws(LogError) {
+  package func begin(after predecessor: LogEnd, reappending reappend: Reappend?) throws(LogError) {
     let number = last.number + 1
     let fileID = takeFileID()
     let name = FileName.segment(number...number)
@@ -235,7 +235,7 @@ extension LogWriter {
       fileID: fileID, numbers: number...number, generation: 0, predecessor: predecessor,
       lastSequence: lastSequence,
       sequenceBound: max(tail.highestBound, lastSequence + settings.sequenceReserve),
-      flushedSize: UInt64(SegmentHeader.size) + (relog?.size ?? 0), merge: nil)
+      flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), merge: nil)
     let block = header.encode()
     let chain = SegmentHeader.chain(of: block)
     var end = LogEnd(offset: UInt64(SegmentHeader.size), commit: predecessor.commit, chain: chain)
@@ -244,8 +244,8 @@ extension LogWriter {
     do throws(LogError) {
       file = try directory.install(name) { (file) throws(LogError) in
         try attempt { () throws(SystemError) in try file.write(block, at: 0) }
-        if let relog {
-          end = try LogWriter.copy(relog, to: file, after: begun, salt: header.preamble.salt)
+        if let reappend {
+          end = try LogWriter.copy(reappend, to: file, after: begun, salt: header.preamble.salt)
         }
       }
     } catch {
@@ -276,11 +276,11 @@ extension LogWriter {
 
   /// Copies transactions into a new segment, with the same commit numbers and new frame headers.
   private static func copy(
-    _ relog: Relog, to file: any OpenFile, after begun: LogEnd, salt: UInt64
+    _ reappend: Reappend, to file: any OpenFile, after begun: LogEnd, salt: UInt64
   ) throws(LogError) -> LogEnd {
     var end = begun
     var frames = FrameReader(
-      relog.segment, from: relog.proven, limit: Int(relog.end.offset))
+      reappend.segment, from: reappend.proven, limit: Int(reappend.end.offset))
     var writer = ByteWriter(capacity: TransactionBuffer.frameSizeGoal)
     while case .frame(var header, _, let payload) = try frames.next() {
       writer.removeAll()
@@ -307,11 +307,11 @@ extension LogWriter {
         throw .system(error)
       }
     }
-    guard end.offset - begun.offset == relog.size, end.commit == relog.end.commit else {
+    guard end.offset - begun.offset == reappend.size, end.commit == reappend.end.commit else {
       // The same bytes were found sound a moment ago.
       throw .damaged(
         Damage(
-          path: relog.segment.file.path, offset: frames.offset,
+          path: reappend.segment.file.path, offset: frames.offset,
           reason: "what was to be logged again reads differently now"))
     }
     return end
@@ -326,14 +326,14 @@ extension LogWriter {
 
   /// Replaces `HEAD`, which states the durable end of the log and the reserved sequence numbers.
   package func replaceHead(isClosed: Bool, sequenceBound: UInt64 = 0) throws(LogError) {
-    let floor = active.flatMap { tail.flushedEnd(in: $0.fileID) } ?? last.end
+    let watermark = active.flatMap { tail.flushedEnd(in: $0.fileID) } ?? last.end
     let bound = max(tail.highestBound, sequenceBound)
     let head = Head(
       preamble: FilePreamble(
         kind: .head, storeID: storeID, salt: settings.random(), createdAt: settings.now()),
-      segmentNumber: last.number, segmentSalt: last.salt, floor: floor,
+      segmentNumber: last.number, segmentSalt: last.salt, watermark: watermark,
       lastSequence: lastSequence, sequenceBound: bound, isClosed: isClosed)
-    if !isClosed { marks.makeFile(through: floor) }
+    if !isClosed { marks.makeFile(through: watermark) }
     try directory.replaceHead(head)
     marks.noteHead(head)
     tail.raiseSequenceBound(to: bound)

@@ -3,7 +3,7 @@
 /// A merge is a function from files to a file. It never appends to the log, so it does not slow
 /// commits, and "the last record of a key wins" stays true. It verifies the checksums and stops at
 /// damage, which is never copied under a new checksum. RECOVERY.md, rules 1, 4, 10 and 17.
-package struct SegmentMerge: ~Copyable {
+package struct SegmentCompaction: ~Copyable {
   private let file: any OpenFile
   private let salt: UInt64
   private var writer = ByteWriter(capacity: TransactionBuffer.frameSizeGoal + (1 << 16))
@@ -14,7 +14,7 @@ package struct SegmentMerge: ~Copyable {
   private var markedCommit: UInt64 = 0
 }
 
-extension SegmentMerge {
+extension SegmentCompaction {
   /// The parameters of a merge.
   package struct Order {
     package var inputs: [Segment]
@@ -66,7 +66,7 @@ extension SegmentMerge {
       merge: nil)
     let end = newest.header.merge?.end ?? newest.end
     let file = try directory.install(name, beforeRename: flushLog) { (file) throws(LogError) in
-      var merge = SegmentMerge(
+      var merge = SegmentCompaction(
         file: file, salt: order.salt,
         chain: SegmentHeader.chain(of: header.encode()))
       for input in order.inputs {

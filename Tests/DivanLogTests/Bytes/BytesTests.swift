@@ -143,7 +143,7 @@ import Testing
     #expect(invalidCount > 100)
   }
 
-  @Test func `the bytes of a text are lent the same with a copy and without one`() {
+  @Test func `the bytes of a text are borrowed the same with a copy and without one`() {
     for text in ["", "film", "ein Film über Käfer, länger als ein kurzer Text", "🎞️"] {
       let bytes = Array(text.utf8)
       let isLent = withUTF8(of: text) { areEqual($0, bytes.span) }

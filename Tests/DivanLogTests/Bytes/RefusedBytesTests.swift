@@ -122,7 +122,7 @@ import Testing
     let sound = Head(
       preamble: FilePreamble(
         kind: .head, storeID: StoreID(high: 1, low: 1), salt: 1, createdAt: 0),
-      segmentNumber: 1, segmentSalt: 1, floor: LogEnd(offset: 4096, commit: 0, chain: 0),
+      segmentNumber: 1, segmentSalt: 1, watermark: LogEnd(offset: 4096, commit: 0, chain: 0),
       lastSequence: 0, sequenceBound: 0, isClosed: false
     ).encode()
     #expect(damage { _ = try Head.decode(sound, path: "HEAD") } == nil)

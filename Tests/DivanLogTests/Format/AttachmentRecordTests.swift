@@ -37,13 +37,13 @@ import Testing
 
   @Test(arguments: [0, 1, 63, 64, 65, 200, 256, 257, 511, 512, 513, 1024, 1025, 5000])
   func `a body's record reads as it was written`(length: Int) throws {
-    let body = AttachmentBench.body(length)
+    let body = AttachmentFixture.body(length)
     let digest = SHA256.digest(of: body)
     let inline = AttachmentRecord(inline: body, digest: digest)
     #expect(try decode(encoded(inline)) == inline)
     #expect(inline.length == length)
     guard length > 0 else { return }
-    let files = AttachmentBench(inlineSizeLimit: 0, chunkCountLimit: 4).files
+    let files = AttachmentFixture(inlineSizeLimit: 0, chunkCountLimit: 4).files
     let filed = try files.store(body).record
     #expect(try decode(encoded(filed)) == filed)
     #expect(filed.digest == digest)
@@ -52,9 +52,9 @@ import Testing
 
   @Test func `no cut record is read, and no change of its frame of numbers goes unnoticed`() throws
   {
-    let body = AttachmentBench.body(300)
+    let body = AttachmentFixture.body(300)
     let inline = encoded(AttachmentRecord(inline: body, digest: SHA256.digest(of: body)))
-    let filed = encoded(try AttachmentBench(inlineSizeLimit: 0).files.store(body).record)
+    let filed = encoded(try AttachmentFixture(inlineSizeLimit: 0).files.store(body).record)
     for bytes in [inline, filed] {
       for size in 0..<bytes.count { #expect(refusal(Array(bytes[..<size])) != nil, "\(size)") }
       #expect(refusal(bytes + [0]) != nil)
@@ -109,7 +109,7 @@ import Testing
   // MARK: Chunks
 
   @Test func `checksums of neighbours are joined without their bytes`() {
-    let bytes = AttachmentBench.body(300)
+    let bytes = AttachmentFixture.body(300)
     for (first, second) in [(0, 0), (0, 9), (9, 0), (1, 1), (64, 64), (100, 200), (37, 255)] {
       let joint = CRC32C.Joint(secondCount: second)
       let whole = bytes.prefix(first + second)
@@ -123,8 +123,8 @@ import Testing
   @Test(arguments: [1, 7, 64, 1000])
   func `chunks grow with the body, and their number stays bounded`(pieceSize: Int) throws {
     for length in [1, 64, 65, 255, 256, 257, 320, 321, 512, 513, 1024, 1025, 3000, 4096, 4097] {
-      let files = AttachmentBench(inlineSizeLimit: 0, chunkCountLimit: 4).files
-      let body = AttachmentBench.body(length)
+      let files = AttachmentFixture(inlineSizeLimit: 0, chunkCountLimit: 4).files
+      let body = AttachmentFixture.body(length)
       let writer = files.makeWriter()
       for start in stride(from: 0, to: length, by: pieceSize) {
         try writer.append(body.suffix(from: start).prefix(min(pieceSize, length - start)))
@@ -146,7 +146,7 @@ import Testing
   // MARK: Digests and names
 
   @Test func `a digest is written as its bytes, which sort as digests do`() throws {
-    var digests = (0..<50).map { SHA256.digest(of: AttachmentBench.body($0)) }
+    var digests = (0..<50).map { SHA256.digest(of: AttachmentFixture.body($0)) }
     for digest in digests {
       var writer = ByteWriter()
       writer.append(digest)

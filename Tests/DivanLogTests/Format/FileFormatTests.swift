@@ -270,13 +270,13 @@ private final class ExampleStore: Sendable {
     var inputs = chain.segments
     let last = inputs.count - 1
     inputs[last].end = try LogRecovery.examine(
-      inputs[last], size: try inputs[last].file.size(), from: nil, floors: []
+      inputs[last], size: try inputs[last].file.size(), from: nil, watermarks: []
     ).end
-    let order = SegmentMerge.Order(
+    let order = SegmentCompaction.Order(
       inputs: inputs, fileID: 3, salt: random(),
       now: clock.wrappingAdd(1000, ordering: .relaxed).oldValue, judgedAt: inputs[last].end.commit,
       releasedThrough: 2, isMapped: false)
-    _ = try SegmentMerge.run(
+    _ = try SegmentCompaction.run(
       order, in: directory, keep: { (entry) throws(LogError) in entry.commit >= 2 }, flushLog: {})
   }
 }

@@ -14,19 +14,19 @@ import Testing
   /// Stores some bodies, one of them twice, and removes some.
   private func work(_ disk: SimulatedDisk, _ ledger: Ledger) throws {
     ledger.stored = []
-    let files = AttachmentBench(on: disk.fileSystem).files
+    let files = AttachmentFixture(on: disk.fileSystem).files
     for length in [100, 500, 20, 100] {
-      ledger.stored.append(try files.store(AttachmentBench.body(length)).record)
+      ledger.stored.append(try files.store(AttachmentFixture.body(length)).record)
     }
     // A second opening, which does not know what is durable.
-    let second = AttachmentBench(on: disk.fileSystem).files
-    ledger.stored.append(try second.store(AttachmentBench.body(500)).record)
-    let removed = SHA256.digest(of: AttachmentBench.body(100))
+    let second = AttachmentFixture(on: disk.fileSystem).files
+    ledger.stored.append(try second.store(AttachmentFixture.body(500)).record)
+    let removed = SHA256.digest(of: AttachmentFixture.body(100))
     ledger.stored.removeAll { $0.digest == removed }
     _ = try second.remove(removed)
     try second.removeEmptyFolders()
     try second.flushRemovals()
-    ledger.stored.append(try second.store(AttachmentBench.body(100)).record)
+    ledger.stored.append(try second.store(AttachmentFixture.body(100)).record)
     if let adopted = try second.adopt(ledger.stored[0].digest) {
       ledger.stored.append(adopted.record)
     }
@@ -34,15 +34,15 @@ import Testing
 
   /// Expects each file to be intact, and each body in the ledger to be stored.
   private func check(_ disk: SimulatedDisk, _ ledger: Ledger) throws {
-    let bench = AttachmentBench(on: disk.fileSystem)
-    let (files, foreign) = try bench.listing()
+    let fixture = AttachmentFixture(on: disk.fileSystem)
+    let (files, foreign) = try fixture.listing()
     if !foreign.isEmpty { throw Finding("something strange: \(foreign)") }
-    for file in files { _ = try bench.files.record(of: file.digest) }
-    for record in ledger.stored { try bench.files.open(record).verify() }
+    for file in files { _ = try fixture.files.record(of: file.digest) }
+    for record in ledger.stored { try fixture.files.open(record).verify() }
     // Work continues after that.
     for length in [100, 500, 700] {
-      let record = try bench.files.store(AttachmentBench.body(length)).record
-      try bench.files.open(record).verify()
+      let record = try fixture.files.store(AttachmentFixture.body(length)).record
+      try fixture.files.open(record).verify()
     }
   }
 
@@ -56,7 +56,7 @@ import Testing
     seed: UInt64
   ) throws {
     let ledger = Ledger()
-    let trials = try AttachmentBench.disk(seed: seed).forEachCrash {
+    let trials = try AttachmentFixture.disk(seed: seed).forEachCrash {
       try work($0, ledger)
     } check: {
       try check($0, ledger)
@@ -69,7 +69,7 @@ import Testing
     throws
   {
     let ledger = Ledger()
-    let trials = try AttachmentBench.disk().forEachFault(
+    let trials = try AttachmentFixture.disk().forEachFault(
       [.inputOutput, .notFound], losses: [.processEnd, .strict]
     ) {
       try work($0, ledger)
@@ -81,7 +81,7 @@ import Testing
 
   @Test func `on a full disk of any size there are whole files, and what was reported`() throws {
     let ledger = Ledger()
-    let trials = try AttachmentBench.disk().forEachCapacity(stepBytes: 16) {
+    let trials = try AttachmentFixture.disk().forEachCapacity(stepBytes: 16) {
       try work($0, ledger)
     } check: {
       try check($0, ledger)
@@ -90,30 +90,30 @@ import Testing
   }
 
   @Test func `an opening goes on after a failing call, and leaves no temporary file`() throws {
-    let disk = try AttachmentBench.disk()
+    let disk = try AttachmentFixture.disk()
     let names = SimulatedDisk.Verb.allCases
     // Fails each call of each verb, until the work succeeds without a fault.
     for verb in names {
       for call in 1... {
         let fork = disk.restarted(.everything)
-        let bench = AttachmentBench(on: fork.fileSystem)
+        let fixture = AttachmentFixture(on: fork.fileSystem)
         fork.fail(verb, atCall: call, with: .inputOutput)
-        let body = AttachmentBench.body(500)
-        let first = systemCode { _ = try bench.files.store(body) }
+        let body = AttachmentFixture.body(500)
+        let first = systemCode { _ = try fixture.files.store(body) }
         guard first != nil else {
           fork.stopFailing()
           break
         }
-        #expect(bench.temporaries.isEmpty, "\(verb) \(call)")
-        let second = systemCode { _ = try bench.files.store(body) }
+        #expect(fixture.temporaries.isEmpty, "\(verb) \(call)")
+        let second = systemCode { _ = try fixture.files.store(body) }
         // After a failed flush of a directory, its contents are unknown.
         #expect((second != nil) == (verb == .flushDirectory), "\(verb) \(call)")
-        #expect(bench.temporaries.isEmpty, "\(verb) \(call)")
+        #expect(fixture.temporaries.isEmpty, "\(verb) \(call)")
         // Small bodies do not need the directory.
-        _ = try bench.files.store(AttachmentBench.body(10))
+        _ = try fixture.files.store(AttachmentFixture.body(10))
         // A body that was not stored is not held.
-        if second != nil { #expect(try bench.files.remove(SHA256.digest(of: body))) }
-        for file in try bench.listing().files { _ = try bench.files.record(of: file.digest) }
+        if second != nil { #expect(try fixture.files.remove(SHA256.digest(of: body))) }
+        for file in try fixture.listing().files { _ = try fixture.files.record(of: file.digest) }
       }
     }
   }
@@ -121,41 +121,42 @@ import Testing
   @Test func `what is taken up is durable from then on, and so is a removal that was flushed`()
     throws
   {
-    let disk = try AttachmentBench.disk()
-    let bench = AttachmentBench(on: disk.fileSystem)
-    let body = AttachmentBench.body(500)
+    let disk = try AttachmentFixture.disk()
+    let fixture = AttachmentFixture(on: disk.fileSystem)
+    let body = AttachmentFixture.body(500)
     let digest = SHA256.digest(of: body)
-    let path = bench.files.path(of: digest)
+    let path = fixture.files.path(of: digest)
     // Another program copied the file here without flushing it.
-    try bench.fileSystem.makeDirectory("/store/attachments")
-    try bench.fileSystem.makeDirectory("/store/attachments/\(AttachmentName(digest).folder)")
-    try bench.fileSystem.open(path, .creating).write(body, at: 0)
-    var stored = try bench.files.adopt(digest)
+    try fixture.fileSystem.makeDirectory("/store/attachments")
+    try fixture.fileSystem.makeDirectory("/store/attachments/\(AttachmentName(digest).folder)")
+    try fixture.fileSystem.open(path, .creating).write(body, at: 0)
+    var stored = try fixture.files.adopt(digest)
     let record = try #require(stored).record
-    let adopted = AttachmentBench(on: disk.restarted(.strict).fileSystem)
+    let adopted = AttachmentFixture(on: disk.restarted(.strict).fileSystem)
     #expect(try adopted.files.open(record).readAll() == body)
     stored = nil
-    #expect(try bench.files.remove(digest))
-    let back = AttachmentBench(on: disk.restarted(.strict).fileSystem)
+    #expect(try fixture.files.remove(digest))
+    let back = AttachmentFixture(on: disk.restarted(.strict).fileSystem)
     #expect(try back.listing().files.map(\.digest) == [digest])
-    try bench.files.flushRemovals()
-    let gone = AttachmentBench(on: disk.restarted(.strict).fileSystem)
+    try fixture.files.flushRemovals()
+    let gone = AttachmentFixture(on: disk.restarted(.strict).fileSystem)
     #expect(try gone.listing().files.isEmpty)
   }
 
   @Test func `what a flush or closing reports belatedly is not stored`() throws {
     for behavior in [SimulatedDisk.FailedFlush.reportsAtNextCall, .keepsNewBytes] {
-      let disk = try AttachmentBench.disk()
-      let bench = AttachmentBench(on: disk.fileSystem)
+      let disk = try AttachmentFixture.disk()
+      let fixture = AttachmentFixture(on: disk.fileSystem)
       disk.failFlush(atCall: 1, behavior)
-      #expect(systemCode { _ = try bench.files.store(AttachmentBench.body(500)) } == .inputOutput)
-      #expect(try bench.listing().files.isEmpty)
-      #expect(bench.temporaries.isEmpty)
+      #expect(
+        systemCode { _ = try fixture.files.store(AttachmentFixture.body(500)) } == .inputOutput)
+      #expect(try fixture.listing().files.isEmpty)
+      #expect(fixture.temporaries.isEmpty)
     }
   }
 
   @Test func `nothing is named in a directory that took the place of the store's`() throws {
-    let disk = try AttachmentBench.disk()
+    let disk = try AttachmentFixture.disk()
     let files = disk.fileSystem
     var directory = StoreDirectory("/store", on: files)
     guard case .acquired = try files.lock("/store/LOCK", note: "") else {
@@ -164,7 +165,8 @@ import Testing
     }
     directory.lock = MovedLock()
     let attachments = AttachmentFiles(directory, AttachmentFiles.Settings(isMapped: false))
-    #expect(systemCode { _ = try attachments.store(AttachmentBench.body(100_000)) } == .staleHandle)
+    #expect(
+      systemCode { _ = try attachments.store(AttachmentFixture.body(100_000)) } == .staleHandle)
     #expect(
       systemCode { _ = try attachments.remove(SHA256.digest(of: .empty)) } == .staleHandle)
     #expect(try files.list("/store/tmp").isEmpty)

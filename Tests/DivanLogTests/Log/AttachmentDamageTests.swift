@@ -7,23 +7,23 @@ import Testing
   /// A body of five chunks, the last of them short, on a disk that can be damaged.
   private struct Subject {
     let disk: SimulatedDisk
-    let bench: AttachmentBench
-    let body = AttachmentBench.body(300)
+    let fixture: AttachmentFixture
+    let body = AttachmentFixture.body(300)
     let record: AttachmentRecord
     let path: String
 
     init(isMapped: Bool) throws {
-      disk = try AttachmentBench.disk()
-      bench = AttachmentBench(on: disk.fileSystem, isMapped: isMapped)
-      record = try bench.files.store(body).record
-      path = bench.files.path(of: record.digest)
+      disk = try AttachmentFixture.disk()
+      fixture = AttachmentFixture(on: disk.fileSystem, isMapped: isMapped)
+      record = try fixture.files.store(body).record
+      path = fixture.files.path(of: record.digest)
     }
 
-    func open() throws -> AttachmentReader { try bench.files.open(record) }
+    func open() throws -> AttachmentReader { try fixture.files.open(record) }
   }
 
   @Test(arguments: [true, false])
-  func `every flipped byte is noticed when it is touched, and only then`(isMapped: Bool) throws {
+  func `every flipped byte is noticed when it is prefetched, and only then`(isMapped: Bool) throws {
     let subject = try Subject(isMapped: isMapped)
     for offset in 0..<300 {
       let mask = UInt8(1) << UInt8(offset % 8)
@@ -47,7 +47,7 @@ import Testing
         #expect((attachmentDamage { _ = try stream.rest() } != nil) == (other <= chunk))
       }
       #expect(
-        attachmentDamage { _ = try subject.bench.files.record(of: subject.record.digest) }
+        attachmentDamage { _ = try subject.fixture.files.record(of: subject.record.digest) }
           == Damage(
             path: subject.path, offset: 0, size: 300,
             reason: "the attachment's bytes do not match its digest"))
@@ -66,7 +66,7 @@ import Testing
       #expect(damage.offset == min(size, 300))
       #expect(damage.reason.contains("\(size) bytes in place of 300"))
       #expect(
-        attachmentDamage { _ = try subject.bench.files.adopt(subject.record.digest) } != nil)
+        attachmentDamage { _ = try subject.fixture.files.adopt(subject.record.digest) } != nil)
     }
   }
 
@@ -84,13 +84,13 @@ import Testing
 
   @Test func `a missing file is damage of that body alone`() throws {
     let subject = try Subject(isMapped: false)
-    let other = try subject.bench.files.store(AttachmentBench.body(400))
-    try subject.bench.fileSystem.remove(subject.path)
+    let other = try subject.fixture.files.store(AttachmentFixture.body(400))
+    try subject.fixture.fileSystem.remove(subject.path)
     #expect(
       attachmentDamage { _ = try subject.open() }
         == Damage(
           path: subject.path, offset: 0, size: 300, reason: "the attachment's file is missing"))
-    try subject.bench.files.open(other.record).verify()
+    try subject.fixture.files.open(other.record).verify()
   }
 
   @Test func `a record of another body of the same chunks is noticed by its digest`() throws {
@@ -103,14 +103,14 @@ import Testing
     bytes.replaceSubrange(1..<33, with: digest.bytes)
     let forged = try AttachmentRecord.decode(SharedBytes(copying: bytes))
     let folder = "/store/attachments/\(AttachmentName(digest).folder)"
-    try subject.bench.fileSystem.makeDirectory(folder)
-    try subject.bench.fileSystem.link(subject.path, to: subject.bench.files.path(of: digest))
-    let reader = try subject.bench.files.open(forged)
+    try subject.fixture.fileSystem.makeDirectory(folder)
+    try subject.fixture.fileSystem.link(subject.path, to: subject.fixture.files.path(of: digest))
+    let reader = try subject.fixture.files.open(forged)
     #expect(try reader.read(0..<300) == subject.body)
     for damage in [
       attachmentDamage { _ = try reader.readAll() }, attachmentDamage { try reader.verify() },
     ] {
-      #expect(damage?.path == subject.bench.files.path(of: digest))
+      #expect(damage?.path == subject.fixture.files.path(of: digest))
       #expect(damage?.reason.contains("digest") == true)
     }
     // The stream never returns its last piece, not even at the second call.
@@ -119,8 +119,8 @@ import Testing
     // The same applies to a body within its record.
     for length in [0, 20] {
       let inline = AttachmentRecord(
-        inline: AttachmentBench.body(length), digest: subject.record.digest)
-      let reader = try subject.bench.files.open(inline)
+        inline: AttachmentFixture.body(length), digest: subject.record.digest)
+      let reader = try subject.fixture.files.open(inline)
       #expect(try reader.read(0..<5).count == min(5, length))
       #expect(attachmentDamage { _ = try reader.readAll() }?.reason.contains("digest") == true)
       #expect(attachmentDamage { try reader.verify() }?.reason.contains("digest") == true)
@@ -141,7 +141,7 @@ import Testing
     #expect(systemCode { _ = try stream.next() } == .inputOutput)
     #expect(try stream.rest() == subject.body.array)
     // If there is no memory for a map, the file is read.
-    let mapping = AttachmentBench(on: subject.disk.fileSystem, isMapped: true)
+    let mapping = AttachmentFixture(on: subject.disk.fileSystem, isMapped: true)
     subject.disk.fail(.map, with: .outOfMemory)
     #expect(try mapping.files.open(subject.record).readAll() == subject.body)
   }

@@ -12,11 +12,11 @@ import Testing
   ]
 
   private func run(
-    _ kind: FileSystemKind, isMapped: Bool = false, _ body: (AttachmentBench) throws -> Void
+    _ kind: FileSystemKind, isMapped: Bool = false, _ body: (AttachmentFixture) throws -> Void
   ) throws {
     try kind.run { files, root in
-      try AttachmentBench.prepare(files, root)
-      try body(AttachmentBench(on: files, root: root, isMapped: isMapped))
+      try AttachmentFixture.prepare(files, root)
+      try body(AttachmentFixture(on: files, root: root, isMapped: isMapped))
     }
   }
 
@@ -26,10 +26,10 @@ import Testing
   func `a body is read as it was stored, as a whole, in parts and as a stream`(
     kind: FileSystemKind, isMapped: Bool
   ) throws {
-    try run(kind, isMapped: isMapped) { bench in
+    try run(kind, isMapped: isMapped) { fixture in
       for length in Self.lengths {
-        let body = AttachmentBench.body(length)
-        let stored = try bench.files.store(body)
+        let body = AttachmentFixture.body(length)
+        let stored = try fixture.files.store(body)
         #expect(stored.record.digest == SHA256.digest(of: body))
         #expect(stored.record.length == length)
         if case .inline(let bytes) = stored.record.content {
@@ -37,7 +37,7 @@ import Testing
         } else {
           #expect(length > 32 && stored.hold?.digest == stored.record.digest)
         }
-        let reader = try bench.reopened().files.open(stored.record)
+        let reader = try fixture.reopened().files.open(stored.record)
         #expect(reader.length == length)
         #expect(try reader.readAll() == body)
         try reader.verify()
@@ -57,24 +57,24 @@ import Testing
         #expect(try stream.rest() == body.array)
         #expect(try stream.next() == nil)
       }
-      #expect(bench.temporaries.isEmpty)
+      #expect(fixture.temporaries.isEmpty)
     }
   }
 
   @Test(arguments: FileSystemKind.allCases)
   func `all ways to store a body store the same`(kind: FileSystemKind) throws {
-    try run(kind) { bench in
+    try run(kind) { fixture in
       for length in Self.lengths {
-        let body = AttachmentBench.body(length)
-        let expected = try bench.files.store(body).record
-        let path = bench.root + "/source-\(length)"
-        try bench.fileSystem.open(path, .creating).write(body, at: 0)
+        let body = AttachmentFixture.body(length)
+        let expected = try fixture.files.store(body).record
+        let path = fixture.root + "/source-\(length)"
+        try fixture.fileSystem.open(path, .creating).write(body, at: 0)
         #expect(
-          try bench.reopened().files.store(contentsOf: path, on: bench.fileSystem).record
+          try fixture.reopened().files.store(contentsOf: path, on: fixture.fileSystem).record
             == expected)
         for pieceSize in [1, 64, 150, 160, 1000] {
           var rest = body
-          let stored = try bench.reopened().files.store(pieces: {
+          let stored = try fixture.reopened().files.store(pieces: {
             guard !rest.isEmpty else { return nil }
             let piece = rest.prefix(min(pieceSize, rest.count))
             rest = rest.suffix(from: piece.count)
@@ -82,10 +82,10 @@ import Testing
           })
           #expect(stored.record == expected)
         }
-        let filed = try bench.reopened().files.record(of: expected.digest)
+        let filed = try fixture.reopened().files.record(of: expected.digest)
         #expect(length > 32 ? filed == expected : filed == nil)
       }
-      #expect(bench.temporaries.isEmpty)
+      #expect(fixture.temporaries.isEmpty)
     }
   }
 
@@ -93,11 +93,11 @@ import Testing
   func `an open reader goes on when the file is removed`(kind: FileSystemKind, isMapped: Bool)
     throws
   {
-    try run(kind, isMapped: isMapped) { bench in
-      let body = AttachmentBench.body(1000)
-      let reader = try bench.files.open(bench.files.store(body).record)
+    try run(kind, isMapped: isMapped) { fixture in
+      let body = AttachmentFixture.body(1000)
+      let reader = try fixture.files.open(fixture.files.store(body).record)
       var stream = reader.stream()
-      #expect(try bench.files.remove(reader.record.digest))
+      #expect(try fixture.files.remove(reader.record.digest))
       #expect(try reader.readAll() == body)
       #expect(try reader.read(500..<600).array == Array(body.array[500..<600]))
       #expect(try stream.rest() == body.array)
@@ -105,13 +105,13 @@ import Testing
   }
 
   @Test func `a stream of a large body takes no more memory than a piece, in and out`() throws {
-    let memory = try #require(AttachmentBench.memory() as? MemoryFileSystem)
+    let memory = try #require(AttachmentFixture.memory() as? MemoryFileSystem)
     let measure = MeasuringFileSystem(memory)
     // The default limits.
     let files = AttachmentFiles(
       StoreDirectory("/store", on: measure), AttachmentFiles.Settings(isMapped: true))
     let length = 2 << 20 + 12345
-    let piece = AttachmentBench.body(64 << 10)
+    let piece = AttachmentFixture.body(64 << 10)
     let writer = files.makeWriter()
     while writer.length < length {
       try writer.append(piece.prefix(min(piece.count, length - writer.length)))
@@ -150,17 +150,17 @@ import Testing
   }
 
   @Test func `large files are mapped to be read as a whole, and not to be read in parts`() throws {
-    let measure = MeasuringFileSystem(AttachmentBench.memory())
-    var settings = AttachmentBench(isMapped: true).settings
+    let measure = MeasuringFileSystem(AttachmentFixture.memory())
+    var settings = AttachmentFixture(isMapped: true).settings
     settings.heldMapSizeLimit = 500
     let files = AttachmentFiles(StoreDirectory("/store", on: measure), settings)
-    let body = AttachmentBench.body(500)
+    let body = AttachmentFixture.body(500)
     let small = try files.open(files.store(body).record)
     #expect(measure.mapCount == 1)
     #expect(try small.read(70..<80).array == Array(body.array[70..<80]))
     #expect(try small.readAll() == body)
     #expect(measure.mapCount == 1 && measure.largestRead == 0)
-    let longer = AttachmentBench.body(501)
+    let longer = AttachmentFixture.body(501)
     let large = try files.open(files.store(longer).record)
     #expect(try large.read(70..<80).array == Array(longer.array[70..<80]))
     #expect(measure.mapCount == 1 && measure.largestRead == 64)
@@ -174,10 +174,11 @@ import Testing
 
   @Test func `a source that is not there, or changes its length, is an error that says so`() throws
   {
-    let bench = AttachmentBench()
+    let fixture = AttachmentFixture()
     let path = "/source"
     #expect(
-      systemCode { _ = try bench.files.store(contentsOf: path, on: bench.fileSystem) } == .notFound)
+      systemCode { _ = try fixture.files.store(contentsOf: path, on: fixture.fileSystem) }
+        == .notFound)
     for (first, later) in [(1000, 900), (1000, 1100), (1000, 100), (10, 20), (20, 0)] {
       let source = SimulatedFileSystem()
       try source.write(String(repeating: "x", count: first), to: path)
@@ -185,7 +186,7 @@ import Testing
         if call.verb == .read { try? source.truncate(path, toSize: later) }
       }
       do {
-        _ = try bench.files.store(contentsOf: path, on: source)
+        _ = try fixture.files.store(contentsOf: path, on: source)
         Issue.record("nothing was noticed")
       } catch LogError.sourceChanged(let changed, let reason) {
         #expect(changed == path)
@@ -200,7 +201,7 @@ import Testing
       if call.verb == .size { try? source.truncate(path, toSize: 1000) }
     }
     #expect(throws: LogError.self) {
-      try bench.files.store(contentsOf: path, on: source)
+      try fixture.files.store(contentsOf: path, on: source)
     }
     // The file grows after all of it was read.
     let growing = SimulatedFileSystem()
@@ -211,168 +212,170 @@ import Testing
       if call.verb == .size, !reads.all.isEmpty { try? growing.truncate(path, toSize: 1100) }
     }
     #expect(throws: LogError.self) {
-      try bench.files.store(contentsOf: path, on: growing)
+      try fixture.files.store(contentsOf: path, on: growing)
     }
     // The file disappears, as files on other machines can.
     let disk = SimulatedFileSystem()
     try disk.write(String(repeating: "x", count: 1000), to: path)
     for call in 1...8 {
       disk.fail(.read, atCall: call, with: .staleHandle)
-      #expect(systemCode { _ = try bench.files.store(contentsOf: path, on: disk) } == .staleHandle)
+      #expect(
+        systemCode { _ = try fixture.files.store(contentsOf: path, on: disk) } == .staleHandle)
     }
-    #expect(bench.temporaries.isEmpty)
-    #expect(try bench.listing().files.isEmpty)
+    #expect(fixture.temporaries.isEmpty)
+    #expect(try fixture.listing().files.isEmpty)
   }
 
   @Test func `what a source throws is thrown, and nothing is left`() throws {
     struct Stop: Error {}
-    let bench = AttachmentBench()
+    let fixture = AttachmentFixture()
     var count = 0
     #expect(throws: Stop.self) {
-      try bench.files.store(pieces: {
+      try fixture.files.store(pieces: {
         count += 1
         if count == 5 { throw Stop() }
-        return AttachmentBench.body(100)
+        return AttachmentFixture.body(100)
       })
     }
-    #expect(bench.temporaries.isEmpty)
-    #expect(try bench.listing().files.isEmpty)
+    #expect(fixture.temporaries.isEmpty)
+    #expect(try fixture.listing().files.isEmpty)
   }
 
   @Test func `a writer that goes unfinished leaves nothing`() throws {
-    let bench = AttachmentBench()
+    let fixture = AttachmentFixture()
     do {
-      let writer = bench.files.makeWriter()
-      try writer.append(AttachmentBench.body(500))
-      let other = bench.files.makeWriter()
-      try other.append(AttachmentBench.body(500, salt: 1))
-      #expect(bench.temporaries == ["attachment-1", "attachment-2"])
+      let writer = fixture.files.makeWriter()
+      try writer.append(AttachmentFixture.body(500))
+      let other = fixture.files.makeWriter()
+      try other.append(AttachmentFixture.body(500, salt: 1))
+      #expect(fixture.temporaries == ["attachment-1", "attachment-2"])
     }
-    #expect(bench.temporaries.isEmpty)
-    #expect(try bench.fileSystem.list("/store") == ["tmp"])
+    #expect(fixture.temporaries.isEmpty)
+    #expect(try fixture.fileSystem.list("/store") == ["tmp"])
   }
 
   @Test func `more bytes than an attachment can have are refused`() throws {
     // Two chunks of 128 bytes.
-    let bench = AttachmentBench(chunkCountLimit: 2, largestChunk: 128)
-    _ = try bench.files.store(AttachmentBench.body(256))
+    let fixture = AttachmentFixture(chunkCountLimit: 2, largestChunk: 128)
+    _ = try fixture.files.store(AttachmentFixture.body(256))
     for (first, second) in [(256, 1), (0, 257), (200, 57)] {
-      let writer = bench.files.makeWriter()
-      try writer.append(AttachmentBench.body(first))
-      #expect(systemCode { try writer.append(AttachmentBench.body(second)) } == .fileTooLarge)
+      let writer = fixture.files.makeWriter()
+      try writer.append(AttachmentFixture.body(first))
+      #expect(systemCode { try writer.append(AttachmentFixture.body(second)) } == .fileTooLarge)
     }
     let path = "/store/source"
-    try bench.fileSystem.open(path, .creating).write(AttachmentBench.body(257), at: 0)
+    try fixture.fileSystem.open(path, .creating).write(AttachmentFixture.body(257), at: 0)
     #expect(
-      systemCode { _ = try bench.files.store(contentsOf: path, on: bench.fileSystem) }
+      systemCode { _ = try fixture.files.store(contentsOf: path, on: fixture.fileSystem) }
         == .fileTooLarge)
     // Such a file is not adopted either.
-    let digest = try AttachmentBench().files.store(AttachmentBench.body(257)).record.digest
+    let digest = try AttachmentFixture().files.store(AttachmentFixture.body(257)).record.digest
     let folder = "/store/attachments/\(AttachmentName(digest).folder)"
-    try bench.fileSystem.makeDirectory(folder)
-    try bench.fileSystem.rename(path, to: bench.files.path(of: digest))
+    try fixture.fileSystem.makeDirectory(folder)
+    try fixture.fileSystem.rename(path, to: fixture.files.path(of: digest))
     #expect(
-      attachmentDamage { _ = try bench.files.adopt(digest) }?.reason.contains("more bytes") == true)
-    #expect(bench.temporaries.isEmpty)
+      attachmentDamage { _ = try fixture.files.adopt(digest) }?.reason.contains("more bytes")
+        == true)
+    #expect(fixture.temporaries.isEmpty)
     #expect(AttachmentRecord.lengthLimit == 1 << 40)
   }
 
   // MARK: Shared bodies
 
   @Test func `a body that this opening has stored is not written or flushed again`() throws {
-    let disk = try AttachmentBench.disk()
-    let bench = AttachmentBench(on: disk.fileSystem)
-    let body = AttachmentBench.body(500)
-    let first = try bench.files.store(body)
+    let disk = try AttachmentFixture.disk()
+    let fixture = AttachmentFixture(on: disk.fileSystem)
+    let body = AttachmentFixture.body(500)
+    let first = try fixture.files.store(body)
     let calls = disk.changingCallCount
     // A body smaller than the buffer stays in memory, so storing it again writes nothing.
-    let small = AttachmentBench.body(150)
-    _ = try bench.files.store(small)
+    let small = AttachmentFixture.body(150)
+    _ = try fixture.files.store(small)
     let smallCalls = disk.changingCallCount
     #expect(smallCalls > calls)
-    #expect(try bench.files.store(small).record.length == 150)
+    #expect(try fixture.files.store(small).record.length == 150)
     #expect(disk.changingCallCount == smallCalls)
-    let second = try bench.files.store(body)
+    let second = try fixture.files.store(body)
     #expect(second.record == first.record)
-    #expect(try bench.listing().files.count == 2)
-    #expect(bench.temporaries.isEmpty)
+    #expect(try fixture.listing().files.count == 2)
+    #expect(fixture.temporaries.isEmpty)
     // A temporary file is created, written four times and removed; no flush is needed.
     #expect(disk.changingCallCount <= smallCalls + 6)
   }
 
   @Test func `another opening replaces the file of a body that is stored again`() throws {
-    let bench = AttachmentBench()
-    let body = AttachmentBench.body(500)
-    let record = try bench.files.store(body).record
-    let path = bench.files.path(of: record.digest)
+    let fixture = AttachmentFixture()
+    let body = AttachmentFixture.body(500)
+    let record = try fixture.files.store(body).record
+    let path = fixture.files.path(of: record.digest)
     // Another file has the attachment's name.
-    try bench.fileSystem.remove(path)
-    try bench.fileSystem.write("something else", to: path)
-    let again = bench.reopened()
+    try fixture.fileSystem.remove(path)
+    try fixture.fileSystem.write("something else", to: path)
+    let again = fixture.reopened()
     #expect(attachmentDamage { _ = try again.files.open(record) }?.offset == 14)
     #expect(try again.files.store(body).record == record)
     #expect(try again.files.open(record).readAll() == body)
   }
 
   @Test func `a body that is distrusted is written anew`() throws {
-    let bench = AttachmentBench()
-    let body = AttachmentBench.body(500)
-    let record = try bench.files.store(body).record
-    try bench.fileSystem.remove(bench.files.path(of: record.digest))
-    _ = try bench.files.store(body)
+    let fixture = AttachmentFixture()
+    let body = AttachmentFixture.body(500)
+    let record = try fixture.files.store(body).record
+    try fixture.fileSystem.remove(fixture.files.path(of: record.digest))
+    _ = try fixture.files.store(body)
     #expect(
-      attachmentDamage { _ = try bench.files.open(record) }?.reason.contains("missing") == true)
-    bench.files.distrust(record.digest)
-    _ = try bench.files.store(body)
-    #expect(try bench.files.open(record).readAll() == body)
+      attachmentDamage { _ = try fixture.files.open(record) }?.reason.contains("missing") == true)
+    fixture.files.distrust(record.digest)
+    _ = try fixture.files.store(body)
+    #expect(try fixture.files.open(record).readAll() == body)
   }
 
   // MARK: Holds and removal
 
   @Test func `a body is not removed while there is a hold on it`() throws {
-    let bench = AttachmentBench()
-    let body = AttachmentBench.body(500)
-    var stored: StoredAttachment? = try bench.files.store(body)
+    let fixture = AttachmentFixture()
+    let body = AttachmentFixture.body(500)
+    var stored: StoredAttachment? = try fixture.files.store(body)
     let digest = try #require(stored).record.digest
-    #expect(try bench.files.remove(digest) == false)
-    var other: AttachmentHold? = bench.files.hold(digest)
+    #expect(try fixture.files.remove(digest) == false)
+    var other: AttachmentPin? = fixture.files.hold(digest)
     stored = nil
-    #expect(try bench.files.remove(digest) == false)
-    #expect(try bench.listing().files.map(\.digest) == [digest])
+    #expect(try fixture.files.remove(digest) == false)
+    #expect(try fixture.listing().files.map(\.digest) == [digest])
     #expect(other?.digest == digest)
     other = nil
-    #expect(try bench.files.remove(digest))
-    #expect(try bench.files.remove(digest))
-    #expect(try bench.listing().files.isEmpty)
+    #expect(try fixture.files.remove(digest))
+    #expect(try fixture.files.remove(digest))
+    #expect(try fixture.listing().files.isEmpty)
     // The body no longer counts as stored.
-    let again = try bench.files.store(body)
-    #expect(try bench.files.open(again.record).readAll() == body)
+    let again = try fixture.files.store(body)
+    #expect(try fixture.files.open(again.record).readAll() == body)
   }
 
   @Test(arguments: FileSystemKind.allCases)
   func `empty folders are removed, and made again when they are needed`(kind: FileSystemKind) throws
   {
-    try run(kind) { bench in
-      try bench.files.removeEmptyFolders()
-      try bench.files.flushRemovals()
-      let body = AttachmentBench.body(500)
-      let digest = try bench.files.store(body).record.digest
-      let other = try bench.files.store(AttachmentBench.body(600)).record.digest
+    try run(kind) { fixture in
+      try fixture.files.removeEmptyFolders()
+      try fixture.files.flushRemovals()
+      let body = AttachmentFixture.body(500)
+      let digest = try fixture.files.store(body).record.digest
+      let other = try fixture.files.store(AttachmentFixture.body(600)).record.digest
       let folders = [digest, other].map { AttachmentName($0).folder }
       #expect(folders[0] != folders[1])
-      try bench.files.removeEmptyFolders()
-      #expect(try bench.fileSystem.list(bench.root + "/attachments") == folders.sorted())
-      #expect(try bench.files.remove(digest))
-      try bench.files.flushRemovals()
-      try bench.files.removeEmptyFolders()
-      #expect(try bench.fileSystem.list(bench.root + "/attachments") == [folders[1]])
-      let record = try bench.files.store(body).record
-      #expect(try bench.files.open(record).readAll() == body)
-      #expect(try bench.files.remove(digest))
-      try bench.files.removeEmptyFolders()
+      try fixture.files.removeEmptyFolders()
+      #expect(try fixture.fileSystem.list(fixture.root + "/attachments") == folders.sorted())
+      #expect(try fixture.files.remove(digest))
+      try fixture.files.flushRemovals()
+      try fixture.files.removeEmptyFolders()
+      #expect(try fixture.fileSystem.list(fixture.root + "/attachments") == [folders[1]])
+      let record = try fixture.files.store(body).record
+      #expect(try fixture.files.open(record).readAll() == body)
+      #expect(try fixture.files.remove(digest))
+      try fixture.files.removeEmptyFolders()
       // There is no removal to flush.
-      try bench.files.flushRemovals()
-      _ = try bench.files.store(body)
+      try fixture.files.flushRemovals()
+      _ = try fixture.files.store(body)
     }
   }
 
@@ -382,28 +385,28 @@ import Testing
   func `all files are listed, and what is none of the store's is left alone`(
     kind: FileSystemKind
   ) throws {
-    try run(kind) { bench in
-      #expect(try bench.listing().files.isEmpty)
+    try run(kind) { fixture in
+      #expect(try fixture.listing().files.isEmpty)
       var expected: [SHA256.Digest: Int] = [:]
       for length in 33..<80 {
-        expected[try bench.files.store(AttachmentBench.body(length)).record.digest] = length
+        expected[try fixture.files.store(AttachmentFixture.body(length)).record.digest] = length
       }
       let folder = AttachmentName(try #require(expected.keys.first)).folder
       let name = AttachmentName(SHA256.digest(of: .empty))
       let wrongFolder = folder == "00" ? "01" : "00"
-      let attachments = bench.root + "/attachments"
-      try bench.fileSystem.write("x", to: attachments + "/README")
-      try bench.fileSystem.makeDirectory(attachments + "/3F")
-      try bench.fileSystem.write("x", to: "\(attachments)/\(folder)/notes")
-      if try !bench.fileSystem.exists("\(attachments)/\(wrongFolder)") {
-        try bench.fileSystem.makeDirectory("\(attachments)/\(wrongFolder)")
+      let attachments = fixture.root + "/attachments"
+      try fixture.fileSystem.write("x", to: attachments + "/README")
+      try fixture.fileSystem.makeDirectory(attachments + "/3F")
+      try fixture.fileSystem.write("x", to: "\(attachments)/\(folder)/notes")
+      if try !fixture.fileSystem.exists("\(attachments)/\(wrongFolder)") {
+        try fixture.fileSystem.makeDirectory("\(attachments)/\(wrongFolder)")
       }
-      try bench.fileSystem.write("x", to: "\(attachments)/\(wrongFolder)/\(name.file)")
-      if try !bench.fileSystem.exists("\(attachments)/\(name.folder)") {
-        try bench.fileSystem.makeDirectory("\(attachments)/\(name.folder)")
+      try fixture.fileSystem.write("x", to: "\(attachments)/\(wrongFolder)/\(name.file)")
+      if try !fixture.fileSystem.exists("\(attachments)/\(name.folder)") {
+        try fixture.fileSystem.makeDirectory("\(attachments)/\(name.folder)")
       }
-      try bench.fileSystem.makeDirectory("\(attachments)/\(name.folder)/\(name.file)")
-      let (files, foreign) = try bench.listing()
+      try fixture.fileSystem.makeDirectory("\(attachments)/\(name.folder)/\(name.file)")
+      let (files, foreign) = try fixture.listing()
       #expect(files.map(\.digest) == expected.keys.sorted())
       #expect(files.allSatisfy { $0.size == expected[$0.digest] })
       #expect(files.allSatisfy { $0.allocatedSize > 0 })
@@ -412,76 +415,76 @@ import Testing
           "attachments/README", "attachments/3F", "attachments/\(folder)/notes",
           "attachments/\(wrongFolder)/\(name.file)", "\(name)",
         ])
-      try bench.files.removeEmptyFolders()
-      #expect(try bench.listing().foreign.count == 5)
+      try fixture.files.removeEmptyFolders()
+      #expect(try fixture.listing().foreign.count == 5)
     }
   }
 
   @Test func `a file whose folder's name is taken by a file is an error of the system's`() throws {
-    let bench = AttachmentBench()
-    let body = AttachmentBench.body(500)
-    try bench.fileSystem.makeDirectory("/store/attachments")
+    let fixture = AttachmentFixture()
+    let body = AttachmentFixture.body(500)
+    try fixture.fileSystem.makeDirectory("/store/attachments")
     let folder = AttachmentName(SHA256.digest(of: body)).folder
-    try bench.fileSystem.write("x", to: "/store/attachments/\(folder)")
-    #expect(systemCode { _ = try bench.files.store(body) } == .notADirectory)
-    #expect(bench.temporaries.isEmpty)
-    #expect(try bench.listing().foreign == ["attachments/\(folder)"])
-    try bench.files.removeEmptyFolders()
-    #expect(try bench.fileSystem.list("/store/attachments") == [folder])
+    try fixture.fileSystem.write("x", to: "/store/attachments/\(folder)")
+    #expect(systemCode { _ = try fixture.files.store(body) } == .notADirectory)
+    #expect(fixture.temporaries.isEmpty)
+    #expect(try fixture.listing().foreign == ["attachments/\(folder)"])
+    try fixture.files.removeEmptyFolders()
+    #expect(try fixture.fileSystem.list("/store/attachments") == [folder])
   }
 
   @Test func `files and folders that go while they are listed are not listed`() throws {
-    let disk = try AttachmentBench.disk()
-    let bench = AttachmentBench(on: disk.fileSystem)
+    let disk = try AttachmentFixture.disk()
+    let fixture = AttachmentFixture(on: disk.fileSystem)
     let files = try #require(disk.fileSystem as? SimulatedFileSystem)
-    let first = try bench.files.store(AttachmentBench.body(500)).record.digest
-    let second = try bench.files.store(AttachmentBench.body(600)).record.digest
-    let path = bench.files.path(of: first)
+    let first = try fixture.files.store(AttachmentFixture.body(500)).record.digest
+    let second = try fixture.files.store(AttachmentFixture.body(600)).record.digest
+    let path = fixture.files.path(of: first)
     // Another thread removes the file just before its status is read.
     files.observeCalls { [unowned files] call in
       if call.verb == .status, call.path == path { try? files.remove(path) }
     }
-    #expect(try bench.listing().files.map(\.digest) == [second])
+    #expect(try fixture.listing().files.map(\.digest) == [second])
     let folder = "/store/attachments/\(AttachmentName(first).folder)"
     files.observeCalls { [unowned files] call in
       if call.verb == .status, call.path == folder { try? files.removeDirectory(folder) }
     }
-    let (entries, foreign) = try bench.listing()
+    let (entries, foreign) = try fixture.listing()
     #expect(entries.map(\.digest) == [second])
     #expect(foreign.isEmpty)
     files.observeCalls(nil)
     files.fail(.status, with: .inputOutput)
-    #expect(systemCode { _ = try bench.listing() } == .inputOutput)
+    #expect(systemCode { _ = try fixture.listing() } == .inputOutput)
   }
 
   @Test func `of very many bodies it is not remembered that they are durable`() throws {
-    let disk = try AttachmentBench.disk()
-    var bench = AttachmentBench(on: disk.fileSystem)
-    bench.settings.durableCountLimit = 2
-    bench = bench.reopened()
-    let bodies = (0..<4).map { AttachmentBench.body(500, salt: $0) }
+    let disk = try AttachmentFixture.disk()
+    var fixture = AttachmentFixture(on: disk.fileSystem)
+    fixture.settings.durableCountLimit = 2
+    fixture = fixture.reopened()
+    let bodies = (0..<4).map { AttachmentFixture.body(500, salt: $0) }
     for _ in 0..<2 {
-      for body in bodies { #expect(try bench.files.store(body).record.length == 500) }
+      for body in bodies { #expect(try fixture.files.store(body).record.length == 500) }
     }
     for body in bodies {
-      let record = try bench.files.store(body).record
-      #expect(try bench.files.open(record).readAll() == body)
+      let record = try fixture.files.store(body).record
+      #expect(try fixture.files.open(record).readAll() == body)
     }
-    #expect(try bench.listing().files.count == 4)
-    #expect(bench.temporaries.isEmpty)
+    #expect(try fixture.listing().files.count == 4)
+    #expect(fixture.temporaries.isEmpty)
   }
 
   @Test func `a body is read without a map where the system has no room for one`() throws {
-    let disk = try AttachmentBench.disk()
-    var bench = AttachmentBench(on: disk.fileSystem, isMapped: true)
+    let disk = try AttachmentFixture.disk()
+    var fixture = AttachmentFixture(on: disk.fileSystem, isMapped: true)
     let files = try #require(disk.fileSystem as? SimulatedFileSystem)
-    let body = AttachmentBench.body(500)
-    let record = try bench.files.store(body).record
+    let body = AttachmentFixture.body(500)
+    let record = try fixture.files.store(body).record
     for limit in [0, 1000] {
-      bench.settings.heldMapSizeLimit = limit
-      bench = bench.reopened()
+      fixture.settings.heldMapSizeLimit = limit
+      fixture = fixture.reopened()
       files.fail(.map, with: .outOfMemory, isLasting: true)
-      let reader = try bench.files.open(record)
+      let reader = try fixture.files.open(record)
       #expect(try reader.readAll() == body)
       #expect(try reader.read(100..<200).array == Array(body.array[100..<200]))
       files.stopFailing()
@@ -494,20 +497,20 @@ import Testing
   func `a file without a record is taken up if it is what its name says`(
     kind: FileSystemKind
   ) throws {
-    try run(kind) { bench in
-      let body = AttachmentBench.body(500)
-      let record = try bench.files.store(body).record
-      let again = bench.reopened()
+    try run(kind) { fixture in
+      let body = AttachmentFixture.body(500)
+      let record = try fixture.files.store(body).record
+      let again = fixture.reopened()
       let adopted = try #require(try again.files.adopt(record.digest))
       #expect(adopted.record == record)
       #expect(try again.files.remove(record.digest) == false)
       #expect(try again.files.adopt(SHA256.digest(of: .empty)) == nil)
-      let path = bench.files.path(of: record.digest)
-      try bench.fileSystem.remove(path)
-      try bench.fileSystem.write("something else", to: path)
-      for bench in [bench, again] {
+      let path = fixture.files.path(of: record.digest)
+      try fixture.fileSystem.remove(path)
+      try fixture.fileSystem.write("something else", to: path)
+      for fixture in [fixture, again] {
         #expect(
-          attachmentDamage { _ = try bench.files.adopt(record.digest) }?.reason.contains("digest")
+          attachmentDamage { _ = try fixture.files.adopt(record.digest) }?.reason.contains("digest")
             == true)
       }
     }
@@ -518,33 +521,33 @@ import Testing
   @Test func `many threads store, hold and remove the same bodies`() async throws {
     let directory = try TemporaryDirectory()
     let files = POSIXFileSystem()
-    try AttachmentBench.prepare(files, directory.path)
-    let bench = AttachmentBench(on: files, root: directory.path)
-    let bodies = (0..<6).map { AttachmentBench.body(300 + 100 * $0) }
+    try AttachmentFixture.prepare(files, directory.path)
+    let fixture = AttachmentFixture(on: files, root: directory.path)
+    let bodies = (0..<6).map { AttachmentFixture.body(300 + 100 * $0) }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for thread in 0..<4 {
         group.addTask {
           var random = SeededGenerator(seed: UInt64(thread))
           for _ in 0..<60 {
             let body = bodies[Int.random(in: 0..<bodies.count, using: &random)]
-            let stored = try bench.files.store(body)
+            let stored = try fixture.files.store(body)
             // The file cannot be removed while it is held.
-            #expect(try bench.files.open(stored.record).readAll() == body)
+            #expect(try fixture.files.open(stored.record).readAll() == body)
           }
         }
       }
       group.addTask {
         for round in 0..<200 {
-          _ = try bench.files.remove(SHA256.digest(of: bodies[round % bodies.count]))
-          if round % 10 == 0 { try bench.files.removeEmptyFolders() }
-          if round % 25 == 0 { try bench.files.flushRemovals() }
+          _ = try fixture.files.remove(SHA256.digest(of: bodies[round % bodies.count]))
+          if round % 10 == 0 { try fixture.files.removeEmptyFolders() }
+          if round % 25 == 0 { try fixture.files.flushRemovals() }
         }
       }
       try await group.waitForAll()
     }
-    #expect(bench.temporaries.isEmpty)
-    for file in try bench.listing().files { _ = try bench.files.record(of: file.digest) }
-    for body in bodies { #expect(try bench.files.remove(SHA256.digest(of: body))) }
+    #expect(fixture.temporaries.isEmpty)
+    for file in try fixture.listing().files { _ = try fixture.files.record(of: file.digest) }
+    for body in bodies { #expect(try fixture.files.remove(SHA256.digest(of: body))) }
   }
 }
 

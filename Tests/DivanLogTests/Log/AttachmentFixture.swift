@@ -5,15 +5,15 @@ import Testing
 /// A store's directory for attachments alone.
 ///
 /// Chunks and limits are so small that a few hundred bytes reach all code paths.
-struct AttachmentBench {
+struct AttachmentFixture {
   let fileSystem: any FileSystem
   let root: String
   var settings: AttachmentFiles.Settings
   let files: AttachmentFiles
 
-  /// Creates a bench with chunks of 64 bytes and writes of 160 bytes at a time.
+  /// Creates a fixture with chunks of 64 bytes and writes of 160 bytes at a time.
   init(
-    on fileSystem: any FileSystem = AttachmentBench.memory(), root: String = "/store",
+    on fileSystem: any FileSystem = AttachmentFixture.memory(), root: String = "/store",
     isMapped: Bool = false, inlineSizeLimit: Int = 32, chunkCountLimit: Int = 16,
     largestChunk: Int = 1 << 20
   ) {
@@ -60,13 +60,13 @@ struct AttachmentBench {
   }
 
   /// Returns another opening of the same directory.
-  func reopened() -> AttachmentBench {
-    var bench = AttachmentBench(on: fileSystem, root: root)
-    bench.settings = settings
-    return AttachmentBench(bench)
+  func reopened() -> AttachmentFixture {
+    var fixture = AttachmentFixture(on: fileSystem, root: root)
+    fixture.settings = settings
+    return AttachmentFixture(fixture)
   }
 
-  private init(_ other: AttachmentBench) {
+  private init(_ other: AttachmentFixture) {
     fileSystem = other.fileSystem
     root = other.root
     settings = other.settings

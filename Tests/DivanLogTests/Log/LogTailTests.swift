@@ -48,7 +48,7 @@ struct LogTailTests {
     marks.makeFile(through: end(4096, commit: 0))
     marks.noteHead(
       Head(
-        preamble: preamble, segmentNumber: 1, segmentSalt: 3, floor: end(9000, commit: 9),
+        preamble: preamble, segmentNumber: 1, segmentSalt: 3, watermark: end(9000, commit: 9),
         lastSequence: 9, sequenceBound: 9, isClosed: false))
     marks.note(end(5000, commit: 5), in: 1)
     marks.note(end(9900, commit: 10), in: 1)

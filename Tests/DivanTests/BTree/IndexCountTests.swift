@@ -56,14 +56,14 @@ extension LayeredScan {
         tree.set(key.span, KeyShape.value(using: &generator, limit: limit).span)
       }
       switch Int.random(in: 0..<60, using: &generator) {
-      case 0 where tree.frozen == nil: tree.freeze()
-      case 1...4 where tree.frozen != nil:
+      case 0 where tree.immutableMemtable == nil: tree.freeze()
+      case 1...4 where tree.immutableMemtable != nil:
         let merged = Int.random(in: 0...tree.runs.count, using: &generator)
         let entries = tree.entriesToWrite(mergingNewestRuns: merged)
         // Tombstones among them are kept and counted.
         #expect(try entries.counted(isSound) == entries.walked(isSound), "step \(step)")
         let packed = try PackedRun(entries, pageSize: pageSize)
-        tree.replaceFrozen(with: [try packed.open()] + tree.runs.dropFirst(merged))
+        tree.replaceImmutable(with: [try packed.open()] + tree.runs.dropFirst(merged))
       default: break
       }
       guard step % 50 == 0 else { continue }
@@ -132,7 +132,7 @@ extension LayeredScan {
   func `an entry of an index that is none is no number, but damage`(
     value: [UInt8], isWritten: Bool
   ) throws {
-    let store = IndexBench()
+    let store = IndexFixture()
     let database = try store.open()
     try database.addIndex(store.byYear)
     try store.fill(database, 0..<40)
@@ -141,7 +141,7 @@ extension LayeredScan {
     database.tamper { $0.catalog.set(key.span, value.span) }
     if isWritten { try database.writeCheckpoint() }
     let snapshot = try database.snapshot()
-    #expect(snapshot.view.state.catalog.overlay.isEmpty == isWritten)
+    #expect(snapshot.view.state.catalog.memtable.isEmpty == isWritten)
     for range in [.all, .prefix("m")] as [IndexRange] {
       let error = #expect(throws: DatabaseError.self) {
         _ = try snapshot.count(by: "by year", range)

@@ -33,9 +33,11 @@ extension LayeredTree {
 
 @Suite struct `Index: layers` {
   @Test(arguments: KeyShape.allCases, [192, 512])
-  func `layers together do what one sorted array does, whatever is frozen, written or taken back`(
-    shape: KeyShape, pageSize: Int
-  ) throws {
+  func
+    `layers together do what one sorted array does, whatever is immutableMemtable, written or taken back`(
+      shape: KeyShape, pageSize: Int
+    ) throws
+  {
     let seed = UInt64.random(in: 0...(.max))
     print("seed \(seed), \(shape), page \(pageSize)")
     var generator = SeededGenerator(seed: seed)
@@ -77,16 +79,16 @@ extension LayeredTree {
         copies.append((tree, model))
       }
       switch Int.random(in: 0..<40, using: &generator) {
-      case 0 where tree.frozen == nil: tree.freeze()
+      case 0 where tree.immutableMemtable == nil: tree.freeze()
       case 1: tree.thaw()
-      case 2 where tree.frozen != nil:
+      case 2 where tree.immutableMemtable != nil:
         let merged = Int.random(in: 0...tree.runs.count, using: &generator)
         let packed = try PackedRun(
           tree.entriesToWrite(mergingNewestRuns: merged), pageSize: pageSize)
-        tree.replaceFrozen(with: [try packed.open()] + tree.runs.dropFirst(merged))
+        tree.replaceImmutable(with: [try packed.open()] + tree.runs.dropFirst(merged))
       default: break
       }
-      tree.overlay.checkInvariants()
+      tree.memtable.checkInvariants()
     }
     #expect(try tree.model() == model)
     for copy in copies { #expect(try copy.tree.model() == copy.model) }
@@ -98,7 +100,7 @@ extension LayeredTree {
     let rest = try PackedRun(
       tree.entriesToWrite(mergingNewestRuns: tree.runs.count), pageSize: pageSize)
     #expect(rest.summary.count == 0)
-    tree.replaceFrozen(with: [try rest.open()])
+    tree.replaceImmutable(with: [try rest.open()])
     #expect(tree.runs.isEmpty)
     #expect(try tree.keys().isEmpty)
   }
@@ -109,18 +111,19 @@ extension LayeredTree {
     func key(_ number: Int) -> [UInt8] {
       [UInt8(number >> 16), UInt8(number >> 8 & 255), UInt8(number & 255)]
     }
-    var overlay = LayeredTree(pageSize: 512)
-    for number in 0..<count { overlay.set(key(number).span, [1].span) }
-    var frozen = overlay
-    frozen.freeze()
-    let packed = try PackedRun(frozen.entriesToWrite(mergingNewestRuns: 0), pageSize: 512)
-    var written = frozen
-    written.replaceFrozen(with: [try packed.open()])
+    var memtable = LayeredTree(pageSize: 512)
+    for number in 0..<count { memtable.set(key(number).span, [1].span) }
+    var immutableMemtable = memtable
+    immutableMemtable.freeze()
+    let packed = try PackedRun(
+      immutableMemtable.entriesToWrite(mergingNewestRuns: 0), pageSize: 512)
+    var written = immutableMemtable
+    written.replaceImmutable(with: [try packed.open()])
     let bounds: [(KeyBound, at: Int, isAfter: Int)] =
       [0, 1, count / 3, count / 2, count - 1].flatMap { number in
         [(.inclusive(key(number)), number, 0), (.exclusive(key(number)), number, 1)]
       }
-    for tree in [overlay, frozen, written] {
+    for tree in [memtable, immutableMemtable, written] {
       func estimate(_ lower: KeyBound, _ upper: KeyBound, _ expected: Int) throws {
         let estimate = try tree.estimatedCount(from: lower, to: upper)
         // A neighbouring leaf may be half full, and so may the nodes above it.
@@ -142,14 +145,14 @@ extension LayeredTree {
     var tree = LayeredTree()
     tree.set([1].span, [1].span)
     tree.remove([1].span)
-    #expect(tree.overlay.isEmpty)
+    #expect(tree.memtable.isEmpty)
     tree.set([1].span, [1].span)
     tree.freeze()
     tree.remove([1].span)
-    #expect(tree.overlay.count == 1)
+    #expect(tree.memtable.count == 1)
     #expect(try tree.find([1].span) == nil)
     tree.thaw()
-    #expect(tree.overlay.isEmpty)
+    #expect(tree.memtable.isEmpty)
   }
 
   @Test func `a walk goes on undisturbed while the index is changed`() throws {
@@ -172,7 +175,9 @@ extension LayeredTree {
 extension LayeredTree {
   /// Whether no layer below the overlay has the key.
   fileprivate static func isUnknownBelow(_ key: [UInt8], in tree: LayeredTree) throws -> Bool {
-    if let frozen = tree.frozen, frozen.contains(key.span) { return false }
+    if let immutableMemtable = tree.immutableMemtable, immutableMemtable.contains(key.span) {
+      return false
+    }
     return try tree.runs.allSatisfy { try $0.find(key.span) == nil }
   }
 }

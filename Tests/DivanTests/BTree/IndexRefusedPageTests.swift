@@ -15,7 +15,7 @@ import Testing
     let buffer = PageBuffer(size: size)
     buffer.clear(level: level)
     for (key, value) in entries {
-      let fits = key.lend { key in value.lend { buffer.append(key, $0) } }
+      let fits = key.borrow { key in value.borrow { buffer.append(key, $0) } }
       #expect(fits)
     }
     return buffer.sharedCopy.array
@@ -26,10 +26,10 @@ import Testing
   }
 
   private func run(_ pages: [[UInt8]], root: UInt32, height: Int) throws -> Run {
-    let layout = PagesInMemory.Layout(
+    let layout = MappedPages.Layout(
       start: 0, stride: pageSize, pageSize: pageSize, count: pages.count)
     return try Run(
-      PagesInMemory(SharedBytes(copying: Array(pages.joined())), layout),
+      MappedPages(SharedBytes(copying: Array(pages.joined())), layout),
       RunSummary(root: root, height: height, count: 1))
   }
 
@@ -72,8 +72,8 @@ import Testing
 
   @Test func `a page or a filter's block that lies outside the file is damage`() throws {
     let bytes = SharedBytes(copying: [UInt8](repeating: 0, count: 400))
-    let pages = PagesInMemory(
-      bytes, PagesInMemory.Layout(start: 0, stride: 256, pageSize: 256, count: 9))
+    let pages = MappedPages(
+      bytes, MappedPages.Layout(start: 0, stride: 256, pageSize: 256, count: 9))
     for number in [1, 2, 8, 9, .max] as [UInt32] {
       #expect(throws: PageError.self) { _ = try pages.page(number) }
       #expect(throws: PageError.self) { _ = try pages.filterBlock(page: number, offset: 0) }
@@ -86,12 +86,12 @@ import Testing
 
   @Test func `without a filter, or with one that cannot be read, every key may be there`() throws {
     let leaf = page([([1], [2])])
-    let layout = PagesInMemory.Layout(start: 0, stride: 256, pageSize: 256, count: 1)
-    let pages = PagesInMemory(SharedBytes(copying: leaf), layout)
-    let hash = [1 as UInt8].lend { KeyHash($0) }
-    #expect(try KeyFilter.none.mayContain(hash, in: pages, pageSize: 256))
+    let layout = MappedPages.Layout(start: 0, stride: 256, pageSize: 256, count: 1)
+    let pages = MappedPages(SharedBytes(copying: leaf), layout)
+    let hash = [1 as UInt8].borrow { KeyHash($0) }
+    #expect(try BloomFilter.none.mayContain(hash, in: pages, pageSize: 256))
     let lost = RunSummary(
-      root: 0, height: 0, count: 1, filter: KeyFilter(firstPage: 77, blockCount: 4))
+      root: 0, height: 0, count: 1, filter: BloomFilter(firstPage: 77, blockCount: 4))
     #expect(try Run(pages, lost).mayContain(hash))
   }
 
@@ -189,10 +189,10 @@ import Testing
     tree.freeze()
     tree.remove([2 as UInt8].span)
     tree.set([3 as UInt8].span, [1 as UInt8].span)
-    #expect(tree.overlay.count == 2)
+    #expect(tree.memtable.count == 2)
     // The checkpoint found nothing to write.
-    tree.replaceFrozen(with: [])
-    #expect(tree.overlay.count == 1)
+    tree.replaceImmutable(with: [])
+    #expect(tree.memtable.count == 1)
     #expect(try tree.find([2 as UInt8].span) == nil)
     #expect(try tree.find([3 as UInt8].span)?.array == [1])
   }

@@ -32,9 +32,9 @@ struct PackedRun {
   var pageCount: Int { bytes.count / pageSize }
 
   func open() throws -> Run {
-    let layout = PagesInMemory.Layout(
+    let layout = MappedPages.Layout(
       start: 0, stride: pageSize, pageSize: pageSize, count: pageCount)
-    return try Run(PagesInMemory(SharedBytes(copying: bytes), layout), summary)
+    return try Run(MappedPages(SharedBytes(copying: bytes), layout), summary)
   }
 }
 

@@ -5,12 +5,12 @@ import Testing
 
 /// The index that a database uses, and one rebuilt from its segments alone.
 struct RebuiltIndex {
-  private let used: StoreState
-  private let rebuilt: StoreState
+  private let used: Version
+  private let rebuilt: Version
 
   init(of database: Database) throws {
     used = database.store.commits.visible.state
-    var replay = Replay(onto: StoreState(nodeSize: 4096), isFromNothing: true)
+    var replay = Replay(onto: Version(nodeSize: 4096), isFromNothing: true)
     let segments = used.segments.segments.sorted {
       $0.header.numbers.lowerBound < $1.header.numbers.lowerBound
     }
@@ -26,7 +26,7 @@ struct RebuiltIndex {
     #expect(try contents(rebuilt.documents) == contents(used.documents), comment)
     #expect(try contents(rebuilt.sequences) == contents(used.sequences), comment)
     #expect(rebuilt.documentCount == used.documentCount, comment)
-    for tree in [\StoreState.older, \.catalog] {
+    for tree in [\Version.retained, \.catalog] {
       let others = try contents(rebuilt[keyPath: tree])
       let isThere = try contents(used[keyPath: tree]).allSatisfy { others[$0.key] == $0.value }
       #expect(isThere, comment)
@@ -34,12 +34,12 @@ struct RebuiltIndex {
     // The trait says that revisions may be retained.
     for state in [used, rebuilt] {
       let documents = try contents(state.documents)
-      for key in try contents(state.older).keys {
-        let id = OlderKey.parts(SharedBytes(copying: key)).id
+      for key in try contents(state.retained).keys {
+        let id = RetainedKey.parts(SharedBytes(copying: key)).id
         let entry = try documents[id.array].map {
           try DocumentEntry.decode(SharedBytes(copying: $0))
         }
-        #expect(entry?.traits.contains(.mayHoldOlder) == true, comment)
+        #expect(entry?.traits.contains(.mayRetainOlder) == true, comment)
       }
     }
   }

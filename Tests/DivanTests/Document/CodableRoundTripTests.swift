@@ -35,16 +35,16 @@ struct CodableRoundTripTests {
   }
 
   @Test func `dates are those of models, rounded to milliseconds`() throws {
-    struct Moment: Codable { var at: Date }
-    let moment = Moment(at: Date(timeIntervalSince1970: 1.000_6))
+    struct CommitPoint: Codable { var at: Date }
+    let moment = CommitPoint(at: Date(timeIntervalSince1970: 1.000_6))
     let document = try Document(encoding: moment)
     #expect(document["at"] == "1970-01-01T00:00:01.001Z")
     #expect(
-      try document.decode(Moment.self).at
+      try document.decode(CommitPoint.self).at
         == Date(timeIntervalSince1970: 1.001))
     let other = Document(["at": "2026-03-01T13:00:00+01:00"])
     #expect(
-      try other.decode(Moment.self).at == Date(timeIntervalSince1970: 1_772_366_400))
+      try other.decode(CommitPoint.self).at == Date(timeIntervalSince1970: 1_772_366_400))
   }
 
   @Test

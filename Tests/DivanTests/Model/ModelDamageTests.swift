@@ -101,8 +101,8 @@ struct ModelDamageTests {
 
   @Test func `what could not be read for a while is read when it can be`() throws {
     let disk = SimulatedFileSystem()
-    let bench = CrashBench(disk, CrashWriter(seed: 1))
-    let database = try bench.open {
+    let fixture = CrashFixture(disk, CrashWriter(seed: 1))
+    let database = try fixture.open {
       $0.maintenance = .manual
       $0.reads = .buffered
     }

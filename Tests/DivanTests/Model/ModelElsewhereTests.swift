@@ -145,8 +145,8 @@ struct ModelElsewhereTests {
   /// Regression test: the context had advanced, so no later refresh read these documents.
   @Test func `what a refresh could not read for a while is taken over by the next one`() throws {
     let disk = SimulatedFileSystem()
-    let bench = CrashBench(disk, CrashWriter(seed: 1))
-    let database = try bench.open {
+    let fixture = CrashFixture(disk, CrashWriter(seed: 1))
+    let database = try fixture.open {
       $0.maintenance = .manual
       $0.reads = .buffered
     }

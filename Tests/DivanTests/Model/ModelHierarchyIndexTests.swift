@@ -132,10 +132,10 @@ struct ModelHierarchyIndexTests {
       try context.count(long) == films.count { ($0.minutes ?? 0) > 8 } && explanation.results > 0)
     try database.removeIndex(named: "model:series.year")
     let series = Query<Series>().filter { $0.year > 1990 }
-    let lent = try database.makeContext(registry).explain(series)
-    #expect(lent.indexes == ["model:work.year"], "\(lent)")
+    let borrowed = try database.makeContext(registry).explain(series)
+    #expect(borrowed.indexes == ["model:work.year"], "\(borrowed)")
     #expect(
-      lent.results
+      borrowed.results
         == (try all(Series.self).count { ($0.year ?? 0) > 1990 }))
   }
 

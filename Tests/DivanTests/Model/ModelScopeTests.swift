@@ -225,7 +225,9 @@ struct ModelScopeTests {
     #expect(things == ["a"])
   }
 
-  @Test func `whoever takes a model out of a lent snapshot can read it, and nothing else`() throws {
+  @Test func `whoever takes a model out of a borrowed snapshot can read it, and nothing else`()
+    throws
+  {
     var list: TodoList?
     var kept: ModelContext?
     var errors: [DatabaseError.Code] = []

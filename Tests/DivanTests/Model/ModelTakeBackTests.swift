@@ -277,7 +277,7 @@ struct ModelTakeBackTests {
     }
   }
 
-  // MARK: Remembered state
+  // MARK: PredicateCacheEntry state
 
   @Test
   func `nested changes that are kept one after the other are remembered as one, and taken back`()
@@ -293,7 +293,7 @@ struct ModelTakeBackTests {
             try todo.save()
           }
         }
-        #expect(todo.reversal != nil && todo.reversal?.previous == nil)
+        #expect(todo.rollbackEntry != nil && todo.rollbackEntry?.previous == nil)
         try takingBack(transaction) {
           for text in ["a", "b", "c"] {
             try transaction.nested {
@@ -301,7 +301,8 @@ struct ModelTakeBackTests {
               try todo.save()
             }
           }
-          #expect(todo.reversal?.previous != nil && todo.reversal?.previous?.previous == nil)
+          #expect(
+            todo.rollbackEntry?.previous != nil && todo.rollbackEntry?.previous?.previous == nil)
         }
         #expect(todo.changedProperties == ["text"] && todo.text == "c" && todo.priority == 9)
         #expect(try transaction.get("t")?["text"] == "x")
@@ -315,10 +316,10 @@ struct ModelTakeBackTests {
   }
 
   @Test func `what a model was before many changes needs no deep stack to be forgotten`() {
-    var last: ModelReversal? = ModelReversal(.deletion(.stored), 0, after: nil)
+    var last: RollbackEntry? = RollbackEntry(.deletion(.stored), 0, after: nil)
     weak let first = last
     for number in 1...100_000 {
-      last = ModelReversal(.deletion(.stored), number, after: last)
+      last = RollbackEntry(.deletion(.stored), number, after: last)
     }
     #expect(first != nil && last?.number == 100_000)
     last = nil

@@ -6,7 +6,7 @@ import Testing
 @testable import Divan
 
 /// Repeated filters during changes of every kind, compared with a plain search.
-struct FilterMemoryRunTests {
+struct PredicateCacheRunTests {
   private struct Refusal: Error {}
 
   /// A database, its expected contents, and filters that are evaluated all the time.

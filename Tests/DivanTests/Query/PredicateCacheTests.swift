@@ -5,7 +5,7 @@ import Testing
 @testable import Divan
 
 /// The predicate cache: repeated filters give the same results and read only changed documents.
-struct FilterMemoryTests {
+struct PredicateCacheTests {
   private let todos = Query<Document>()
 
   /// Creates a database of numbered documents, of which every third is open.
@@ -186,7 +186,7 @@ struct FilterMemoryTests {
   }
 
   @Test func `nothing is remembered where no memory is to be taken`() throws {
-    let database = try database { $0.filterMemorySize = 0 }
+    let database = try database { $0.predicateCacheSize = 0 }
     for _ in 0..<2 {
       let explanation = try database.snapshot().explain(open)
       #expect(explanation.rowsRemembered == 0 && explanation.documentsRead == 100)
@@ -195,7 +195,7 @@ struct FilterMemoryTests {
 
   @Test func `where memory does not suffice, the rest is asked anew`() throws {
     // A page of 4,096 changes takes about a kibibyte.
-    let database = try database(10_000) { $0.filterMemorySize = 2100 }
+    let database = try database(10_000) { $0.predicateCacheSize = 2100 }
     for _ in 0..<3 { #expect(try database.snapshot().count(open) == 3334) }
     let explanation = try database.snapshot().explain(open)
     #expect((4000..<9000).contains(explanation.rowsRemembered), "\(explanation)")
@@ -236,11 +236,11 @@ struct FilterMemoryTests {
 
   @Test func `filters that differ in anything are different ones, and the same is the same`() throws
   {
-    let identities = try FilterMemoryTests.filters.map { try #require(FilterIdentity($0)) }
+    let identities = try PredicateCacheTests.filters.map { try #require(FilterIdentity($0)) }
     for (index, identity) in identities.enumerated() {
       let same = identities.indices.filter { identities[$0] == identity }
-      #expect(same == [index], "\(same.map { FilterMemoryTests.filters[$0] })")
-      #expect(FilterIdentity(FilterMemoryTests.filters[index]) == identity)
+      #expect(same == [index], "\(same.map { PredicateCacheTests.filters[$0] })")
+      #expect(FilterIdentity(PredicateCacheTests.filters[index]) == identity)
     }
   }
 
@@ -259,7 +259,7 @@ struct FilterMemoryTests {
 
   @Test func `of many filters those that were asked last are remembered, within the memory`() throws
   {
-    let memory = FilterMemory(lastSequence: 10, sizeLimit: 40_000)
+    let memory = PredicateCache(lastSequence: 10, sizeLimit: 40_000)
     let n = QueryPath(steps: [.key("n")])
     let identities = try (0..<100).map { number in
       try #require(FilterIdentity(.test(n, .equal(.int(Int64(number))))))
@@ -268,43 +268,44 @@ struct FilterMemoryTests {
     _ = column.note([1].span, of: 5)
     memory.keep(column, of: n)
     for identity in identities {
-      var verdicts = memory.verdicts(of: identity)
-      #expect(verdicts.isEmpty)
-      verdicts.note(.accepted, of: 5)
-      memory.keep(verdicts, of: identity)
+      var matchResults = memory.matchResults(of: identity)
+      #expect(matchResults.isEmpty)
+      matchResults.note(.accepted, of: 5)
+      memory.keep(matchResults, of: identity)
       // The first filter is used all the time.
-      #expect(memory.verdicts(of: identities[0])[5] == .accepted)
+      #expect(memory.matchResults(of: identities[0])[5] == .accepted)
     }
-    let known = identities.filter { !memory.verdicts(of: $0).isEmpty }
+    let known = identities.filter { !memory.matchResults(of: $0).isEmpty }
     #expect(known.count > 20 && known.count < 40_000 / 1024, "\(known.count)")
     #expect(known.first == identities[0] && known.last == identities[99])
     #expect(memory.column(of: n).isEmpty)
     // The number of filters is limited, however little space they take.
-    let large = FilterMemory(lastSequence: 10, sizeLimit: 1 << 30)
+    let large = PredicateCache(lastSequence: 10, sizeLimit: 1 << 30)
     for identity in identities {
-      var verdicts = large.verdicts(of: identity)
-      verdicts.note(.refused, of: 7)
-      large.keep(verdicts, of: identity)
+      var matchResults = large.matchResults(of: identity)
+      matchResults.note(.refused, of: 7)
+      large.keep(matchResults, of: identity)
     }
-    #expect(identities.filter { !large.verdicts(of: $0).isEmpty }.count == FilterMemory.countLimit)
+    #expect(
+      identities.filter { !large.matchResults(of: $0).isEmpty }.count == PredicateCache.countLimit)
   }
 
   // MARK: Verdicts
 
   @Test(arguments: 1...8)
-  func `verdicts are those that were noted, in copies and when joined`(seed: UInt64) {
+  func `match results are those that were noted, in copies and when joined`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var (whole, plain) = (
-      FilterVerdicts(firstPage: 0, sizeLimit: 1 << 20), [UInt64: FilterVerdict]()
+      MatchResults(firstPage: 0, sizeLimit: 1 << 20), [UInt64: MatchResult]()
     )
     for _ in 0..<10 {
-      // Two copies begin with the known verdicts, and find more.
+      // Two copies begin with the known matchResults, and find more.
       var copies = [whole, whole]
       for _ in 0..<200 {
         let sequence = UInt64(random.below([50, 5000, 200_000][random.below(3)]))
-        let verdict = FilterVerdict(rawValue: sequence % 3 + 1) ?? .refused
-        copies[random.below(2)].note(verdict, of: sequence)
-        plain[sequence] = verdict
+        let matchResult = MatchResult(rawValue: sequence % 3 + 1) ?? .refused
+        copies[random.below(2)].note(matchResult, of: sequence)
+        plain[sequence] = matchResult
       }
       for copy in copies { whole.add(copy) }
     }
@@ -315,23 +316,23 @@ struct FilterMemoryTests {
   }
 
   @Test func `numbers from far back or far ahead are not remembered, and cost nothing`() {
-    let span = UInt64(RememberedPlace.pageLimit * RememberedPlace.pageSize)
-    let firstPage = RememberedPlace.firstPage(lastSequence: 10 * span)
-    var verdicts = FilterVerdicts(firstPage: firstPage, sizeLimit: 4 << 20)
+    let span = UInt64(PredicateCacheSlot.pageLimit * PredicateCacheSlot.pageSize)
+    let firstPage = PredicateCacheSlot.firstPage(lastSequence: 10 * span)
+    var matchResults = MatchResults(firstPage: firstPage, sizeLimit: 4 << 20)
     var column = PropertyColumn(firstPage: firstPage, sizeLimit: 4 << 20)
     for sequence in [0, 9 * span, 10 * span + span, .max] {
-      verdicts.note(.accepted, of: sequence)
-      #expect(verdicts[sequence] == nil)
+      matchResults.note(.accepted, of: sequence)
+      #expect(matchResults[sequence] == nil)
       #expect(column.note([1].span, of: sequence) == nil)
       column.noteDeletion(of: sequence)
     }
-    #expect(verdicts.isEmpty && !verdicts.hasNews && column.isEmpty && !column.hasNews)
+    #expect(matchResults.isEmpty && !matchResults.hasNews && column.isEmpty && !column.hasNews)
     for sequence in [10 * span, 10 * span + 1, 10 * span - span / 4] {
-      verdicts.note(.refused, of: sequence)
-      #expect(verdicts[sequence] == .refused)
+      matchResults.note(.refused, of: sequence)
+      #expect(matchResults[sequence] == .refused)
       #expect(column.note([1].span, of: sequence) == 1)
     }
-    #expect(verdicts.size < 1 << 20)
+    #expect(matchResults.size < 1 << 20)
   }
 
   // MARK: Values
@@ -421,7 +422,7 @@ struct FilterMemoryTests {
       for copy in copies { column.add(copy) }
       for page in 0..<5 {
         guard let known = column[page] else { continue }
-        for (offset, code) in known.codes.enumerated() where code != ColumnPage.unknown {
+        for (offset, code) in known.codes.enumerated() where code != ColumnChunk.unknown {
           let limit = page % 2 == 0 ? 200 : 4096
           let value = [UInt8(offset % limit / 16), UInt8((page * 4096 + offset) % 16)]
           #expect(known.values[Int(code) - 1] == value, "seed \(seed)")

@@ -133,7 +133,7 @@ struct QueryAgreementTests {
     for _ in 0..<60 {
       var query = made.query()
       (query.limit, query.offset) = (nil, 0)
-      let judge = try QueryJudge(query)
+      let judge = try DocumentEvaluator(query)
       var judged: [(key: [UInt8], id: String)] = []
       for id in plain.documents.keys {
         let body = try #require(try snapshot.get(id)).encoded().bytes

@@ -44,7 +44,7 @@ struct QueryPlannerTests {
     try database.addIndex(DocumentIndex("list and due", on: ["list"], ["due"]))
     let query = todos.filter { $0["list"] == "list 4" && $0["due"] < 300 }
     let found = try explainAgreeing(query)
-    #expect(found.indexes == ["list and due"] && found.rest == nil && found.documentsRead == 0)
+    #expect(found.indexes == ["list and due"] && found.residual == nil && found.documentsRead == 0)
     #expect(found.entriesRead == found.results && found.results > 0, "\(found)")
     #expect(found.access.contains("list = \"list 4\", due < 300"))
     #expect(try database.snapshot().count(query) == found.results)
@@ -58,7 +58,7 @@ struct QueryPlannerTests {
     #expect(none.indexes == ["list and due"] && none.documentsRead == 0 && none.results == 100)
     let missing = try explainAgreeing(
       todos.filter { $0["list"] == "list 3" && $0["due"].isMissing })
-    #expect(missing.indexes == ["list and due"] && missing.rest == "due is missing")
+    #expect(missing.indexes == ["list and due"] && missing.residual == "due is missing")
     let first = try explain(todos.filter { $0["list"] == .null })
     #expect(first.indexes.isEmpty && first.results == 0)
   }
@@ -125,7 +125,7 @@ struct QueryPlannerTests {
       DocumentIndex("open by rank", on: "rank", where: [.equal("done", false)]))
     let open = try explainAgreeing(
       todos.filter { $0["done"] == false && $0["rank"].isIn(100..<200) })
-    #expect(open.indexes == ["open by rank"] && open.rest == nil && open.documentsRead == 0)
+    #expect(open.indexes == ["open by rank"] && open.residual == nil && open.documentsRead == 0)
     #expect(try explain(todos.filter { $0["rank"].isIn(100..<200) }).indexes.isEmpty)
     #expect(
       try explain(todos.filter { $0["done"] == true && $0["rank"] == 5 }).indexes.isEmpty)
@@ -214,14 +214,14 @@ struct QueryPlannerTests {
     try database.addIndex(DocumentIndex("rank", on: "rank", isUnique: true))
     let list = todos.filter { $0["list"] == "list 4" }
     let all = try explainAgreeing(list)
-    #expect(all.indexes == ["list"] && all.rest == nil && all.rows == 100, "\(all)")
+    #expect(all.indexes == ["list"] && all.residual == nil && all.rows == 100, "\(all)")
     #expect((50...200).contains(all.estimatedRows) && all.estimatedCost > 10, "\(all)")
     #expect(all.estimatedResults == all.estimatedRows)
     let some = try explainAgreeing(list.sort("list").offset(10).limit(5))
     #expect(some.indexes == ["list"] && some.order == "by the IDs" && some.rows == 15, "\(some)")
     #expect(some.estimatedRows == 15 && some.estimatedResults == 5, "\(some)")
     let both = try explainAgreeing(list.filter { $0["kind"] == "y" })
-    #expect(both.indexes == ["list and kind"] && both.rest == nil && both.documentsRead == 0)
+    #expect(both.indexes == ["list and kind"] && both.residual == nil && both.documentsRead == 0)
     let one = try explainAgreeing(todos.filter { $0["rank"] == 77 })
     #expect(one.indexes == ["rank"] && one.estimatedRows <= 1 && one.results == 1, "\(one)")
     // The planner has a choice when the query needs an order that the index does not have.

@@ -339,7 +339,7 @@ struct QueryTests {
 
   @Test func `indexes are used for what they can do, and the explanation says so`() throws {
     var configuration = Configuration()
-    configuration.filterMemorySize = 0
+    configuration.predicateCacheSize = 0
     let database = try Database.inMemory(configuration: configuration)
     try database.write { transaction in
       for number in 0..<3000 {
@@ -361,12 +361,13 @@ struct QueryTests {
     let query = Query<Document>()
 
     let equality = try snapshot.explain(query.filter { $0["name"] == "Name 77" })
-    #expect(equality.indexes == ["name"] && equality.rest == nil && equality.documentsRead == 0)
+    #expect(equality.indexes == ["name"] && equality.residual == nil && equality.documentsRead == 0)
     #expect(equality.entriesRead == 1 && equality.results == 1 && equality.estimatedRows <= 3)
 
     let range = try snapshot.explain(
       query.filter { $0["rank"].isIn(100..<200) && $0["kind"] == "x" })
-    #expect(range.indexes == ["rank"] && range.documentsRead == 100 && range.rest == "kind = \"x\"")
+    #expect(
+      range.indexes == ["rank"] && range.documentsRead == 100 && range.residual == "kind = \"x\"")
     #expect((25...400).contains(range.estimatedRows) && range.rows == 100, "\(range)")
 
     let both = try snapshot.explain(

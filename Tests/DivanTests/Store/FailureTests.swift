@@ -28,12 +28,12 @@ struct FailureTests {
   /// Runs `body` with a store of one document, which each failure must leave unchanged.
   private func withStore(_ body: (Database, SimulatedFileSystem) throws -> Void) throws {
     let fileSystem = SimulatedFileSystem()
-    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
-    let database = try bench.open()
+    let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
+    let database = try fixture.open()
     try database.write { try $0.overwrite("film", with: ["title": "Metropolis"]) }
     try body(database, fileSystem)
     try database.close()
-    let reopened = try bench.open()
+    let reopened = try fixture.open()
     let snapshot = try reopened.snapshot()
     #expect(try snapshot.count == 1)
     #expect(try snapshot.get("film")?["title"] == "Metropolis")
@@ -44,17 +44,17 @@ struct FailureTests {
       (SystemError.Code.noAccess, DatabaseError.Code.accessDenied), (.notPermitted, .accessDenied),
       (.readOnlyFileSystem, .readOnly), (.tooManyOpenFiles, .resourceExhausted),
     ] {
-      let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-      let first = try bench.open()
-      try bench.commit(first, [.put("a", size: 1)])
+      let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+      let first = try fixture.open()
+      try fixture.commit(first, [.put("a", size: 1)])
       try first.close()
-      bench.fileSystem.fail(.lock, with: failure, isLasting: true)
-      #expect(code { _ = try bench.open() } == expected)
+      fixture.fileSystem.fail(.lock, with: failure, isLasting: true)
+      #expect(code { _ = try fixture.open() } == expected)
       // A read-only medium can be read.
-      let reader = try bench.open { $0.isReadOnly = true }
+      let reader = try fixture.open { $0.isReadOnly = true }
       #expect(try reader.snapshot().get("a") != nil)
-      bench.fileSystem.stopFailing()
-      let again = try bench.open()
+      fixture.fileSystem.stopFailing()
+      let again = try fixture.open()
       #expect(try again.snapshot().get("a") != nil)
     }
   }
@@ -153,9 +153,9 @@ struct FailureTests {
   }
 
   @Test func `a transaction has a bound`() throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-    let database = try bench.open { $0.transactionSizeLimit = 10_000 }
-    try bench.commit(database, [.put("a", size: 100)])
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try fixture.open { $0.transactionSizeLimit = 10_000 }
+    try fixture.commit(database, [.put("a", size: 100)])
     let error = code {
       try database.write { transaction in
         for number in 0..<100 {
@@ -202,13 +202,13 @@ struct FailureTests {
   }
 
   @Test func `an opening that is cancelled changes nothing`() throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<9)
-      bench.fileSystem.losePower(atCall: 0)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<9)
+      fixture.fileSystem.losePower(atCall: 0)
     }
-    let after = CrashBench(bench.fileSystem.restarted(.processEnd), bench.writer, life: 9)
+    let after = CrashFixture(fixture.fileSystem.restarted(.processEnd), fixture.writer, life: 9)
     for _ in 0..<2 {
       #expect(code { _ = try after.open { $0.openingProgress = { _ in false } } } == .cancelled)
     }
@@ -219,7 +219,7 @@ struct FailureTests {
         return true
       }
     }
-    _ = try bench.writer.oracle.withLock { try $0.identify(database) }
+    _ = try fixture.writer.oracle.withLock { try $0.identify(database) }
     #expect(progress.all.allSatisfy { (0...1).contains($0) })
     #expect(progress.all.last == 1)
   }

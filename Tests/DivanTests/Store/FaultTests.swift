@@ -28,33 +28,33 @@ struct FaultTests {
     for behavior in behaviors {
       for durability in [Durability.full, .none] {
         let fileSystem = SimulatedFileSystem()
-        let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
-        let database = try bench.open { $0.maintenance = .manual }
-        try bench.fill(database, 0..<4)
-        try bench.commit(database, [.put("doc-1", size: 5)], durability: durability)
+        let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
+        let database = try fixture.open { $0.maintenance = .manual }
+        try fixture.fill(database, 0..<4)
+        try fixture.commit(database, [.put("doc-1", size: 5)], durability: durability)
         fileSystem.failFlush(behavior)
         let error = #expect(throws: DatabaseError.self) {
-          try bench.commit(database, [.put("doc-2", size: 7)])
+          try fixture.commit(database, [.put("doc-2", size: 7)])
         }
         #expect(error?.code == .outcomeUnknown)
         let later = #expect(throws: DatabaseError.self) {
           try database.write { try $0.overwrite("doc-3", with: [:]) }
         }
         #expect(later?.code == .writerStopped)
-        let oracle = bench.writer.oracle.withLock { $0 }
+        let oracle = fixture.writer.oracle.withLock { $0 }
         if durability == .full {
           // Readers see the state that was durable before, not the one that may be lost.
           #expect(try oracle.identify(database) == oracle.versions.count - 2)
         }
         let last = #expect(throws: DatabaseError.self) { try database.close() }
         #expect(last?.code == .outcomeUnknown)
-        let same = CrashBench(fileSystem.restarted(.processEnd), bench.writer, life: 100)
+        let same = CrashFixture(fileSystem.restarted(.processEnd), fixture.writer, life: 100)
         let reopened = try same.open { $0.maintenance = .manual }
         #expect(reopened.openingReport.damage.isEmpty)
         var served = oracle
         served.secured = try oracle.identify(reopened)
         // The state that was served is durable now, though the flush failed.
-        let after = CrashBench(same.fileSystem.restarted(.strict), bench.writer, life: 200)
+        let after = CrashFixture(same.fileSystem.restarted(.strict), fixture.writer, life: 200)
         _ = try served.identify(after.open())
       }
     }
@@ -63,16 +63,16 @@ struct FaultTests {
   /// Regression: closing succeeded, though a commit that was to become durable later never did.
   @Test func `closing says so when a flush in the background had failed`() throws {
     let fileSystem = SimulatedFileSystem()
-    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
-    let database = try bench.open {
+    let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
+    let database = try fixture.open {
       $0.maintenance = .inline
       $0.checkpointInterval = 512
     }
-    try bench.commit(database, [.put("a", size: 5)])
+    try fixture.commit(database, [.put("a", size: 5)])
     // Maintenance that is due after the commit flushes a checkpoint's file and the log. Its errors
     // are not the transaction's.
     fileSystem.failFlush(atCall: 2, .keepsNewBytes)
-    try bench.commit(database, [.put("b", size: 5000)], durability: .none)
+    try fixture.commit(database, [.put("b", size: 5000)], durability: .none)
     let error = #expect(throws: DatabaseError.self) { try database.close() }
     #expect(error?.code == .outcomeUnknown)
     try database.close()
@@ -84,8 +84,8 @@ struct FaultTests {
   /// under the thread sanitizer.
   @Test func `what becomes durable while writing is being stopped can be read`() throws {
     let fileSystem = SimulatedFileSystem()
-    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
-    let database = try bench.open { $0.maintenance = .manual }
+    let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
+    let database = try fixture.open { $0.maintenance = .manual }
     try database.write { _ = try $0.overwrite("a", with: [:]) }
     fileSystem.observeCalls { [unowned database] call in
       guard call.verb == .flush else { return }
@@ -103,10 +103,10 @@ struct FaultTests {
 
   @Test func `a flush that fails for a checkpoint stops the writer, too`() throws {
     let fileSystem = SimulatedFileSystem()
-    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.commit(database, [.put("a", size: 5)])
-    try bench.commit(database, [.put("a", size: 6)], durability: .none)
+    let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.commit(database, [.put("a", size: 5)])
+    try fixture.commit(database, [.put("a", size: 6)], durability: .none)
     // The checkpoint's own file is flushed first, then the log.
     fileSystem.failFlush(atCall: 2, .keepsNewBytes)
     #expect(throws: DatabaseError.self) { try database.writeCheckpoint() }
@@ -119,11 +119,11 @@ struct FaultTests {
 
   @Test func `after a failure maintenance shows readers nothing that was not durable`() throws {
     let fileSystem = SimulatedFileSystem()
-    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.commit(database, [.put("a", size: 5)])
+    let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.commit(database, [.put("a", size: 5)])
     fileSystem.failFlush(.keepsNewBytes)
-    #expect(throws: DatabaseError.self) { try bench.commit(database, [.put("a", size: 6)]) }
+    #expect(throws: DatabaseError.self) { try fixture.commit(database, [.put("a", size: 6)]) }
     // A checkpoint or a merge that began before does this at its end.
     database.store.commits.replaceNewest(with: database.store.newest)
     #expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 5)
@@ -133,20 +133,20 @@ struct FaultTests {
     throws
   {
     let fileSystem = SimulatedFileSystem()
-    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
-    let database = try bench.open {
+    let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
+    let database = try fixture.open {
       $0.maintenance = .manual
       $0.reserveSize = 32 << 10
     }
-    try bench.fill(database, 0..<6)
-    #expect(fileSystem.names(in: CrashBench.path).contains("RESERVE"))
+    try fixture.fill(database, 0..<6)
+    #expect(fileSystem.names(in: CrashFixture.path).contains("RESERVE"))
     fileSystem.capacityBytes = fileSystem.usedBytes + 1000
-    var oracle = bench.writer.oracle.withLock { $0 }
+    var oracle = fixture.writer.oracle.withLock { $0 }
     let error = #expect(throws: DatabaseError.self) {
-      try bench.commit(database, [.put("doc-0", size: 3000)])
+      try fixture.commit(database, [.put("doc-0", size: 3000)])
     }
     #expect(error?.code == .diskFull)
-    #expect(!fileSystem.names(in: CrashBench.path).contains("RESERVE"))
+    #expect(!fileSystem.names(in: CrashFixture.path).contains("RESERVE"))
     // Nothing changed.
     #expect(try oracle.identify(database) == oracle.versions.count - 1)
     oracle.cut(after: oracle.versions.count - 1)
@@ -161,24 +161,24 @@ struct FaultTests {
     fileSystem.capacityBytes = nil
     try writer.commit(database, [.put("doc-9", size: 3000)])
     try database.close()
-    let reopened = try bench.open()
+    let reopened = try fixture.open()
     _ = try writer.oracle.withLock { try $0.identify(reopened) }
-    #expect(fileSystem.names(in: CrashBench.path).contains("RESERVE"))
+    #expect(fileSystem.names(in: CrashFixture.path).contains("RESERVE"))
   }
 
   @Test func `a reserve that was given up is made again once there is room`() throws {
     let fileSystem = SimulatedFileSystem()
-    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
-    let reserve = "\(CrashBench.path)/RESERVE"
-    let database = try bench.open {
+    let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
+    let reserve = "\(CrashFixture.path)/RESERVE"
+    let database = try fixture.open {
       $0.maintenance = .manual
       $0.reserveSize = 32 << 10
     }
-    try bench.fill(database, 0..<6)
+    try fixture.fill(database, 0..<6)
     fileSystem.capacityBytes = fileSystem.usedBytes + 1000
-    var oracle = bench.writer.oracle.withLock { $0 }
+    var oracle = fixture.writer.oracle.withLock { $0 }
     #expect(throws: DatabaseError.self) {
-      try bench.commit(database, [.put("doc-0", size: 3000)])
+      try fixture.commit(database, [.put("doc-0", size: 3000)])
     }
     #expect(try !fileSystem.exists(reserve))
     oracle.cut(after: oracle.versions.count - 1)
@@ -187,7 +187,7 @@ struct FaultTests {
     fileSystem.capacityBytes = fileSystem.usedBytes + (32 << 10)
     try database.writeCheckpoint()
     #expect(try !fileSystem.exists(reserve))
-    #expect(fileSystem.names(in: CrashBench.path + "/tmp").isEmpty)
+    #expect(fileSystem.names(in: CrashFixture.path + "/tmp").isEmpty)
     try writer.commit(database, [.delete("doc-0")])
     fileSystem.capacityBytes = nil
     try database.writeCheckpoint()
@@ -202,7 +202,7 @@ struct FaultTests {
     try writer.commit(database, [.delete("doc-1")])
     try database.close()
     fileSystem.capacityBytes = nil
-    let reopened = try bench.open()
+    let reopened = try fixture.open()
     _ = try writer.oracle.withLock { try $0.identify(reopened) }
   }
 
@@ -211,25 +211,25 @@ struct FaultTests {
     throws
   {
     for free in stride(from: 0, through: 30_000, by: 1111) {
-      let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+      let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
       do {
-        let database = try bench.open { $0.maintenance = .manual }
-        try bench.fill(database, 0..<5)
-        try bench.fill(database, 0..<4, durability: .none)
-        bench.fileSystem.losePower(atCall: 0)
+        let database = try fixture.open { $0.maintenance = .manual }
+        try fixture.fill(database, 0..<5)
+        try fixture.fill(database, 0..<4, durability: .none)
+        fixture.fileSystem.losePower(atCall: 0)
       }
-      let disk = bench.fileSystem.restarted(.processEnd)
+      let disk = fixture.fileSystem.restarted(.processEnd)
       disk.capacityBytes = disk.usedBytes + free
-      let after = CrashBench(disk, bench.writer, life: 50)
+      let after = CrashFixture(disk, fixture.writer, life: 50)
       let database = try after.open { $0.maintenance = .manual }
-      let oracle = bench.writer.oracle.withLock { $0 }
+      let oracle = fixture.writer.oracle.withLock { $0 }
       #expect(try oracle.identify(database) == oracle.versions.count - 1)
       do {
         try database.write { try $0.delete(id: "doc-1") }
       } catch let error as DatabaseError {
         #expect([.readOnly, .diskFull].contains(error.code), "\(error)")
       }
-      #expect(disk.names(in: CrashBench.path + "/tmp").isEmpty)
+      #expect(disk.names(in: CrashFixture.path + "/tmp").isEmpty)
       try database.close()
       disk.capacityBytes = nil
       let later = try after.open()
@@ -241,31 +241,31 @@ struct FaultTests {
 
 /// Bugs that failing calls revealed, each with its history.
 extension FaultTests {
-  private func filled(_ sessions: Int = 4, isMapped: Bool = true) throws -> CrashBench {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
+  private func filled(_ sessions: Int = 4, isMapped: Bool = true) throws -> CrashFixture {
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
     for session in 0..<sessions {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, session..<session + 5)
-      if session == 1 { try bench.checkpoint(database) }
-      try bench.close(database)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, session..<session + 5)
+      if session == 1 { try fixture.checkpoint(database) }
+      try fixture.close(database)
     }
-    return bench
+    return fixture
   }
 
   /// A write may arrive whole although the system reports an error.
   ///
   /// Regression: the commit was reported as not done, and was there when the store was reopened.
   @Test func `a commit that may stand whole in the file is not said not to have happened`() throws {
-    let bench = try filled()
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.commit(database, [.put("a", size: 10)])
-    bench.fileSystem.fail(.write, with: .inputOutput, completion: .everything)
+    let fixture = try filled()
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.commit(database, [.put("a", size: 10)])
+    fixture.fileSystem.fail(.write, with: .inputOutput, completion: .everything)
     let error = #expect(throws: DatabaseError.self) {
-      try bench.commit(database, [.put("a", size: 20)])
+      try fixture.commit(database, [.put("a", size: 20)])
     }
     #expect(error?.code == .outcomeUnknown)
     let later = #expect(throws: DatabaseError.self) {
-      try bench.commit(database, [.put("a", size: 30)])
+      try fixture.commit(database, [.put("a", size: 30)])
     }
     #expect(later?.code == .writerStopped)
     // A partial write counts as nothing, and writing continues.
@@ -278,10 +278,10 @@ extension FaultTests {
     }
     #expect(refused?.code == .inputOutput)
     try other.commit(second, [.put("a", size: 30)])
-    for bench in [bench, other] {
-      let left = bench.fileSystem.restarted(.everything)
-      let found = try CrashBench(left, bench.writer, life: 50).open()
-      _ = try bench.writer.oracle.withLock { try $0.identify(found) }
+    for fixture in [fixture, other] {
+      let left = fixture.fileSystem.restarted(.everything)
+      let found = try CrashFixture(left, fixture.writer, life: 50).open()
+      _ = try fixture.writer.oracle.withLock { try $0.identify(found) }
     }
   }
 
@@ -290,31 +290,32 @@ extension FaultTests {
   /// The segment could not be removed again.
   @Test func `what was removed already does not keep maintenance from going on`() throws {
     for call in 1...8 {
-      let bench = try filled()
-      let database = try bench.open { $0.maintenance = .manual }
-      bench.fileSystem.fail(.remove, atCall: call, with: .inputOutput, completion: .everything)
+      let fixture = try filled()
+      let database = try fixture.open { $0.maintenance = .manual }
+      fixture.fileSystem.fail(.remove, atCall: call, with: .inputOutput, completion: .everything)
       try? database.compact()
-      bench.fileSystem.stopFailing()
-      try bench.commit(database, [.put("a", size: 20)])
+      fixture.fileSystem.stopFailing()
+      try fixture.commit(database, [.put("a", size: 20)])
       try database.compact()
       try database.close()
       #expect(
-        bench.fileSystem.names(in: CrashBench.path).filter { $0.hasSuffix("segment") }.count < 3)
+        fixture.fileSystem.names(in: CrashFixture.path).filter { $0.hasSuffix("segment") }.count < 3
+      )
     }
   }
 
   /// Regression: a page that the system failed to read during a merge was reported as damaged.
   @Test func `what could not be read while merging is not said to be damaged`() throws {
     for call in 1...60 {
-      let bench = try filled(isMapped: false)
-      let database = try bench.open { $0.maintenance = .manual }
-      bench.fileSystem.fail(.read, atCall: call, with: .tooManyOpenFiles, isLasting: true)
+      let fixture = try filled(isMapped: false)
+      let database = try fixture.open { $0.maintenance = .manual }
+      fixture.fileSystem.fail(.read, atCall: call, with: .tooManyOpenFiles, isLasting: true)
       do {
         try database.compact()
       } catch let error as DatabaseError {
         #expect(error.code == .resourceExhausted, "\(error)")
       }
-      bench.fileSystem.stopFailing()
+      fixture.fileSystem.stopFailing()
       try database.compact()
     }
   }
@@ -324,10 +325,10 @@ extension FaultTests {
   /// Its error suggested to choose another path.
   @Test func `a directory that somebody else makes first is taken as it is`() throws {
     for call in 1...3 {
-      let bench = try filled()
-      bench.fileSystem.fail(.status, atCall: call, with: .notFound)
-      let database = try bench.open()
-      _ = try bench.writer.oracle.withLock { try $0.identify(database) }
+      let fixture = try filled()
+      fixture.fileSystem.fail(.status, atCall: call, with: .notFound)
+      let database = try fixture.open()
+      _ = try fixture.writer.oracle.withLock { try $0.identify(database) }
     }
   }
 
@@ -337,21 +338,21 @@ extension FaultTests {
   /// was then missing.
   @Test func `a segment that was begun by a transaction that failed is not forgotten`() throws {
     for call in 1...14 {
-      let bench = try filled()
-      var database = try bench.open {
+      let fixture = try filled()
+      var database = try fixture.open {
         $0.maintenance = .manual
         $0.segmentSizeGoal = 512
       }
-      try bench.commit(database, [.put("a", size: 10)], durability: .none)
-      bench.fileSystem.fail(atCall: call, with: .inputOutput)
-      try? bench.commit(database, [.put("a", size: 20)], durability: .none)
-      bench.fileSystem.stopFailing()
-      try? bench.commit(database, [.put("a", size: 30)])
+      try fixture.commit(database, [.put("a", size: 10)], durability: .none)
+      fixture.fileSystem.fail(atCall: call, with: .inputOutput)
+      try? fixture.commit(database, [.put("a", size: 20)], durability: .none)
+      fixture.fileSystem.stopFailing()
+      try? fixture.commit(database, [.put("a", size: 30)])
       try? database.writeCheckpoint()
       try? database.close()
-      database = try bench.open()
+      database = try fixture.open()
       #expect(database.openingReport.damage.isEmpty, "call \(call)")
-      _ = try bench.writer.oracle.withLock { try $0.identify(database) }
+      _ = try fixture.writer.oracle.withLock { try $0.identify(database) }
     }
   }
 
@@ -359,13 +360,13 @@ extension FaultTests {
   ///
   /// The failed write had left bytes after the end of the log.
   @Test func `a store that is closed after a failed write is found closed`() throws {
-    let bench = try filled()
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.commit(database, [.put("a", size: 10)])
-    bench.fileSystem.fail(.write, with: .inputOutput)
-    #expect(throws: DatabaseError.self) { try bench.commit(database, [.put("a", size: 2000)]) }
+    let fixture = try filled()
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.commit(database, [.put("a", size: 10)])
+    fixture.fileSystem.fail(.write, with: .inputOutput)
+    #expect(throws: DatabaseError.self) { try fixture.commit(database, [.put("a", size: 2000)]) }
     try database.close()
-    let reopened = try bench.open()
+    let reopened = try fixture.open()
     #expect(reopened.openingReport.ending == .closed)
     #expect(reopened.openingReport.discardedBytes == 0)
   }
@@ -374,15 +375,15 @@ extension FaultTests {
   ///
   /// Opening the backup noticed it. Restoring took the rest for the whole.
   @Test func `a backup that has lost its end is not restored`() throws {
-    let bench = try filled()
-    let database = try bench.open { $0.maintenance = .manual }
+    let fixture = try filled()
+    let database = try fixture.open { $0.maintenance = .manual }
     try database.backup(to: "/copy.divan")
-    let disk = bench.fileSystem
+    let disk = fixture.fileSystem
     let name = try #require(disk.names(in: "/copy.divan").first { $0.hasSuffix("segment") })
     try disk.truncate("/copy.divan/\(name)", toSize: 4096)
     let error = #expect(throws: DatabaseError.self) {
       try Database.restore(
-        from: "/copy.divan", to: "/restored.divan", configuration: bench.configuration())
+        from: "/copy.divan", to: "/restored.divan", configuration: fixture.configuration())
     }
     #expect(error?.code == .damaged)
     #expect(!disk.names(in: "/").contains("restored.divan"))
@@ -396,24 +397,24 @@ extension FaultTests {
   /// The flush of the commit `doc-1` fails, and the next flush of the same file reports it. `rest`
   /// runs before the power loss.
   private func afterBelatedError(
-    _ rest: (CrashBench, Database) throws -> Void
+    _ rest: (CrashFixture, Database) throws -> Void
   ) throws -> (found: Database, oracle: CrashOracle) {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.commit(database, [.put("doc-0", size: 600)])
-    bench.fileSystem.failFlush(.reportsAtNextFlush)
-    try bench.commit(database, [.put("doc-1", size: 600)])
-    let oracle = bench.writer.oracle.withLock { $0 }
-    try rest(bench, database)
-    let left = CrashBench(bench.fileSystem.restarted(.strict), bench.writer, life: 100)
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.commit(database, [.put("doc-0", size: 600)])
+    fixture.fileSystem.failFlush(.reportsAtNextFlush)
+    try fixture.commit(database, [.put("doc-1", size: 600)])
+    let oracle = fixture.writer.oracle.withLock { $0 }
+    try rest(fixture, database)
+    let left = CrashFixture(fixture.fileSystem.restarted(.strict), fixture.writer, life: 100)
     return (try left.open { $0.maintenance = .manual }, oracle)
   }
 
   /// The loss of `doc-1` is not reported before the next flush, which then stops the writer.
   @Test func `what a flush lost that said so one flush late is found to be damaged`() throws {
-    let (afterError, _) = try afterBelatedError { bench, database in
+    let (afterError, _) = try afterBelatedError { fixture, database in
       let error = #expect(throws: DatabaseError.self) {
-        try bench.commit(database, [.put("doc-2", size: 600)])
+        try fixture.commit(database, [.put("doc-2", size: 600)])
       }
       #expect(error?.code == .outcomeUnknown)
       let later = #expect(throws: DatabaseError.self) {

@@ -41,10 +41,10 @@ struct LimitTests {
 
   @Test func `HEAD names no number beyond all limits`() {
     let head = Head(
-      preamble: LimitTests.preamble, segmentNumber: 1, segmentSalt: 1, floor: LimitTests.end,
+      preamble: LimitTests.preamble, segmentNumber: 1, segmentSalt: 1, watermark: LimitTests.end,
       lastSequence: 1, sequenceBound: 1, isClosed: true)
     let changes: [(inout Head, UInt64) -> Void] = [
-      { $0.segmentNumber = $1 }, { $0.floor.offset = $1 }, { $0.floor.commit = $1 },
+      { $0.segmentNumber = $1 }, { $0.watermark.offset = $1 }, { $0.watermark.commit = $1 },
       { $0.lastSequence = $1 }, { $0.sequenceBound = $1 },
     ]
     for (index, change) in changes.enumerated() {
@@ -109,7 +109,7 @@ struct LimitTests {
   @Test func `the directory of a checkpoint names none`() {
     let checkpoint = Checkpoint(
       number: 1, position: .init(segmentNumber: 1, fileID: 1, end: LimitTests.end), time: 1,
-      lastSequence: 1, documentCount: 1, highestFileID: 1, historyFloor: 1,
+      lastSequence: 1, documentCount: 1, highestFileID: 1, historyHorizon: 1,
       members: [
         .init(
           segment: .init(numbers: 1...counterLimit, fileID: 1, salt: 1),
@@ -157,17 +157,17 @@ struct LimitTests {
   }
 
   @Test func `a count that is too low does not trap when documents are deleted`() throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<30, size: 20)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<30, size: 20)
       try database.writeCheckpoint()
       // No commit follows the checkpoint, since it would correct the count.
       try database.close()
     }
-    let disk = bench.fileSystem
+    let disk = fixture.fileSystem
     try forgeCheckpoint(on: disk) { $0.documentCount = 0 }
-    let database = try CrashBench(disk, CrashWriter(seed: 0), life: 70).open {
+    let database = try CrashFixture(disk, CrashWriter(seed: 0), life: 70).open {
       $0.maintenance = .manual
     }
     #expect(database.openingReport.notes.isEmpty, "\(database.openingReport)")
@@ -185,7 +185,7 @@ struct LimitTests {
   private func forgeCheckpoint(
     on disk: SimulatedFileSystem, _ change: (inout Checkpoint) -> Void
   ) throws {
-    let directory = StoreDirectory(CrashBench.path, on: disk)
+    let directory = StoreDirectory(CrashFixture.path, on: disk)
     let file = try CheckpointFile.open(1, in: directory, isMapped: false)
     var checkpoint = try Checkpoint.decode(file.directory(), number: 1)
     change(&checkpoint)
@@ -207,20 +207,20 @@ struct LimitTests {
   // Found by the store fuzzer: numbers beyond the limit were committed without an error, and the
   // commits were missing after the store was reopened.
   @Test func `a store whose numbers are used up is opened for reading only`() throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<4, size: 20)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<4, size: 20)
       try database.close()
     }
-    let directory = StoreDirectory(CrashBench.path, on: bench.fileSystem)
+    let directory = StoreDirectory(CrashFixture.path, on: fixture.fileSystem)
     for bound in [counterLimit, LogWriter.startLimit + 1, LogWriter.startLimit] {
       var head = try #require(try directory.head().head)
       head.sequenceBound = bound
       head.isClosed = false
-      let disk = bench.fileSystem.restarted(.processEnd)
-      try StoreDirectory(CrashBench.path, on: disk).replaceHead(head)
-      let database = try CrashBench(disk, CrashWriter(seed: 0), life: 70).open()
+      let disk = fixture.fileSystem.restarted(.processEnd)
+      try StoreDirectory(CrashFixture.path, on: disk).replaceHead(head)
+      let database = try CrashFixture(disk, CrashWriter(seed: 0), life: 70).open()
       #expect(try database.snapshot().count == 5)
       #expect(database.openingReport.damage.isEmpty)
       if bound > LogWriter.startLimit {
@@ -231,7 +231,7 @@ struct LimitTests {
       } else {
         try database.write { _ = try $0.overwrite("new", with: [:]) }
         try database.close()
-        let again = try CrashBench(disk, CrashWriter(seed: 0), life: 80).open()
+        let again = try CrashFixture(disk, CrashWriter(seed: 0), life: 80).open()
         #expect(try again.snapshot().count == 6)
       }
     }
@@ -240,20 +240,20 @@ struct LimitTests {
   // Found while following up a fuzzer result: the trailer would have been above the limit, so the
   // commit would not have counted.
   @Test func `counts and times at their limit do not make a commit unreadable`() throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<30, size: 20)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<30, size: 20)
       try database.writeCheckpoint()
       try database.close()
     }
-    let disk = bench.fileSystem
+    let disk = fixture.fileSystem
     try forgeCheckpoint(on: disk) {
       $0.documentCount = counterLimit
       $0.time = counterLimit
     }
     for life in [70, 80, 90] {
-      let database = try CrashBench(disk, CrashWriter(seed: 0), life: life).open {
+      let database = try CrashFixture(disk, CrashWriter(seed: 0), life: life).open {
         $0.maintenance = .manual
       }
       #expect(try database.snapshot().get("new-70") != nil || life == 70)
@@ -265,7 +265,7 @@ struct LimitTests {
   // Found while following up a fuzzer result: adding one to the highest number trapped.
   @Test func `a merged segment of the highest generation can be merged`() throws {
     let original = try DamagedStore.merged.make()
-    let directory = StoreDirectory(CrashBench.path, on: original.disk)
+    let directory = StoreDirectory(CrashFixture.path, on: original.disk)
     var mergedCount = 0
     for case .segment(let numbers) in try directory.listing().files {
       var header = try SegmentFile(numbers, in: directory).header
@@ -276,7 +276,7 @@ struct LimitTests {
         directory.path(of: .segment(numbers)), atOffset: 0, with: header.encode().array)
     }
     #expect(mergedCount == 1)
-    let database = try CrashBench(original.disk, CrashWriter(seed: 0), life: 70).open {
+    let database = try CrashFixture(original.disk, CrashWriter(seed: 0), life: 70).open {
       $0.maintenance = .manual
     }
     try database.write { _ = try $0.overwrite("new", with: [:]) }

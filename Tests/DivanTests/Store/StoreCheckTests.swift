@@ -8,7 +8,7 @@ import Testing
 
 extension Database {
   /// Changes the store's state directly, without a commit.
-  func tamper(_ change: (inout StoreState) -> Void) {
+  func tamper(_ change: (inout Version) -> Void) {
     change(&store.newest)
     store.commits.replaceNewest(with: store.newest)
   }
@@ -24,7 +24,7 @@ extension Database {
   }
 }
 
-extension StoreState {
+extension Version {
   mutating func set(_ entry: DocumentEntry, for id: [UInt8]) {
     var writer = ByteWriter()
     entry.encode(to: &writer)
@@ -52,10 +52,10 @@ extension DocumentRecord {
 
 /// Tests that `check()` finds each way in which the log, the index and the counts can disagree.
 struct StoreCheckTests {
-  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+  private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
 
   private func store(_ change: (inout Configuration) -> Void = { _ in }) throws -> Database {
-    let database = try bench.open {
+    let database = try fixture.open {
       $0.maintenance = .manual
       change(&$0)
     }
@@ -66,7 +66,7 @@ struct StoreCheckTests {
   }
 
   private func problems(
-    _ database: Database, after tampering: (inout StoreState) -> Void
+    _ database: Database, after tampering: (inout Version) -> Void
   ) throws -> [String] {
     database.tamper(tampering)
     let report = try database.check()
@@ -99,14 +99,14 @@ struct StoreCheckTests {
 
   @Test func `records that cannot be read are problems, each with its place`() throws {
     let database = try store { $0.reads = .buffered }
-    let path = "\(CrashBench.path)/0000000001.segment"
-    try bench.fileSystem.corrupt(
+    let path = "\(CrashFixture.path)/0000000001.segment"
+    try fixture.fileSystem.corrupt(
       path, atOffset: SegmentHeader.size + FrameHeader.size + 20, mask: 1)
     let report = try database.check()
     #expect(report.problems.count >= 2)
     #expect(report.problems.allSatisfy { $0.code == .damaged && $0.path == path })
     #expect(report.problems.contains { $0.documentID == "a" })
-    bench.fileSystem.fail(.read, with: .inputOutput, isLasting: true)
+    fixture.fileSystem.fail(.read, with: .inputOutput, isLasting: true)
     #expect(try database.check().problems.contains { $0.code == .inputOutput })
   }
 
@@ -116,11 +116,11 @@ struct StoreCheckTests {
     let stored = try store()
     try stored.writeCheckpoint()
     try stored.close()
-    let database = try bench.open {
+    let database = try fixture.open {
       $0.maintenance = .manual
       $0.reads = .buffered
     }
-    let disk = bench.fileSystem
+    let disk = fixture.fileSystem
     disk.observeCalls { call in
       if call.verb == .read, call.path.hasSuffix(".checkpoint") {
         disk.fail(.read, with: .inputOutput)
@@ -262,7 +262,7 @@ struct StoreCheckTests {
     record.revision = RevisionID(generation: 1, digest: .own(1, 2))
     let entry = DocumentEntry(
       revision: record.revision,
-      place: DocumentPlace(
+      place: DocumentLocation(
         locator: try #require(locator), sequence: 10, winningSequence: nil, isDeleted: false))
     database.tamper { $0.set(entry, for: Array("odd".utf8)) }
     let error = #expect(throws: DatabaseError.self) { try database.snapshot().get("odd") }
@@ -274,7 +274,7 @@ struct StoreCheckTests {
     // A merge leaves the segment unchanged, reports why, and does not try it again.
     try database.write { try $0.overwrite("d", with: [:]) }
     try database.close()
-    let reopened = try bench.open { $0.maintenance = .manual }
+    let reopened = try fixture.open { $0.maintenance = .manual }
     #expect(reopened.openingReport.damage.first?.path == place[0].file.path)
     #expect(try reopened.snapshot().get("a") != nil)
   }

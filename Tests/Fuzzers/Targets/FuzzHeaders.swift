@@ -8,7 +8,9 @@ enum FuzzHeaders {
     if let head = try decoded({ () throws(LogError) in try Head.decode(bytes, path: "HEAD") }) {
       try expect(
         (try? Head.decode(head.encode(), path: "HEAD")) == head, "HEAD is written differently")
-      for number in [head.segmentNumber, head.floor.offset, head.floor.commit, head.lastSequence] {
+      for number in [
+        head.segmentNumber, head.watermark.offset, head.watermark.commit, head.lastSequence,
+      ] {
         try expect(number <= counterLimit, "a number beyond all limits")
       }
     }

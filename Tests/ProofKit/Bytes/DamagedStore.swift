@@ -6,32 +6,33 @@ import Synchronization
 /// A small store that was closed, to be damaged.
 package struct DamagedStore: Sendable {
   package let name: String
-  package let fill: @Sendable (CrashBench) throws -> Void
+  package let fill: @Sendable (CrashFixture) throws -> Void
 
   package static let all = [plain, checkpointed, merged]
 
-  package static let plain = DamagedStore(name: "a log of two segments") { bench in
+  package static let plain = DamagedStore(name: "a log of two segments") { fixture in
     for session in 0..<2 {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, session..<session + 4, size: 200)
-      try bench.commit(database, [.delete("doc-\(session)")])
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, session..<session + 4, size: 200)
+      try fixture.commit(database, [.delete("doc-\(session)")])
       try database.close()
     }
   }
 
-  package static let checkpointed = DamagedStore(name: "a checkpoint and a log after it") { bench in
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.commit(database, [.put("doc-0", size: 500)])
-    try bench.fill(database, 1..<30, size: 20)
+  package static let checkpointed = DamagedStore(name: "a checkpoint and a log after it") {
+    fixture in
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.commit(database, [.put("doc-0", size: 500)])
+    try fixture.fill(database, 1..<30, size: 20)
     try database.writeCheckpoint()
-    try bench.commit(database, [.put("doc-3", size: 30), .delete("doc-4")])
+    try fixture.commit(database, [.put("doc-3", size: 30), .delete("doc-4")])
     try database.close()
   }
 
-  package static let merged = DamagedStore(name: "merged segments") { bench in
+  package static let merged = DamagedStore(name: "merged segments") { fixture in
     for session in 0..<3 {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, session..<session + 4, size: 100)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, session..<session + 4, size: 100)
       if session == 1 { try database.compact() }
       try database.close()
     }
@@ -45,15 +46,17 @@ package struct DamagedStore: Sendable {
   }
 
   package func make() throws -> Original {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-    try fill(bench)
-    let disk = bench.fileSystem
-    let names = try disk.list(CrashBench.path).filter { !["LOCK", "tmp", "RESERVE"].contains($0) }
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+    try fill(fixture)
+    let disk = fixture.fileSystem
+    let names = try disk.list(CrashFixture.path).filter {
+      !["LOCK", "tmp", "RESERVE"].contains($0)
+    }
     let files = try names.map { name in
-      let path = "\(CrashBench.path)/\(name)"
+      let path = "\(CrashFixture.path)/\(name)"
       return (path: path, size: try disk.status(path).size)
     }
-    return Original(disk: disk, oracle: bench.writer.oracle.withLock { $0 }, files: files)
+    return Original(disk: disk, oracle: fixture.writer.oracle.withLock { $0 }, files: files)
   }
 }
 
@@ -62,9 +65,9 @@ extension DamagedStore.Original {
   ///
   /// It must be what was stored, or an error must report the reason; throws otherwise.
   package func check(_ disk: SimulatedFileSystem, isMapped: Bool) throws {
-    let bench = CrashBench(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
+    let fixture = CrashFixture(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
     do {
-      let database = try bench.open { $0.maintenance = .manual }
+      let database = try fixture.open { $0.maintenance = .manual }
       if database.openingReport.damage.isEmpty {
         let found = try oracle.identify(database)
         guard found == version else {

@@ -12,23 +12,23 @@ extension CrashWorkload {
     let name = ([start.name] + operations.map(\.name)).joined(separator: ", ")
     var workload = CrashWorkload(
       name: name,
-      work: { bench in
-        let session = CrashSession(bench)
-        try bench.unwatched { try start.prepare(session) }
+      work: { fixture in
+        let session = CrashSession(fixture)
+        try fixture.unwatched { try start.prepare(session) }
         session.forgetDatabase()
         if operations.isEmpty {
           try start.enter(session)
         } else {
-          try bench.unwatched {
+          try fixture.unwatched {
             try start.enter(session)
             for operation in operations.dropLast() { try operation.run(session) }
           }
         }
         try operations.last?.run(session)
-        bench.showMoment()
+        fixture.showMoment()
         // Open databases are not closed: that is not examined.
-        bench.watch(nil)
-        bench.fileSystem.losePower(atCall: 0)
+        fixture.watch(nil)
+        fixture.fileSystem.losePower(atCall: 0)
       }, history: start.history, revisionDepth: start.revisionDepth,
       isHeavy: operations.contains(where: \.isHeavy),
       isOneOfMany: operations.count > 1)

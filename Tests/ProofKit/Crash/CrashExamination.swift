@@ -18,13 +18,13 @@ extension CrashExplorer {
     let fork = disk.restarted(.processEnd)
     // Closing takes time, and its result is not examined.
     defer { disk.losePower(atCall: 0) }
-    let database = try bench(disk, stranger).open { $0.maintenance = .manual }
+    let database = try fixture(disk, stranger).open { $0.maintenance = .manual }
     let path = disk.traceHash
     try check(database)
     let promised = keepsAll ? oracle.securedByProcessEnd : oracle
     let index = try promised.identify(database)
     count(image, path, database.openingReport, index)
-    try checkNames(disk, at: CrashBench.path)
+    try checkNames(disk, at: CrashFixture.path)
     try checkCopies(fork, oracle)
     if number % effort.readingStride == 0, index > 0 { try read(fork, promised, index) }
     if number % effort.recoveryStride == 0 {
@@ -58,8 +58,8 @@ extension CrashExplorer {
     CrashWriter(seed: 0, history: workload.history, revisionDepth: workload.revisionDepth)
   }
 
-  func bench(_ disk: SimulatedFileSystem, _ writer: CrashWriter) -> CrashBench {
-    return CrashBench(
+  func fixture(_ disk: SimulatedFileSystem, _ writer: CrashWriter) -> CrashFixture {
+    return CrashFixture(
       disk, writer, isMapped: isMapped, life: lives.wrappingAdd(1, ordering: .relaxed).newValue)
   }
 
@@ -100,7 +100,7 @@ extension CrashExplorer {
     at path: String, _ disk: SimulatedFileSystem, _ oracle: CrashOracle, _ version: Int
   ) throws {
     defer { disk.losePower(atCall: 0) }
-    var configuration = bench(disk, stranger).configuration()
+    var configuration = fixture(disk, stranger).configuration()
     configuration.maintenance = .manual
     let database = try Database(at: path, configuration: configuration)
     try check(database)
@@ -117,7 +117,7 @@ extension CrashExplorer {
   ) throws {
     counts.withLock { $0.readings += 1 }
     let copy = disk.restarted(.processEnd)
-    let reader = try bench(copy, stranger).open { $0.isReadOnly = true }
+    let reader = try fixture(copy, stranger).open { $0.isReadOnly = true }
     try check(reader)
     let found = try oracle.identify(reader)
     guard found == version else {
@@ -142,7 +142,7 @@ extension CrashExplorer {
     if number / effort.goingOnStride % 4 < 2 {
       let oracle = writer.oracle.withLock { $0 }
       if let version = oracle.versions.last, version.isRich {
-        try bench(disk, writer).checkAttachmentFiles(database, version, oracle.history)
+        try fixture(disk, writer).checkAttachmentFiles(database, version, oracle.history)
       }
     }
     var next = disk
@@ -152,7 +152,7 @@ extension CrashExplorer {
     default: next = disk.restarted(.random(seed: seed &+ UInt64(number)))
     }
     defer { next.losePower(atCall: 0) }
-    let reopened = try bench(next, writer).open { $0.maintenance = .manual }
+    let reopened = try fixture(next, writer).open { $0.maintenance = .manual }
     try check(reopened)
     if next === disk, reopened.openingReport.ending != .closed {
       throw CrashOracle.Mismatch("a closed store is found \(reopened.openingReport.ending)")

@@ -52,20 +52,20 @@ extension CrashExplorer {
   package func explore() throws {
     let writer = CrashWriter(
       seed: seed &+ 1, history: workload.history, revisionDepth: workload.revisionDepth)
-    let bench = CrashBench(SimulatedFileSystem(seed: seed &+ 1), writer, isMapped: isMapped)
-    try workload.prepare(bench)
-    if bench.fileSystem.hasLostPower { bench.lose(.processEnd) }
-    bench.watch(
+    let fixture = CrashFixture(SimulatedFileSystem(seed: seed &+ 1), writer, isMapped: isMapped)
+    try workload.prepare(fixture)
+    if fixture.fileSystem.hasLostPower { fixture.lose(.processEnd) }
+    fixture.watch(
       Watcher { [self] disk, call in
         guard call.verb.isChanging else { return }
-        lose(disk, writer, at: bench.site(of: call))
+        lose(disk, writer, at: fixture.site(of: call))
       } atMoment: { [self] disk in
         lose(disk, writer, at: nil)
       })
-    try workload.work(bench)
+    try workload.work(fixture)
     // And at the very end.
-    bench.showMoment()
-    bench.watch(nil)
+    fixture.showMoment()
+    fixture.watch(nil)
   }
 
   /// Tries all losses at one moment.

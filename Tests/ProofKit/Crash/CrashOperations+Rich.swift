@@ -27,7 +27,7 @@ extension CrashOperation {
         .put("doc-2", size: 5), .insert("doc-2", size: 6, isOnto: false, isDeleted: false))
       try session.commit(.resolve("rich-3"), durability: .none)
       try session.commit(.resolve("doc-2"), .resolve("rich-5"))
-      try session.bench.merge(session.database())
+      try session.fixture.merge(session.database())
     },
     CrashOperation("delete in a conflict") { session in
       try session.commit(.delete("rich-3"))
@@ -40,18 +40,18 @@ extension CrashOperation {
       try session.commit(.purge("doc-3"))
     },
     CrashOperation("purge, and merge") { session in
-      try session.bench.checkpoint(session.database())
+      try session.fixture.checkpoint(session.database())
       try session.commit(
         .purge("rich-1"), .purgeLeaf("rich-3", 1), .purge("doc-2"), durability: .none)
-      try session.bench.merge(session.database())
-      try session.bench.compact(session.database())
+      try session.fixture.merge(session.database())
+      try session.fixture.compact(session.database())
       try session.commit(.put("rich-1", size: 12))
     },
     CrashOperation("purge a leaf") { session in
       try session.commit(.purgeLeaf("rich-3", 0))
       try session.commit(
         .insert("rich-1", size: 30, isOnto: false, isDeleted: false), .purgeLeaf("rich-1", 1))
-      try session.bench.checkpoint(session.database())
+      try session.fixture.checkpoint(session.database())
       try session.commit(.purgeLeaf("rich-5", 1), durability: .none)
     },
   ]
@@ -77,9 +77,9 @@ extension CrashOperation {
     CrashOperation("take attachments out, and clean") { session in
       try session.commit(.detach("rich-1"), durability: .none)
       try session.commit(.delete("rich-5"))
-      try session.bench.compact(session.database())
+      try session.fixture.compact(session.database())
       try session.commit(.attach("rich-1", name: "again", seed: 2, size: 200), .detach("rich-2"))
-      try session.bench.compact(session.database())
+      try session.fixture.compact(session.database())
     },
     CrashOperation("replace attachments with maintenance") { session in
       for round in 0..<4 {
@@ -87,42 +87,42 @@ extension CrashOperation {
           .attach("rich-2", name: "the same", seed: UInt8(20 + round % 2), size: 120 + round),
           .attach("doc-1", name: "small", seed: UInt8(round), size: 30),
           durability: round % 2 == 0 ? .none : .full)
-        if round == 2 { try session.bench.checkpoint(session.database()) }
-        if round > 0 { try session.bench.compact(session.database()) }
+        if round == 2 { try session.fixture.checkpoint(session.database()) }
+        if round > 0 { try session.fixture.compact(session.database()) }
       }
     },
   ]
 
   private static let indexing = [
     CrashOperation("make an index, and write on") { session in
-      try session.bench.addIndex(session.database(), "short by number")
+      try session.fixture.addIndex(session.database(), "short by number")
       try session.commit(.put("doc-1", size: 3), .delete("rich-2"), .put("rich-3", size: 90))
-      try session.bench.checkpoint(session.database())
+      try session.fixture.checkpoint(session.database())
       try session.commit(.put("doc-2", size: 3), .purge("rich-3"), durability: .none)
     },
     CrashOperation("make an index, merge, take it away and make another") { session in
-      try session.bench.addIndex(session.database(), "by number")
-      try session.bench.compact(session.database())
-      try session.bench.removeIndex(session.database(), "by number")
-      try session.bench.addIndex(session.database(), "number, text")
+      try session.fixture.addIndex(session.database(), "by number")
+      try session.fixture.compact(session.database())
+      try session.fixture.removeIndex(session.database(), "by number")
+      try session.fixture.addIndex(session.database(), "number, text")
       try session.commit(.put("rich-1", size: 5), durability: .none)
     },
   ]
 
   private static let keepingHistory = [
     CrashOperation("name a version") { session in
-      try session.bench.name(session.database(), "one")
+      try session.fixture.name(session.database(), "one")
       try session.commit(.put("rich-3", size: 33), .detach("rich-1"), .delete("rich-2"))
-      try session.bench.name(session.database(), "two")
-      try session.bench.compact(session.database())
+      try session.fixture.name(session.database(), "two")
+      try session.fixture.compact(session.database())
       try session.commit(.purge("rich-3"), .put("doc-1", size: 3), durability: .none)
     },
     CrashOperation("forget a named version, and clean") { session in
-      try session.bench.name(session.database(), "one")
+      try session.fixture.name(session.database(), "one")
       try session.commit(.detach("rich-1"), .detach("rich-5"), .put("rich-3", size: 20))
       for name in ["first", "one"] {
-        try session.bench.removeName(session.database(), name)
-        try session.bench.compact(session.database())
+        try session.fixture.removeName(session.database(), name)
+        try session.fixture.compact(session.database())
       }
     },
     CrashOperation("prune history with attachments") { session in
@@ -132,11 +132,11 @@ extension CrashOperation {
           .attach("rich-1", name: "small", seed: UInt8(50 + round), size: 20),
           .put("doc-2", size: round))
       }
-      try session.bench.compact(session.database())
+      try session.fixture.compact(session.database())
       try session.commit(.detach("doc-1"), .detach("rich-1"), durability: .none)
       try session.commit(.put("doc-1", size: 1), .put("rich-1", size: 1))
       try session.commit(.put("doc-1", size: 2), .put("rich-1", size: 2), durability: .none)
-      try session.bench.compact(session.database())
+      try session.fixture.compact(session.database())
     },
   ]
 
@@ -144,25 +144,25 @@ extension CrashOperation {
     CrashOperation("let documents expire") { session in
       try session.commit(.put("doc-1", size: 10), .expire("doc-1", seconds: 30))
       try session.commit(.expire("rich-1", seconds: 20), .put("rich-1", size: 7), durability: .none)
-      try session.bench.purgeExpired(session.database(), afterSeconds: 25)
+      try session.fixture.purgeExpired(session.database(), afterSeconds: 25)
       try session.commit(.expire("rich-4", seconds: nil), .expire("doc-2", seconds: 40))
-      try session.bench.merge(session.database())
-      try session.bench.purgeExpired(session.database(), afterSeconds: 90)
-      try session.bench.compact(session.database())
+      try session.fixture.merge(session.database())
+      try session.fixture.purgeExpired(session.database(), afterSeconds: 90)
+      try session.fixture.compact(session.database())
     },
     CrashOperation("put local documents") { session in
       try session.commit(.putLocal("state", size: 30), .putLocal("other", size: 10))
       try session.commit(.putLocal("other", size: 12), .put("doc-1", size: 3), durability: .none)
-      try session.bench.compact(session.database())
+      try session.fixture.compact(session.database())
       try session.commit(.removeLocal("state"))
-      try session.bench.compact(session.database())
+      try session.fixture.compact(session.database())
     },
     CrashOperation("everything at once, again and again") { session in
       for _ in 0..<2 {
         try session.enrich(durability: .none, closing: false)
-        try session.bench.checkpoint(session.database())
+        try session.fixture.checkpoint(session.database())
       }
-      try session.bench.merge(session.database())
+      try session.fixture.merge(session.database())
       try session.close()
       try session.commit(.deleteAll("rich-3"), .purge("rich-2"))
     },

@@ -31,11 +31,11 @@ extension CrashOperation {
       try session.fill(0..<4, size: 3000)
     },
     CrashOperation("put many at once") { session in
-      try session.bench.commit(
+      try session.fixture.commit(
         session.database(), (0..<14).map { .put("doc-\($0)", size: 150 + $0) })
     },
     CrashOperation("put several frames", isHeavy: true) { session in
-      try session.bench.commit(
+      try session.fixture.commit(
         session.database(), (0..<3).map { .put("large-\($0)", size: 400_000) })
       try session.commit(.delete("large-1"))
     },
@@ -68,42 +68,42 @@ extension CrashOperation {
     },
     CrashOperation("checkpoint") { session in
       try session.commit(.put("doc-2", size: 33), durability: .none)
-      try session.bench.checkpoint(session.database())
+      try session.fixture.checkpoint(session.database())
     },
     CrashOperation("merge") { session in
       try session.commit(.put("doc-0", size: 21), durability: .none)
-      try session.bench.merge(session.database())
+      try session.fixture.merge(session.database())
     },
     CrashOperation("compact") { session in
       try session.commit(.delete("doc-2"), durability: .none)
-      try session.bench.compact(session.database())
+      try session.fixture.compact(session.database())
     },
     CrashOperation("overwrite with maintenance") { session in
       for round in 0..<6 {
         try session.commit(
           .put("doc-\(round % 3)", size: 900), durability: round % 2 == 0 ? .none : .full)
-        if round % 3 == 2 { try session.bench.checkpoint(session.database()) }
+        if round % 3 == 2 { try session.fixture.checkpoint(session.database()) }
       }
-      try session.bench.merge(session.database())
+      try session.fixture.merge(session.database())
     },
   ]
 
   private static let copying = [
     CrashOperation("back up") { session in
       try session.commit(.put("doc-6", size: 60), durability: .none)
-      try session.bench.backup(session.database(), to: session.freePath("/copy"))
+      try session.fixture.backup(session.database(), to: session.freePath("/copy"))
     },
     CrashOperation("restore") { session in
       let copy = session.freePath("/copy")
-      try session.bench.unwatched { try session.bench.backup(session.database(), to: copy) }
-      try session.bench.restore(from: copy, to: session.freePath("/restored"))
+      try session.fixture.unwatched { try session.fixture.backup(session.database(), to: copy) }
+      try session.fixture.restore(from: copy, to: session.freePath("/restored"))
     },
     CrashOperation("read beside the writer") { session in
       for round in 0..<3 {
         try session.commit(.put("doc-\(round)", size: 90), durability: round == 1 ? .none : .full)
-        let reader = try session.bench.open { $0.isReadOnly = true }
-        try session.bench.doing(.read) {
-          _ = try session.bench.writer.oracle.withLock { try $0.identify(reader) }
+        let reader = try session.fixture.open { $0.isReadOnly = true }
+        try session.fixture.doing(.read) {
+          _ = try session.fixture.writer.oracle.withLock { try $0.identify(reader) }
         }
         try reader.close()
       }
@@ -124,7 +124,7 @@ extension CrashOperation {
     },
     CrashOperation("fill the disk") { session in
       _ = try session.database()
-      let disk = session.bench.fileSystem
+      let disk = session.fixture.fileSystem
       disk.capacityBytes = disk.usedBytes + 1500
       var isFull = false
       for round in 0..<8 where !isFull {
@@ -134,7 +134,7 @@ extension CrashOperation {
       }
       // The reserve was released, so there is room for this.
       _ = try session.tryWithFullDisk { try session.commit(.delete("full-0")) }
-      session.bench.fileSystem.capacityBytes = nil
+      session.fixture.fileSystem.capacityBytes = nil
       try session.commit(.put("doc-1", size: 45))
     },
     CrashOperation("end the process") { session in
@@ -153,6 +153,6 @@ extension CrashOperation {
 extension CrashSession {
   /// Returns a path where no copy was put yet.
   func freePath(_ path: String) -> String {
-    "\(path)-\(bench.writer.oracle.withLock { $0.copies.count }).divan"
+    "\(path)-\(fixture.writer.oracle.withLock { $0.copies.count }).divan"
   }
 }

@@ -21,7 +21,7 @@ extension CrashExplorer {
     defer { twin.losePower(atCall: 0) }
     let isDurable = disk.unflushedChangeCount == 0
     let trial = Trial()
-    let bench = bench(twin, stranger)
+    let fixture = fixture(twin, stranger)
     let look: @Sendable (CallSite?) -> Void = { [self] site in
       trial.call += 1
       counts.withLock { counts in if let site { counts.recoverySites[site, default: 0] += 1 } }
@@ -40,20 +40,20 @@ extension CrashExplorer {
         }
       }
     }
-    bench.watch(
+    fixture.watch(
       Watcher { _, call in
-        if call.verb.isChanging { look(bench.site(of: call)) }
+        if call.verb.isChanging { look(fixture.site(of: call)) }
       } atMoment: { _ in
       })
-    let database = try bench.open { $0.maintenance = .manual }
-    bench.watch(nil)
+    let database = try fixture.open { $0.maintenance = .manual }
+    fixture.watch(nil)
     look(nil)
     if let problem = trial.problem { throw problem }
     // Data that was served once survives a loss of power, even if only the process had ended
     // before.
     let later = twin.restarted(.strict)
     defer { later.losePower(atCall: 0) }
-    let reopened = try self.bench(later, stranger).open { $0.maintenance = .manual }
+    let reopened = try self.fixture(later, stranger).open { $0.maintenance = .manual }
     try check(reopened)
     let found = try oracle.identify(reopened)
     guard found == version else {
@@ -72,7 +72,7 @@ extension CrashExplorer {
     counts.withLock { $0.recoveryCrashes[depth] += 1 }
     let fork = left.restarted(.processEnd)
     defer { left.losePower(atCall: 0) }
-    let database = try bench(left, stranger).open { $0.maintenance = .manual }
+    let database = try fixture(left, stranger).open { $0.maintenance = .manual }
     try check(database)
     let found = try oracle.identify(database)
     guard found == version || (!isDurable && found < version) else {

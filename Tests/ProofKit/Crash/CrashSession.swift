@@ -2,48 +2,48 @@ package import Divan
 package import DivanTesting
 import Synchronization
 
-/// A user of a bench's store, which performs ``CrashOperation``s step by step.
+/// A user of a fixture's store, which performs ``CrashOperation``s step by step.
 package final class CrashSession {
-  package let bench: CrashBench
+  package let fixture: CrashFixture
   /// The maintenance mode of the databases that it opens.
   package var maintenance = Configuration.MaintenanceMode.manual
   private var opened: Database?
 
-  package init(_ bench: CrashBench) { self.bench = bench }
+  package init(_ fixture: CrashFixture) { self.fixture = fixture }
 
   /// Returns the database, after opening it if necessary.
   package func database() throws -> Database {
     if let opened { return opened }
     let maintenance = maintenance
-    let database = try bench.open { $0.maintenance = maintenance }
+    let database = try fixture.open { $0.maintenance = maintenance }
     opened = database
-    if bench.writer.oracle.withLock({ $0.isUncertain }) {
+    if fixture.writer.oracle.withLock({ $0.isUncertain }) {
       // From here on, the served version is the only one possible.
       let snapshot = try database.snapshot()
-      try bench.writer.oracle.withLock { $0.cut(after: try $0.identify(snapshot)) }
+      try fixture.writer.oracle.withLock { $0.cut(after: try $0.identify(snapshot)) }
     }
     return database
   }
 
   package func commit(_ steps: CrashWriter.Step..., durability: Durability = .full) throws {
-    try bench.commit(database(), steps, durability: durability)
+    try fixture.commit(database(), steps, durability: durability)
   }
 
   package func fill(
     _ numbers: Range<Int>, size: Int = 600, durability: Durability = .full
   ) throws {
-    try bench.fill(database(), numbers, size: size, durability: durability)
+    try fixture.fill(database(), numbers, size: size, durability: durability)
   }
 
   package func flush() throws {
-    try bench.flush(database())
-    bench.writer.noteFlushed()
+    try fixture.flush(database())
+    fixture.writer.noteFlushed()
   }
 
   package func close() throws {
-    try bench.close(database())
+    try fixture.close(database())
     opened = nil
-    bench.writer.noteFlushed()
+    fixture.writer.noteFlushed()
   }
 
   /// Drops the database, which does nothing further if its disk was lost or it was closed.
@@ -51,7 +51,7 @@ package final class CrashSession {
 
   /// Ends the process, or cuts the power, and continues with what is left.
   package func lose(_ loss: SimulatedDisk.Loss) throws {
-    bench.lose(loss)
+    fixture.lose(loss)
     opened = nil
     _ = try database()
   }
@@ -65,7 +65,7 @@ package final class CrashSession {
       return false
     } catch let error as DatabaseError where error.code == .diskFull {
       let snapshot = try database().snapshot()
-      try bench.writer.oracle.withLock { oracle in
+      try fixture.writer.oracle.withLock { oracle in
         oracle.forget(after: try oracle.identify(snapshot))
       }
       return true

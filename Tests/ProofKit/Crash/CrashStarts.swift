@@ -40,12 +40,12 @@ extension CrashStart {
       try session.fill(2..<6, size: 300, durability: .none)
       try session.lose(.processEnd)
       try session.commit(.put("doc-2", size: 30), durability: .none)
-      session.bench.lose(.processEnd)
+      session.fixture.lose(.processEnd)
     },
     CrashStart("a store that lost power") { session in
       try session.fill(0..<5, size: 300)
       try session.fill(1..<7, size: 500, durability: .none)
-      session.bench.lose(.random(seed: 5))
+      session.fixture.lose(.random(seed: 5))
     },
     CrashStart("an aged store") { session in try session.age() },
     CrashStart(
@@ -63,24 +63,24 @@ extension CrashStart {
       prepare: { session in
         try session.fill(0..<20, size: 30, durability: .none)
         try session.flush()
-        try session.bench.checkpoint(session.database())
+        try session.fixture.checkpoint(session.database())
         try session.close()
       },
       enter: { session in
         try session.fill(5..<8, size: 60)
-        try session.bench.checkpoint(session.database())
+        try session.fixture.checkpoint(session.database())
         try session.fill(7..<9, size: 60, durability: .none)
       }),
     CrashStart("a store whose merging was interrupted") { session in
       try session.age()
       try session.fill(0..<4, size: 250)
       // After the output has its name, and before the inputs are deleted.
-      let disk = session.bench.fileSystem
+      let disk = session.fixture.fileSystem
       disk.observeCalls { call in
         if call.verb == .remove { disk.losePower(atCall: 0) }
       }
-      try? session.bench.compact(session.database())
-      session.bench.lose(.everything)
+      try? session.fixture.compact(session.database())
+      session.fixture.lose(.everything)
     },
   ]
 }
@@ -99,7 +99,7 @@ extension CrashStart {
       "all history kept", history: .everything,
       prepare: { session in
         try session.enrich()
-        try session.bench.compact(session.database())
+        try session.fixture.compact(session.database())
         try session.commit(.put("rich-1", size: 10), .detach("rich-2"))
         try session.close()
       }),
@@ -111,18 +111,18 @@ extension CrashStart {
             .attach("doc-1", name: "a", seed: UInt8(round), size: 90), .put("doc-2", size: round),
             durability: .none)
         }
-        try session.bench.checkpoint(session.database())
+        try session.fixture.checkpoint(session.database())
         try session.enrich()
       }, enter: { try $0.enrich(durability: .none, closing: false) }),
     CrashStart(
       "versions with names",
       prepare: { session in
         try session.enrich(closing: false)
-        try session.bench.name(session.database(), "first")
+        try session.fixture.name(session.database(), "first")
         try session.commit(.detach("rich-1"), .delete("rich-2"), .resolve("rich-3"))
-        try session.bench.checkpoint(session.database())
+        try session.fixture.checkpoint(session.database())
         try session.commit(.put("rich-1", size: 30), .removeLocal("state"))
-        try session.bench.name(session.database(), "second")
+        try session.fixture.name(session.database(), "second")
         try session.commit(.put("rich-1", size: 40), .purge("rich-4"))
         try session.close()
       }),
@@ -135,7 +135,7 @@ extension CrashStart {
     "long branches, pruned", revisionDepth: 3,
     prepare: { session in
       try session.lengthen()
-      try session.bench.checkpoint(session.database())
+      try session.fixture.checkpoint(session.database())
       try session.lengthen()
       try session.close()
     }, enter: { try $0.lengthen(durability: .none) })
@@ -146,17 +146,17 @@ extension CrashSession {
   ///
   /// One has a single branch, one forks, and one has unrelated branches.
   func lengthen(durability: Durability = .full) throws {
-    try bench.commit(
+    try fixture.commit(
       database(), [.put("doc-1", size: 10), .put("rich-1", size: 20), .put("rich-3", size: 5)],
       durability: durability)
-    try bench.commit(
+    try fixture.commit(
       database(),
       [
         .put("doc-1", size: 11), .put("rich-1", size: 21), .branch("rich-1", size: 22),
         .insert("rich-3", size: 30, isOnto: false, isDeleted: false),
       ], durability: durability)
     for round in 0..<4 {
-      try bench.commit(
+      try fixture.commit(
         database(),
         [
           .put("doc-1", size: round), .put("rich-1", size: 30 + round),
@@ -186,7 +186,7 @@ extension CrashSession {
         .attach("rich-5", name: "other", seed: 3, size: 150),
       ],
     ] as [[StoreChange]] {
-      try bench.commit(database(), steps, durability: durability)
+      try fixture.commit(database(), steps, durability: durability)
     }
     if closing { try close() }
   }
@@ -196,8 +196,8 @@ extension CrashSession {
     for round in 0..<4 {
       try fill(round * 2..<round * 2 + 5, size: 300)
       try commit(.delete("doc-\(round * 2)"))
-      if round == 1 { try bench.checkpoint(database()) }
-      if round == 2 { try bench.compact(database()) }
+      if round == 1 { try fixture.checkpoint(database()) }
+      if round == 2 { try fixture.compact(database()) }
       try close()
     }
   }

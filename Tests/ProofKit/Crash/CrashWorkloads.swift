@@ -8,9 +8,9 @@ package import Divan
 package struct CrashWorkload: Sendable {
   package let name: String
   /// Prepares the store before the work begins.
-  package var prepare: @Sendable (CrashBench) throws -> Void = { _ in }
+  package var prepare: @Sendable (CrashFixture) throws -> Void = { _ in }
   /// The work that is interrupted.
-  package let work: @Sendable (CrashBench) throws -> Void
+  package let work: @Sendable (CrashFixture) throws -> Void
   /// How much of the replaced revisions the store keeps.
   package var history = HistoryRetention.none
   /// The number of revisions of each branch that it knows by their IDs.
@@ -35,207 +35,207 @@ extension CrashWorkload {
   /// Workloads for losses of power only; the fault suite copies and fills disks itself.
   package static let alsoForCrashes = [copies, fullDisk]
 
-  package static let newStore = CrashWorkload(name: "a new store") { bench in
-    let database = try bench.open()
-    try bench.commit(database, [.put("a", size: 10), .put("b", size: 20)])
-    try bench.commit(database, [.put("a", size: 30), .delete("b")])
-    try bench.close(database)
+  package static let newStore = CrashWorkload(name: "a new store") { fixture in
+    let database = try fixture.open()
+    try fixture.commit(database, [.put("a", size: 10), .put("b", size: 20)])
+    try fixture.commit(database, [.put("a", size: 30), .delete("b")])
+    try fixture.close(database)
   }
 
   package static let reopened = CrashWorkload(
     name: "a closed store, opened again",
-    prepare: { bench in
-      let database = try bench.open()
-      try bench.fill(database, 0..<5)
-      try bench.close(database)
+    prepare: { fixture in
+      let database = try fixture.open()
+      try fixture.fill(database, 0..<5)
+      try fixture.close(database)
     }
-  ) { bench in
-    var database = try bench.open()
-    try bench.commit(database, [.put("doc-1", size: 50), .delete("doc-2")])
-    try bench.close(database)
-    database = try bench.open()
-    try bench.close(database)
-    database = try bench.open()
-    try bench.commit(database, [.delete("doc-1"), .put("doc-9", size: 700)])
+  ) { fixture in
+    var database = try fixture.open()
+    try fixture.commit(database, [.put("doc-1", size: 50), .delete("doc-2")])
+    try fixture.close(database)
+    database = try fixture.open()
+    try fixture.close(database)
+    database = try fixture.open()
+    try fixture.commit(database, [.delete("doc-1"), .put("doc-9", size: 700)])
   }
 
   package static let rotating = CrashWorkload(
     name: "segment after segment",
-    work: { bench in
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<9, size: 3000)
-      try bench.close(database)
+    work: { fixture in
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<9, size: 3000)
+      try fixture.close(database)
     })
 
   package static let checkpointing = CrashWorkload(
     name: "a base and deltas",
-    prepare: { bench in
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<40, size: 30, durability: .none)
-      try bench.flush(database)
-      bench.writer.noteFlushed()
-      try bench.checkpoint(database)
-      try bench.close(database)
+    prepare: { fixture in
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<40, size: 30, durability: .none)
+      try fixture.flush(database)
+      fixture.writer.noteFlushed()
+      try fixture.checkpoint(database)
+      try fixture.close(database)
     }
-  ) { bench in
-    let database = try bench.open { $0.maintenance = .manual }
+  ) { fixture in
+    let database = try fixture.open { $0.maintenance = .manual }
     for round in 0..<4 {
-      try bench.commit(database, [.put("doc-\(round)", size: 40), .delete("doc-\(round + 10)")])
-      try bench.checkpoint(database)
+      try fixture.commit(database, [.put("doc-\(round)", size: 40), .delete("doc-\(round + 10)")])
+      try fixture.checkpoint(database)
     }
-    try bench.commit(database, [.put("doc-1", size: 41)], durability: .none)
-    try bench.checkpoint(database)
-    bench.writer.noteFlushed()
-    try bench.close(database)
+    try fixture.commit(database, [.put("doc-1", size: 41)], durability: .none)
+    try fixture.checkpoint(database)
+    fixture.writer.noteFlushed()
+    try fixture.close(database)
   }
 
   package static let overwriting = CrashWorkload(
     name: "the same few documents over and over",
-    prepare: { bench in
-      let database = try bench.open()
-      try bench.fill(database, 0..<6)
-      try bench.close(database)
+    prepare: { fixture in
+      let database = try fixture.open()
+      try fixture.fill(database, 0..<6)
+      try fixture.close(database)
     }
-  ) { bench in
-    let database = try bench.open()
+  ) { fixture in
+    let database = try fixture.open()
     for round in 0..<14 {
-      try bench.commit(
+      try fixture.commit(
         database, [.put("doc-\(round % 4)", size: 900), .put("doc-\(round % 3 + 10)", size: 300)])
     }
-    try bench.close(database)
+    try fixture.close(database)
   }
 
   package static let compacting = CrashWorkload(
     name: "compacting what many sessions left",
-    prepare: { bench in
+    prepare: { fixture in
       for session in 0..<5 {
-        let database = try bench.open { $0.maintenance = .manual }
-        try bench.fill(database, session..<session + 3)
-        try bench.commit(database, [.delete("doc-\(session)")])
-        try bench.close(database)
+        let database = try fixture.open { $0.maintenance = .manual }
+        try fixture.fill(database, session..<session + 3)
+        try fixture.commit(database, [.delete("doc-\(session)")])
+        try fixture.close(database)
       }
     }
-  ) { bench in
-    var database = try bench.open { $0.maintenance = .manual }
-    try bench.compact(database)
-    try bench.commit(database, [.put("doc-3", size: 10)])
-    try bench.compact(database)
-    try bench.close(database)
-    database = try bench.open { $0.maintenance = .manual }
-    try bench.compact(database)
-    try bench.close(database)
+  ) { fixture in
+    var database = try fixture.open { $0.maintenance = .manual }
+    try fixture.compact(database)
+    try fixture.commit(database, [.put("doc-3", size: 10)])
+    try fixture.compact(database)
+    try fixture.close(database)
+    database = try fixture.open { $0.maintenance = .manual }
+    try fixture.compact(database)
+    try fixture.close(database)
   }
 
   /// Merges whose liveness is determined by commits that are not durable yet.
   package static let merging = CrashWorkload(
     name: "merging in favour of commits that were not flushed",
-    prepare: { bench in
+    prepare: { fixture in
       for session in 0..<4 {
-        let database = try bench.open { $0.maintenance = .manual }
-        try bench.fill(database, session * 2..<session * 2 + 3)
-        if session == 2 { try bench.checkpoint(database) }
-        try bench.close(database)
+        let database = try fixture.open { $0.maintenance = .manual }
+        try fixture.fill(database, session * 2..<session * 2 + 3)
+        if session == 2 { try fixture.checkpoint(database) }
+        try fixture.close(database)
       }
     }
-  ) { bench in
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.checkpoint(database)
-    try bench.commit(
+  ) { fixture in
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.checkpoint(database)
+    try fixture.commit(
       database, [.put("doc-1", size: 20), .put("doc-4", size: 20)], durability: .none)
-    try bench.commit(database, [.delete("doc-2")], durability: .none)
-    try bench.commit(
+    try fixture.commit(database, [.delete("doc-2")], durability: .none)
+    try fixture.commit(
       database, [5, 6, 7, 8, 0, 3].map { .put("doc-\($0)", size: 20) }, durability: .none)
     // Not after a checkpoint, which would flush the log itself.
-    try bench.merge(database)
-    try bench.compact(database)
-    try bench.commit(database, [.put("doc-2", size: 30)], durability: .none)
-    try bench.compact(database)
+    try fixture.merge(database)
+    try fixture.compact(database)
+    try fixture.commit(database, [.put("doc-2", size: 30)], durability: .none)
+    try fixture.compact(database)
   }
 
   /// A merge of one segment replaces it at once, so nothing else has the records that it dropped.
   package static let mergingOne = CrashWorkload(
     name: "merging one segment in favour of commits that were not flushed",
-    prepare: { bench in
-      let database = try bench.open { $0.maintenance = .manual }
+    prepare: { fixture in
+      let database = try fixture.open { $0.maintenance = .manual }
       // So few that they fit in one segment.
-      try bench.fill(database, 0..<4)
-      try bench.checkpoint(database)
-      try bench.close(database)
+      try fixture.fill(database, 0..<4)
+      try fixture.checkpoint(database)
+      try fixture.close(database)
     }
-  ) { bench in
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.checkpoint(database)
-    try bench.commit(
+  ) { fixture in
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.checkpoint(database)
+    try fixture.commit(
       database, (0..<4).map { .put("doc-\($0)", size: 20) }, durability: .none)
-    try bench.commit(database, [.delete("doc-2")], durability: .none)
-    try bench.merge(database)
+    try fixture.commit(database, [.delete("doc-2")], durability: .none)
+    try fixture.merge(database)
   }
 
   package static let interrupted = CrashWorkload(
     name: "a store that was not closed",
-    prepare: { bench in
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<4)
-      try bench.fill(database, 2..<6, durability: .none)
+    prepare: { fixture in
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<4)
+      try fixture.fill(database, 2..<6, durability: .none)
       // Nothing is closed or flushed: the process ends here.
-      bench.fileSystem.losePower(atCall: 0)
+      fixture.fileSystem.losePower(atCall: 0)
     }
-  ) { bench in
-    var database = try bench.open()
-    try bench.commit(database, [.put("doc-3", size: 10)])
-    try bench.close(database)
-    database = try bench.open()
-    try bench.commit(database, [.delete("doc-3")])
+  ) { fixture in
+    var database = try fixture.open()
+    try fixture.commit(database, [.put("doc-3", size: 10)])
+    try fixture.close(database)
+    database = try fixture.open()
+    try fixture.commit(database, [.delete("doc-3")])
   }
 
-  package static let unflushed = CrashWorkload(name: "commits that nobody waits for") { bench in
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.fill(database, 0..<12, size: 1500, durability: .none)
-    try bench.flush(database)
-    bench.writer.noteFlushed()
-    try bench.fill(database, 3..<6, size: 100, durability: .none)
-    try bench.close(database)
-    bench.writer.noteFlushed()
+  package static let unflushed = CrashWorkload(name: "commits that nobody waits for") { fixture in
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.fill(database, 0..<12, size: 1500, durability: .none)
+    try fixture.flush(database)
+    fixture.writer.noteFlushed()
+    try fixture.fill(database, 3..<6, size: 100, durability: .none)
+    try fixture.close(database)
+    fixture.writer.noteFlushed()
   }
 
-  package static let mixed = CrashWorkload(name: "all levels of durability in turn") { bench in
-    let database = try bench.open()
+  package static let mixed = CrashWorkload(name: "all levels of durability in turn") { fixture in
+    let database = try fixture.open()
     for round in 0..<5 {
-      try bench.commit(database, [.put("a", size: round * 100)], durability: .none)
-      try bench.commit(
+      try fixture.commit(database, [.put("a", size: round * 100)], durability: .none)
+      try fixture.commit(
         database, [.put("b", size: 500)], durability: .relaxed(maxDelay: .seconds(900)))
-      if round % 3 == 0 { try bench.commit(database, [.delete("a"), .put("c", size: 700)]) }
+      if round % 3 == 0 { try fixture.commit(database, [.delete("a"), .put("c", size: 700)]) }
     }
-    try bench.close(database)
-    bench.writer.noteFlushed()
+    try fixture.close(database)
+    fixture.writer.noteFlushed()
   }
 
   /// A transaction of several frames, and a checkpoint at closing.
   package static let large = CrashWorkload(
     name: "a transaction of several frames",
-    work: { bench in
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.commit(database, [.put("a", size: 10)])
-      try bench.commit(database, (0..<3).map { .put("large-\($0)", size: 400_000) })
-      try bench.commit(database, [.put("large-1", size: 10)], durability: .none)
-      try bench.close(database)
-      bench.writer.noteFlushed()
+    work: { fixture in
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.commit(database, [.put("a", size: 10)])
+      try fixture.commit(database, (0..<3).map { .put("large-\($0)", size: 400_000) })
+      try fixture.commit(database, [.put("large-1", size: 10)], durability: .none)
+      try fixture.close(database)
+      fixture.writer.noteFlushed()
     }, isHeavy: true)
 
   package static let weakChurn = CrashWorkload(
     name: "overwriting without waiting, with maintenance",
-    prepare: { bench in
-      let database = try bench.open()
-      try bench.fill(database, 0..<8)
-      try bench.close(database)
+    prepare: { fixture in
+      let database = try fixture.open()
+      try fixture.fill(database, 0..<8)
+      try fixture.close(database)
     }
-  ) { bench in
-    let database = try bench.open()
+  ) { fixture in
+    let database = try fixture.open()
     for round in 0..<18 {
-      try bench.commit(
+      try fixture.commit(
         database, [.put("doc-\(round % 5)", size: 800)], durability: .none)
       if round % 7 == 6 {
-        try bench.commit(database, [.delete("doc-\(round % 5)")], durability: .none)
+        try fixture.commit(database, [.delete("doc-\(round % 5)")], durability: .none)
       }
     }
   }
@@ -263,56 +263,56 @@ extension CrashWorkload {
     ["make an index, and write on", "make an index, merge, take it away and make another"])
   package static let longBranches = CrashWorkload(
     name: "long branches, pruned and joined",
-    prepare: { bench in
-      let session = CrashSession(bench)
+    prepare: { fixture in
+      let session = CrashSession(fixture)
       try session.lengthen()
       try session.commit(.put("doc-3", size: 5))
     },
-    work: { bench in
-      let session = CrashSession(bench)
+    work: { fixture in
+      let session = CrashSession(fixture)
       try session.lengthen(durability: .none)
       try session.commit(.insertAhead("rich-1", size: 15), .insertAhead("doc-3", size: 4))
-      try session.bench.checkpoint(session.database())
+      try session.fixture.checkpoint(session.database())
       try session.commit(
         .join("doc-3"), .purgeLeaf("rich-1", 1), .resolve("rich-3"), .delete("doc-1"))
       try session.lengthen()
       try session.commit(.join("rich-1"))
-      try session.bench.merge(session.database())
+      try session.fixture.merge(session.database())
       try session.close()
       try session.commit(.put("doc-1", size: 50), .deleteAll("rich-1"), .branch("doc-2", size: 7))
-      try session.bench.compact(session.database())
+      try session.fixture.compact(session.database())
       try session.close()
     }, revisionDepth: 3)
 
   package static let views = CrashWorkload(
     name: "a view, asked, kept in its file and brought up to date",
-    prepare: { bench in
-      let database = try bench.open()
-      try bench.fill(database, 0..<5, size: 30)
+    prepare: { fixture in
+      let database = try fixture.open()
+      try fixture.fill(database, 0..<5, size: 30)
       // The view's file is written, and does not get its name.
-      let disk = bench.fileSystem
+      let disk = fixture.fileSystem
       disk.observeCalls { [unowned disk] call in
         if call.verb == .rename { disk.losePower(atCall: 0) }
       }
-      try bench.askView(database)
+      try fixture.askView(database)
     },
-    work: { bench in
-      var database = try bench.open()
-      try bench.askView(database)
-      try bench.commit(database, [.put("doc-6", size: 9)])
+    work: { fixture in
+      var database = try fixture.open()
+      try fixture.askView(database)
+      try fixture.commit(database, [.put("doc-6", size: 9)])
       // So that the file depends on commits that are not durable yet.
-      try bench.commit(
+      try fixture.commit(
         database, [.put("doc-1", size: 20), .put("doc-7", size: 9), .delete("doc-2")],
         durability: .none)
-      try bench.askView(database)
-      try bench.commit(database, [.purge("doc-3"), .put("doc-8", size: 9)])
-      try bench.close(database)
-      database = try bench.open()
-      try bench.askView(database)
-      try bench.commit(database, [.put("doc-1", size: 7)], durability: .none)
-      try bench.askView(database)
-      try bench.close(database)
-      bench.writer.noteFlushed()
+      try fixture.askView(database)
+      try fixture.commit(database, [.purge("doc-3"), .put("doc-8", size: 9)])
+      try fixture.close(database)
+      database = try fixture.open()
+      try fixture.askView(database)
+      try fixture.commit(database, [.put("doc-1", size: 7)], durability: .none)
+      try fixture.askView(database)
+      try fixture.close(database)
+      fixture.writer.noteFlushed()
     }, asksViews: true)
 
   private static func operation(of name: String) -> CrashOperation {
@@ -327,8 +327,8 @@ extension CrashWorkload {
   ) -> CrashWorkload {
     CrashWorkload(
       name: name, prepare: { try CrashSession($0).enrich() },
-      work: { bench in
-        let session = CrashSession(bench)
+      work: { fixture in
+        let session = CrashSession(fixture)
         for name in operations {
           try operation(of: name).run(session)
         }

@@ -17,11 +17,13 @@ struct FaultPlan: Sendable {
   init(_ workloads: [CrashWorkload], _ starts: [FaultStart]) throws {
     self.workloads = workloads
     for (index, workload) in workloads.enumerated() {
-      let bench = starts[index].bench(isMapped: true)
+      let fixture = starts[index].fixture(isMapped: true)
       let sites = Recorder<CallSite>()
-      bench.fileSystem.observeCalls { [unowned bench] call in sites.append(bench.site(of: call)) }
-      try workload.work(bench)
-      bench.fileSystem.observeCalls(nil)
+      fixture.fileSystem.observeCalls { [unowned fixture] call in
+        sites.append(fixture.site(of: call))
+      }
+      try workload.work(fixture)
+      fixture.fileSystem.observeCalls(nil)
       var flushes = 0
       for (number, site) in sites.all.enumerated() {
         if site.verb == .flush { flushes += 1 }

@@ -30,21 +30,21 @@ package struct FaultStart: Sendable {
   let oracle: CrashOracle
 
   init(_ workload: CrashWorkload, isMapped: Bool) throws {
-    let bench = CrashBench(
+    let fixture = CrashFixture(
       SimulatedFileSystem(),
       CrashWriter(seed: 1, history: workload.history, revisionDepth: workload.revisionDepth),
       isMapped: isMapped)
-    try workload.prepare(bench)
-    disk = bench.fileSystem
-    oracle = bench.writer.oracle.withLock { $0 }
+    try workload.prepare(fixture)
+    disk = fixture.fileSystem
+    oracle = fixture.writer.oracle.withLock { $0 }
   }
 
   /// Returns the store on a disk of its own.
   ///
   /// Its writer draws other numbers than the one that prepared the store. Otherwise revisions that
   /// are made elsewhere would have the same names, and be known already.
-  func bench(isMapped: Bool) -> CrashBench {
-    CrashBench(
+  func fixture(isMapped: Bool) -> CrashFixture {
+    CrashFixture(
       disk.restarted(.processEnd), CrashWriter(oracle, seed: 2), isMapped: isMapped, life: 20)
   }
 }
@@ -80,36 +80,36 @@ extension FaultTrial {
 
   /// Continues in the same process, as if the program ignored the error.
   private func goOn(from start: FaultStart) throws {
-    let bench = start.bench(isMapped: isMapped)
-    let disk = bench.fileSystem
-    bench.tolerance.keepsDatabase = true
-    bench.tolerance.goesOn = true
+    let fixture = start.fixture(isMapped: isMapped)
+    let disk = fixture.fileSystem
+    fixture.tolerance.keepsDatabase = true
+    fixture.tolerance.goesOn = true
     arm(disk)
     do {
-      try workload.work(bench)
+      try workload.work(fixture)
     } catch let error as DatabaseError {
       try check(error)
     }
-    for error in bench.tolerance.errors { try check(error) }
+    for error in fixture.tolerance.errors { try check(error) }
     disk.stopFailing()
-    if let database = bench.tolerance.takeDatabase() {
-      try serve(database, bench)
-      bench.writer.isUnsure.store(true, ordering: .relaxed)
+    if let database = fixture.tolerance.takeDatabase() {
+      try serve(database, fixture)
+      fixture.writer.isUnsure.store(true, ordering: .relaxed)
       do { try database.close() } catch let error as DatabaseError { try check(error) }
     }
     try checkNothingLeaks(disk)
-    try reopen(disk, bench.writer, life: 60)
+    try reopen(disk, fixture.writer, life: 60)
     // Data that was served also survives a loss of power.
-    try reopen(disk.restarted(.strict), bench.writer, life: 70)
+    try reopen(disk.restarted(.strict), fixture.writer, life: 70)
   }
 
   /// Reads, and writes again, with a database that has had a failure.
-  private func serve(_ database: Database, _ bench: CrashBench) throws {
+  private func serve(_ database: Database, _ fixture: CrashFixture) throws {
     do {
-      let oracle = bench.writer.oracle.withLock { $0 }
+      let oracle = fixture.writer.oracle.withLock { $0 }
       _ = try oracle.identify(database)
-      try bench.writer.commit(database, [.put("further", size: 20)])
-      let after = bench.writer.oracle.withLock { $0 }
+      try fixture.writer.commit(database, [.put("further", size: 20)])
+      let after = fixture.writer.oracle.withLock { $0 }
       guard try after.identify(database) == after.versions.count - 1 else {
         throw CrashOracle.Mismatch("a commit that was acknowledged is not to be seen")
       }
@@ -122,19 +122,19 @@ extension FaultTrial {
 
   /// Ends at the first error: then the power is lost, or the store is opened again.
   private func stop(from start: FaultStart) throws {
-    let bench = start.bench(isMapped: isMapped)
-    let disk = bench.fileSystem
-    bench.tolerance.keepsDatabase = true
+    let fixture = start.fixture(isMapped: isMapped)
+    let disk = fixture.fileSystem
+    fixture.tolerance.keepsDatabase = true
     arm(disk)
     var failed = false
     do {
-      try workload.work(bench)
+      try workload.work(fixture)
     } catch let error as DatabaseError {
       failed = true
       try check(error)
     }
     if failed {
-      let oracle = bench.writer.oracle.withLock { $0 }
+      let oracle = fixture.writer.oracle.withLock { $0 }
       let seed = UInt64(call)
       let losses: [SimulatedDisk.Loss] = [
         .strict, .everything, .random(seed: seed), .prefix(seed: seed), .dropOne(call),
@@ -150,9 +150,9 @@ extension FaultTrial {
       }
     }
     // The last reference: the database is closed, while calls may still fail.
-    _ = bench.tolerance.takeDatabase()
+    _ = fixture.tolerance.takeDatabase()
     try checkNothingLeaks(disk)
-    let oracle = bench.writer.oracle.withLock { $0 }
+    let oracle = fixture.writer.oracle.withLock { $0 }
     if isLasting {
       do {
         try examine(disk, CrashWriter(oracle, seed: 3), life: 90, goesOn: false)
@@ -163,7 +163,7 @@ extension FaultTrial {
       try checkNothingLeaks(disk)
     }
     disk.stopFailing()
-    try reopen(disk, bench.writer, life: 100)
+    try reopen(disk, fixture.writer, life: 100)
   }
 
   private func checkNothingLeaks(_ disk: SimulatedFileSystem) throws {
@@ -186,14 +186,14 @@ extension FaultTrial {
   private func examine(
     _ disk: SimulatedFileSystem, _ writer: CrashWriter, life: Int, goesOn: Bool
   ) throws {
-    let bench = CrashBench(disk, writer, isMapped: isMapped, life: life)
-    var database = try bench.open { $0.maintenance = .manual }
+    let fixture = CrashFixture(disk, writer, isMapped: isMapped, life: life)
+    var database = try fixture.open { $0.maintenance = .manual }
     try check(database)
     try writer.oracle.withLock { oracle in
       oracle.cut(after: try oracle.identify(database))
     }
     guard goesOn else { return }
-    guard disk.names(in: "\(CrashBench.path)/tmp").isEmpty else {
+    guard disk.names(in: "\(CrashFixture.path)/tmp").isEmpty else {
       throw CrashOracle.Mismatch("a temporary file was left")
     }
     let highest = writer.oracle.withLock { $0.highestSequence }
@@ -202,7 +202,7 @@ extension FaultTrial {
     else { throw CrashOracle.Mismatch("a sequence up to \(highest) was handed out again") }
     try database.compact()
     try database.close()
-    database = try bench.open { $0.maintenance = .manual }
+    database = try fixture.open { $0.maintenance = .manual }
     try check(database)
     guard database.openingReport.ending == .closed else {
       throw CrashOracle.Mismatch("a closed store is found \(database.openingReport.ending)")

@@ -7,63 +7,64 @@ extension CrashWorkload {
   /// The workloads for faults in addition to those for crashes: reading, and copying.
   package static let alsoForFaults = [reading, readingOnly, copying]
 
-  private static func fillForReading(_ bench: CrashBench) throws {
+  private static func fillForReading(_ fixture: CrashFixture) throws {
     for session in 0..<3 {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, session * 6..<session * 6 + 9, size: 150)
-      try bench.commit(database, [.delete("doc-\(session)")])
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, session * 6..<session * 6 + 9, size: 150)
+      try fixture.commit(database, [.delete("doc-\(session)")])
       if session == 1 {
-        try bench.checkpoint(database)
-        try bench.compact(database)
+        try fixture.checkpoint(database)
+        try fixture.compact(database)
       }
-      try bench.close(database)
+      try fixture.close(database)
     }
   }
 
   package static let reading = CrashWorkload(
     name: "reading what several sessions left", prepare: fillForReading
-  ) { bench in
-    let database = try bench.open()
-    try bench.read(database)
-    try bench.commit(database, [.put("doc-3", size: 700)])
-    try bench.read(database)
-    try bench.close(database)
+  ) { fixture in
+    let database = try fixture.open()
+    try fixture.read(database)
+    try fixture.commit(database, [.put("doc-3", size: 700)])
+    try fixture.read(database)
+    try fixture.close(database)
   }
 
   package static let readingOnly = CrashWorkload(
     name: "reading beside a writer", prepare: fillForReading
-  ) { bench in
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.commit(database, [.put("doc-3", size: 700)])
-    try bench.attempt(.open) {
-      let reader = try Database(at: CrashBench.path, configuration: bench.readingConfiguration())
-      try bench.check(reader)
-      try bench.read(reader)
+  ) { fixture in
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.commit(database, [.put("doc-3", size: 700)])
+    try fixture.attempt(.open) {
+      let reader = try Database(
+        at: CrashFixture.path, configuration: fixture.readingConfiguration())
+      try fixture.check(reader)
+      try fixture.read(reader)
     }
-    try bench.close(database)
+    try fixture.close(database)
   }
 
   package static let copying = CrashWorkload(
     name: "a backup, restored", prepare: fillForReading
-  ) { bench in
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.commit(
+  ) { fixture in
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.commit(
       database, [.put("doc-4", size: 70), .attach("doc-5", name: "a", seed: 3, size: 200)],
       durability: .none)
-    try bench.attempt(.backup) {
+    try fixture.attempt(.backup) {
       try database.backup(to: "/copy.divan")
-      bench.writer.noteFlushed()
+      fixture.writer.noteFlushed()
       try Database.restore(
-        from: "/copy.divan", to: "/restored.divan", configuration: bench.readingConfiguration())
-      let copy = try Database(at: "/restored.divan", configuration: bench.readingConfiguration())
-      try bench.check(copy)
-      try bench.read(copy)
+        from: "/copy.divan", to: "/restored.divan", configuration: fixture.readingConfiguration())
+      let copy = try Database(at: "/restored.divan", configuration: fixture.readingConfiguration())
+      try fixture.check(copy)
+      try fixture.read(copy)
     }
-    try bench.close(database)
+    try fixture.close(database)
   }
 }
 
-extension CrashBench {
+extension CrashFixture {
   func readingConfiguration() -> Configuration {
     var configuration = configuration()
     configuration.isReadOnly = true

@@ -65,10 +65,10 @@ extension LyingTrial {
     case .lostWrite: lie(.lostWrite)
     case .misdirectedInFile: lie(.misdirectedWrite(path: nil, offset: 64 * (call % 80)))
     case .misdirectedElsewhere:
-      let names = disk.names(in: CrashBench.path).filter { $0.contains(".") }
+      let names = disk.names(in: CrashFixture.path).filter { $0.contains(".") }
       let victim = names.isEmpty ? "none" : names[call % names.count]
       lie(
-        .misdirectedWrite(path: "\(CrashBench.path)/\(victim)", offset: 512 * (call % 11)))
+        .misdirectedWrite(path: "\(CrashFixture.path)/\(victim)", offset: 512 * (call % 11)))
     case .ignoredFlush: lie(.ignoredFlush)
     case .ignoredDirectoryFlush: lie(.ignoredDirectoryFlush)
     case .ignoredFlushes:
@@ -81,25 +81,25 @@ extension LyingTrial {
 
   /// Runs the trial; throws if it finds data that was never stored.
   func run(from start: FaultStart) throws -> Result {
-    let bench = start.bench(isMapped: isMapped)
-    let disk = bench.fileSystem
-    bench.tolerance.keepsDatabase = true
-    bench.tolerance.goesOn = true
+    let fixture = start.fixture(isMapped: isMapped)
+    let disk = fixture.fileSystem
+    fixture.tolerance.keepsDatabase = true
+    fixture.tolerance.goesOn = true
     arm(disk)
     var isReported = false
-    do { try workload.work(bench) } catch let error as DatabaseError {
+    do { try workload.work(fixture) } catch let error as DatabaseError {
       // The late error may be reported to a caller that opens the store, or copies it.
       if !kind.isBelated || ![.inputOutput, .outcomeUnknown].contains(error.code) {
         guard error.code == .damaged else { throw error }
         isReported = true
       }
     }
-    for error in bench.tolerance.errors where error.code == .damaged { isReported = true }
-    let database = bench.tolerance.takeDatabase()
+    for error in fixture.tolerance.errors where error.code == .damaged { isReported = true }
+    let database = fixture.tolerance.takeDatabase()
     let isClosed = (try? database?.snapshot()) == nil
     disk.stopFailing()
     let left = disk.restarted(loss)
-    let oracle = bench.writer.oracle.withLock { $0 }
+    let oracle = fixture.writer.oracle.withLock { $0 }
     guard left.names(in: "/").contains("store.divan") else {
       return Result(outcome: .gone, isClosed: isClosed, missing: 0)
     }
@@ -125,9 +125,9 @@ extension LyingTrial {
   private func examine(_ disk: SimulatedFileSystem, _ oracle: CrashOracle) throws -> Int? {
     var oracle = oracle
     oracle.secured = 0
-    let bench = CrashBench(disk, CrashWriter(oracle, seed: 3), isMapped: isMapped, life: 90)
+    let fixture = CrashFixture(disk, CrashWriter(oracle, seed: 3), isMapped: isMapped, life: 90)
     do {
-      let database = try bench.open { $0.maintenance = .manual }
+      let database = try fixture.open { $0.maintenance = .manual }
       if !database.openingReport.damage.isEmpty {
         try oracle.requireNoInventions(in: database)
         return nil

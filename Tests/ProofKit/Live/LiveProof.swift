@@ -46,20 +46,20 @@ struct LiveCase: Sendable {
     ]
   }
 
-  func play(seed: UInt64) throws -> [LiveFollower] {
+  func play(seed: UInt64) throws -> [LiveObserver] {
     let database = try Database.inMemory()
     if isIndexed {
       try database.addIndex(DocumentIndex("n", on: "n"))
       try database.addIndex(DocumentIndex("tags", on: "tags", eachElement: true))
     }
-    let followers = Recorder<LiveFollower>()
+    let followers = Recorder<LiveObserver>()
     let finish = DispatchSemaphore(value: 0)
     var followerCount = 0
     for (number, query) in Self.queries.enumerated() {
       for pause in [Duration.zero, .milliseconds(number + 1)] {
         followerCount += 1
         Task.detached {
-          followers.append(await LiveFollower(query: query, pause: pause).following(database))
+          followers.append(await LiveObserver(query: query, pause: pause).following(database))
           finish.signal()
         }
       }
@@ -132,7 +132,7 @@ struct LiveCase: Sendable {
 }
 
 /// An observer that compares each result with the previous one and the reported changes.
-struct LiveFollower: Sendable {
+struct LiveObserver: Sendable {
   let query: Query<Document>
   /// The time that it spends on each result.
   let pause: Duration
@@ -147,7 +147,7 @@ struct LiveFollower: Sendable {
   }
 
   /// Returns a copy that has observed the query up to a result that marks the end.
-  func following(_ database: Database) async -> LiveFollower {
+  func following(_ database: Database) async -> LiveObserver {
     var follower = self
     do {
       for try await result in database.updates(of: query) {

@@ -30,17 +30,19 @@ package struct KillProof: Proof {
     run.require(
       "of them noticed when the store was opened", atLeast: KillCase.all.count * kills / 2)
     // The process waits for these kills, so none of them comes too late.
-    run.require("of them \(KillCase.Moment.attaching.rawValue)", atLeast: kills)
+    run.require("of them \(KillCase.CommitPoint.attaching.rawValue)", atLeast: kills)
     run.require("of them that left a part of an attachment", atLeast: 1)
     // With only a few kills on a busy machine, all those of one moment may come too late.
     guard run.budget != .test else { return }
-    for moment in KillCase.Moment.allCases { run.require("of them \(moment.rawValue)", atLeast: 1) }
+    for moment in KillCase.CommitPoint.allCases {
+      run.require("of them \(moment.rawValue)", atLeast: 1)
+    }
   }
 }
 
 /// The work of a process, and when it is killed.
 struct KillCase: Sendable {
-  enum Moment: String, CaseIterable {
+  enum CommitPoint: String, CaseIterable {
     case writing = "while writing"
     case stopped = "while stopped, or soon after it went on"
     case opening = "while opening"
@@ -52,7 +54,7 @@ struct KillCase: Sendable {
   var durability = "full"
   var isCompacting = false
   var isAttaching = false
-  var moment = Moment.writing
+  var moment = CommitPoint.writing
 
   var name: String {
     "\(moment.rawValue), \(threads) threads, \(durability)\(isCompacting ? ", compacting" : "")"

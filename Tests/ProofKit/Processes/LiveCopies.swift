@@ -24,13 +24,13 @@ package struct LiveCopies: Sendable {
   ///
   /// Commits are also made during those calls.
   package init(seed: UInt64, sessions: Int = 3, rounds: Int = 25) throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: seed))
-    let disk = bench.fileSystem
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: seed))
+    let disk = fixture.fileSystem
     let moments = Mutex<[[String: [UInt8]]]>([])
     var random = SeededGenerator(seed: seed)
     for _ in 0..<sessions {
-      let database = try bench.open { $0.maintenance = .manual }
-      let busy = BusyWriter(bench, database, seed: random.next())
+      let database = try fixture.open { $0.maintenance = .manual }
+      let busy = BusyWriter(fixture, database, seed: random.next())
       disk.observeCalls { call in
         guard call.verb.isChanging else { return }
         moments.withLock { $0.append(LiveCopies.files(of: disk)) }
@@ -43,7 +43,7 @@ package struct LiveCopies: Sendable {
         switch Int.random(in: 0..<12, using: &random) {
         case 0: try database.writeCheckpoint()
         case 1: try database.compact()
-        case 2...4: try database.mergeWhatPays()
+        case 2...4: try database.compactWhatPays()
         default: break
         }
       }
@@ -51,13 +51,13 @@ package struct LiveCopies: Sendable {
       disk.observeCalls(nil)
     }
     self.moments = moments.withLock { $0 }
-    oracle = bench.oracle
+    oracle = fixture.oracle
   }
 
   private static func files(of disk: SimulatedFileSystem) -> [String: [UInt8]] {
     var files: [String: [UInt8]] = [:]
-    for name in disk.names(in: CrashBench.path) where FileName(name)?.isCopied == true {
-      files[name] = try? disk.bytes(of: "\(CrashBench.path)/\(name)")
+    for name in disk.names(in: CrashFixture.path) where FileName(name)?.isCopied == true {
+      files[name] = try? disk.bytes(of: "\(CrashFixture.path)/\(name)")
     }
     return files
   }
@@ -65,13 +65,13 @@ package struct LiveCopies: Sendable {
 
 /// Commits occasionally during other work on the store.
 private final class BusyWriter: Sendable {
-  private let bench: CrashBench
+  private let fixture: CrashFixture
   private let database: Database
   private let random: Mutex<SeededGenerator>
   private let isWorking = Atomic(false)
 
-  init(_ bench: CrashBench, _ database: Database, seed: UInt64) {
-    self.bench = bench
+  init(_ fixture: CrashFixture, _ database: Database, seed: UInt64) {
+    self.fixture = fixture
     self.database = database
     random = Mutex(SeededGenerator(seed: seed))
   }
@@ -99,7 +99,7 @@ private final class BusyWriter: Sendable {
         Int.random(in: 0..<8, using: &$0)
       )
     }
-    try bench.writer.commit(
+    try fixture.writer.commit(
       database, kind == 0 ? [.delete("doc-\(id)")] : [.put("doc-\(id)", size: size)],
       durability: kind < 4 ? .full : .none)
   }
@@ -153,14 +153,14 @@ extension LiveCopies {
   ///   reported.
   package func examine(_ copy: Copy) throws -> Finding {
     let disk = SimulatedFileSystem()
-    try disk.makeDirectory(CrashBench.path)
-    for (name, bytes) in copy.files { try disk.appear("\(CrashBench.path)/\(name)", bytes) }
-    let bench = CrashBench(disk, CrashWriter(seed: 1), life: 900)
+    try disk.makeDirectory(CrashFixture.path)
+    for (name, bytes) in copy.files { try disk.appear("\(CrashFixture.path)/\(name)", bytes) }
+    let fixture = CrashFixture(disk, CrashWriter(seed: 1), life: 900)
     var oracle = oracle
     // It may be any version, also the oldest.
     oracle.secured = 0
     do {
-      let database = try bench.open { $0.maintenance = .manual }
+      let database = try fixture.open { $0.maintenance = .manual }
       guard database.openingReport.damage.isEmpty else { return .damage }
       guard try database.check().isSound else { return .damageByCheck }
       _ = try oracle.identify(database)

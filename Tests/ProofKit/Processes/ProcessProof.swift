@@ -19,12 +19,12 @@ package struct ProcessProof: Proof {
       }
     }
     run.forEach(cases, name: \.name) { scenario in
-      let bench = try ProcessBench(seed: run.seed &+ UInt64(scenario.number))
-      defer { bench.end() }
-      try scenario.kind.play(bench)
+      let fixture = try ProcessBench(seed: run.seed &+ UInt64(scenario.number))
+      defer { fixture.end() }
+      try scenario.kind.play(fixture)
       run.count("scenarios")
       run.count("of them \(scenario.kind.name)")
-      run.count("copies in which damage was noticed", bench.noticedCount)
+      run.count("copies in which damage was noticed", fixture.noticedCount)
     }
     run.require("scenarios", atLeast: cases.count)
     let copyCount = run.budget.choose(test: 40, ci: 500, night: 5000, release: 50_000)

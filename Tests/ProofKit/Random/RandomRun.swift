@@ -73,8 +73,8 @@ extension RandomRun {
   private func checkFiles() throws {
     held = []
     if let dueLoss { try crash(dueLoss) }
-    let bench = CrashBench(disk, CrashWriter(seed: 0))
-    try bench.checkAttachmentFiles(opened(), model, setting.history)
+    let fixture = CrashFixture(disk, CrashWriter(seed: 0))
+    try fixture.checkAttachmentFiles(opened(), model, setting.history)
   }
 
   private func listen() {
@@ -137,7 +137,7 @@ extension RandomRun {
     case .removeIndex(let name): try removeIndex(name)
     case .purgeExpired(let seconds): try purgeExpired(afterSeconds: seconds)
     case .checkpoint: try opened().writeCheckpoint(); count("checkpoints")
-    case .merge: try opened().mergeWhatPays(); count("merges")
+    case .merge: try opened().compactWhatPays(); count("merges")
     case .compact: try opened().compact(); count("compactings")
     case .flush: try opened().flush(); secure(); count("flushes")
     case .backup: try backup()

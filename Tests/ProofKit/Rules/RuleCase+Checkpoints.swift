@@ -8,79 +8,81 @@ import Divan
 extension RuleCase {
   static let checkpoints: [RuleCase] = [
     RuleCase(name: "rule 19: no checkpoint is ahead of the log") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<4)
-      try bench.fill(database, 0..<4, size: 10, durability: .none)
-      let oracle = bench.oracle
-      try bench.interrupting({ try database.writeCheckpoint() }) { call in
-        let left = bench.restarted(.strict, life: 500 + call)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<4)
+      try fixture.fill(database, 0..<4, size: 10, durability: .none)
+      let oracle = fixture.oracle
+      try fixture.interrupting({ try database.writeCheckpoint() }) { call in
+        let left = fixture.restarted(.strict, life: 500 + call)
         let opened = try left.openQuiet()
         if let damage = opened.openingReport.damage.first { throw damage }
         _ = try oracle.identify(opened)
       }
     },
     RuleCase(name: "rule 20: a checkpoint is used only with exactly the files it rests on") {
-      let bench = CrashBench.fresh()
+      let fixture = CrashFixture.fresh()
       for session in 0..<3 {
-        let database = try bench.openQuiet()
-        try bench.fill(database, session..<session + 3, size: 100)
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, session..<session + 3, size: 100)
         try database.writeCheckpoint()
         try database.close()
       }
-      let left = bench.restarted(.processEnd, life: 90)
+      let left = fixture.restarted(.processEnd, life: 90)
       // Merged without the checkpoint's knowledge: with another number, its locators lead nowhere.
       _ = try left.merge(try left.segments(1...1))
       let opened = try left.openQuiet()
       try expect(
         opened.openingReport.notes.contains { $0.contains("was not used") },
         "a checkpoint was used without its files")
-      try bench.expectNewest(opened)
+      try fixture.expectNewest(opened)
     },
     RuleCase(name: "rule 20: a checkpoint that names a file that is gone is not used") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<9, size: 3000)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9, size: 3000)
       try database.writeCheckpoint()
       try database.close()
-      let left = bench.restarted(.processEnd, life: 90)
+      let left = fixture.restarted(.processEnd, life: 90)
       // The merged segment replaces the missing ones.
       _ = try left.merge(try left.segments(1...2))
       try left.vanish { $0 == "0000000001.segment" || $0 == "0000000002.segment" }
-      try bench.expectNewest(try left.openQuiet())
+      try fixture.expectNewest(try left.openQuiet())
     },
     RuleCase(name: "rule 20: a merged file that is not the checkpoint's is left out") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<9, size: 3000)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9, size: 3000)
       try database.writeCheckpoint()
-      try bench.fill(database, 0..<6, size: 3000)
+      try fixture.fill(database, 0..<6, size: 3000)
       try database.close()
-      let left = bench.restarted(.processEnd, life: 90)
+      let left = fixture.restarted(.processEnd, life: 90)
       // Across the checkpoint's position, together with its inputs.
       let count = UInt64(left.segmentNames.count)
       let position = try require(try left.checkpointPosition, "checkpoint")
       try expect(position < count - 1, "nothing stands behind the checkpoint")
       _ = try left.merge(try left.segments(position - 1...position + 1))
-      try bench.expectNewest(try left.openQuiet())
+      try fixture.expectNewest(try left.openQuiet())
       try left.expectTidy()
     },
     RuleCase(name: "rule 20: an older checkpoint is not used with what was merged since") {
       for mergedCount in 1...3 {
-        let bench = CrashBench.fresh()
+        let fixture = CrashFixture.fresh()
         // Each transaction fills a segment.
-        let database = try bench.open {
+        let database = try fixture.open {
           $0.maintenance = .manual
           $0.segmentSizeGoal = 1024
         }
-        try bench.fill(database, 0..<30, size: 1500)
+        try fixture.fill(database, 0..<30, size: 1500)
         try database.writeCheckpoint()
-        for round in 0...mergedCount { try bench.commit(database, [.put("a", size: 1400 + round)]) }
+        for round in 0...mergedCount {
+          try fixture.commit(database, [.put("a", size: 1400 + round)])
+        }
         try database.writeCheckpoint()
-        try database.mergeWhatPays()
+        try database.compactWhatPays()
         try database.close()
-        let left = bench.restarted(.processEnd, life: 90)
-        let checkpoints = bench.fileSystem.names(in: CrashBench.path)
+        let left = fixture.restarted(.processEnd, life: 90)
+        let checkpoints = fixture.fileSystem.names(in: CrashFixture.path)
           .filter { $0.hasSuffix(".checkpoint") }.sorted()
         try expect(checkpoints.count > 1, "no checkpoint rests on another")
         try left.vanish { checkpoints.dropFirst().contains($0) }
@@ -88,21 +90,21 @@ extension RuleCase {
         try expect(
           opened.openingReport.notes.contains { $0.contains("was not used") },
           "a checkpoint was used with what was merged since")
-        try bench.expectNewest(opened)
+        try fixture.expectNewest(opened)
         if let problem = try opened.check().problems.first { throw problem }
       }
     },
     RuleCase(name: "rule 20: a checkpoint lists files in which nothing is live any more") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<5, size: 3000)
-      try bench.fill(database, 0..<5, size: 3000)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<5, size: 3000)
+      try fixture.fill(database, 0..<5, size: 3000)
       try database.writeCheckpoint()
-      try expect(bench.segmentNames.count > 3, "too few segments")
-      try bench.expectNewest(try bench.restarted(.processEnd, life: 90).openQuiet())
-      try bench.expectNewest(try bench.restarted(.strict, life: 190).openQuiet())
+      try expect(fixture.segmentNames.count > 3, "too few segments")
+      try fixture.expectNewest(try fixture.restarted(.processEnd, life: 90).openQuiet())
+      try fixture.expectNewest(try fixture.restarted(.strict, life: 190).openQuiet())
     },
-    RuleCase(name: "rule 21: a damaged page of the index is rebuilt when it is touched") {
+    RuleCase(name: "rule 21: a damaged page of the index is rebuilt when it is prefetched") {
       for isMapped in [true, false] {
         let original = try DamagedStore.checkpointed.make()
         let checkpoint = try require(
@@ -112,8 +114,8 @@ extension RuleCase {
           for offset in [1000, 4000] {
             let disk = original.disk.restarted(.processEnd)
             try disk.corrupt(checkpoint.path, atOffset: 4096 * (page + 1) + offset, mask: 4)
-            let bench = CrashBench(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
-            let database = try bench.openQuiet()
+            let fixture = CrashFixture(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
+            let database = try fixture.openQuiet()
             let found = try original.oracle.identify(database)
             try expect(found == original.version, "version \(found) of \(original.version)")
             if database.openingReport.notes.isEmpty { repaired += 1 }
@@ -124,16 +126,16 @@ extension RuleCase {
       }
     },
     RuleCase(name: "rule 21: a page is rebuilt as it was for those who see an older version") {
-      let bench = CrashBench.fresh()
+      let fixture = CrashFixture.fresh()
       do {
-        let database = try bench.openQuiet()
-        try bench.fill(database, 0..<30, size: 20)
-        try bench.fill(database, 10..<20, size: 10)
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, 0..<30, size: 20)
+        try fixture.fill(database, 10..<20, size: 10)
         try database.writeCheckpoint()
         try database.close()
       }
-      let left = bench.restarted(.processEnd, life: 90)
-      for name in left.fileSystem.names(in: CrashBench.path) where name.hasSuffix(".checkpoint") {
+      let left = fixture.restarted(.processEnd, life: 90)
+      for name in left.fileSystem.names(in: CrashFixture.path) where name.hasSuffix(".checkpoint") {
         // The leaf of the documents and that of the sequences; the filter is between them.
         for page in [0, 2] {
           try left.fileSystem.corrupt(
@@ -141,7 +143,7 @@ extension RuleCase {
         }
       }
       let database = try left.openQuiet()
-      let oracle = bench.oracle
+      let oracle = fixture.oracle
       let snapshot = try database.snapshot()
       // New documents, which the filter distinguishes from those that a page might hold.
       try database.write { transaction in
@@ -153,68 +155,69 @@ extension RuleCase {
       try expect(try database.snapshot().exists("new-3") && database.check().isSound, "not sound")
     },
     RuleCase(name: "a checkpoint holds what was changed while it was written") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<20, size: 50)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<20, size: 50)
       let calls = Atomic(0)
       for round in 0..<3 {
         calls.store(0, ordering: .relaxed)
-        try bench.interrupting({ try database.writeCheckpoint() }) { _ in
+        try fixture.interrupting({ try database.writeCheckpoint() }) { _ in
           guard calls.wrappingAdd(1, ordering: .relaxed).newValue == 2 else { return }
-          try bench.commit(database, [.put("doc-\(round)", size: 7), .delete("doc-\(round + 9)")])
+          try fixture.commit(
+            database, [.put("doc-\(round)", size: 7), .delete("doc-\(round + 9)")])
         }
-        try bench.expectNewest(database)
-        try bench.expectNewest(try bench.restarted(.strict, life: 500 + round).openQuiet())
+        try fixture.expectNewest(database)
+        try fixture.expectNewest(try fixture.restarted(.strict, life: 500 + round).openQuiet())
       }
     },
     RuleCase(name: "a checkpoint that fails takes nothing with it") {
       for call in 1...12 {
-        let bench = CrashBench.fresh()
-        let database = try bench.openQuiet()
-        try bench.fill(database, 0..<20, size: 50)
+        let fixture = CrashFixture.fresh()
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, 0..<20, size: 50)
         try database.writeCheckpoint()
-        try bench.fill(database, 3..<6, size: 5)
-        try bench.commit(database, [.delete("doc-9")])
-        bench.fileSystem.fail(.write, atCall: 1 + call % 3, with: .inputOutput)
+        try fixture.fill(database, 3..<6, size: 5)
+        try fixture.commit(database, [.delete("doc-9")])
+        fixture.fileSystem.fail(.write, atCall: 1 + call % 3, with: .inputOutput)
         _ = try? database.writeCheckpoint()
-        bench.fileSystem.stopFailing()
-        try bench.expectNewest(database)
-        try bench.commit(database, [.put("doc-9", size: 1)])
+        fixture.fileSystem.stopFailing()
+        try fixture.expectNewest(database)
+        try fixture.commit(database, [.put("doc-9", size: 1)])
         try database.writeCheckpoint()
-        try bench.expectNewest(database)
+        try fixture.expectNewest(database)
         try database.close()
-        try bench.expectNewest(try bench.openQuiet())
+        try fixture.expectNewest(try fixture.openQuiet())
       }
     },
     RuleCase(name: "a store that is never closed still gets its checkpoints") {
-      var bench = CrashBench.fresh()
+      var fixture = CrashFixture.fresh()
       for session in 0..<8 {
-        let database = try bench.open()
-        try bench.commit(database, [.put("doc-\(session)", size: 900)])
-        bench = bench.restarted(.processEnd, life: 20 + 20 * session)
+        let database = try fixture.open()
+        try fixture.commit(database, [.put("doc-\(session)", size: 900)])
+        fixture = fixture.restarted(.processEnd, life: 20 + 20 * session)
       }
-      let names = bench.fileSystem.names(in: CrashBench.path)
+      let names = fixture.fileSystem.names(in: CrashFixture.path)
       try expect(names.contains { $0.hasSuffix(".checkpoint") }, "no checkpoint")
-      let database = try bench.open()
+      let database = try fixture.open()
       try expect(database.openingReport.replayedCommits < 8, "everything was replayed")
     },
     RuleCase(name: "a segment with nothing left in it is not merged over and over") {
-      let bench = CrashBench.fresh()
-      let database = try bench.open()
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.open()
       // Otherwise it would never end.
       let calls = Atomic(0)
-      bench.fileSystem.observeCalls { _ in
+      fixture.fileSystem.observeCalls { _ in
         guard calls.wrappingAdd(1, ordering: .relaxed).newValue == 20_000 else { return }
-        bench.fileSystem.fail(nil, with: .inputOutput, isLasting: true)
+        fixture.fileSystem.fail(nil, with: .inputOutput, isLasting: true)
       }
-      for _ in 0..<60 { try bench.commit(database, [.put("a", size: 900)]) }
-      bench.fileSystem.observeCalls(nil)
-      try expect(bench.segmentNames.count < 12, "\(bench.segmentNames.count) segments")
+      for _ in 0..<60 { try fixture.commit(database, [.put("a", size: 900)]) }
+      fixture.fileSystem.observeCalls(nil)
+      try expect(fixture.segmentNames.count < 12, "\(fixture.segmentNames.count) segments")
     },
   ]
 }
 
-extension CrashBench {
+extension CrashFixture {
   /// The number of the segment that contains the newest checkpoint's position.
   var checkpointPosition: UInt64? {
     get throws {

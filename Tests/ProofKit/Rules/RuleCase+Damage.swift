@@ -7,9 +7,9 @@ import Divan
 extension RuleCase {
   static let damage: [RuleCase] = [
     RuleCase(name: "damage: of 300 documents in one transaction, a flipped byte costs one") {
-      let bench = try DamageBench.filled(300)
-      try bench.damage("150 of 300")
-      let snapshot = try bench.openForReading().snapshot()
+      let fixture = try DamageBench.filled(300)
+      try fixture.damage("150 of 300")
+      let snapshot = try fixture.openForReading().snapshot()
       for number in 0..<300 where number != 150 {
         let found = try snapshot.get("document \(number).")?["text"]
         try expect(found == .string("\(number) of 300"), "document \(number): \(found as Any)")
@@ -31,9 +31,9 @@ extension RuleCase {
       }
     },
     RuleCase(name: "damage: a walk over what may lack something is refused") {
-      let bench = try DamageBench.filled(40)
-      try bench.damage("20 of 40")
-      let snapshot = try bench.openForReading().snapshot()
+      let fixture = try DamageBench.filled(40)
+      try fixture.damage("20 of 40")
+      let snapshot = try fixture.openForReading().snapshot()
       try expectUnknown("IDs") {
         var cursor = snapshot.ids(.prefix("document 1"))
         return try cursor.rest()
@@ -53,9 +53,9 @@ extension RuleCase {
       }
     },
     RuleCase(name: "damage: a lost change may be one of whatever stands before it") {
-      let bench = try DamageBench.filled(6)
+      let fixture = try DamageBench.filled(6)
       do {
-        let database = try bench.bench.openQuiet()
+        let database = try fixture.fixture.openQuiet()
         try database.write { transaction in
           for number in 1..<4 {
             _ = try transaction.overwrite(
@@ -64,8 +64,8 @@ extension RuleCase {
         }
         try database.close()
       }
-      try bench.damage("changed 2")
-      let snapshot = try bench.openForReading().snapshot()
+      try fixture.damage("changed 2")
+      let snapshot = try fixture.openForReading().snapshot()
       let found = try snapshot.get("document 3.")?["text"]
       try expect(found == "changed 3", "document 3: \(found as Any)")
       for number in [0, 1, 2, 5] {
@@ -73,22 +73,22 @@ extension RuleCase {
       }
     },
     RuleCase(name: "damage: a deleted document may be there again where a new one is lost") {
-      let bench = try DamageBench.filled(3)
+      let fixture = try DamageBench.filled(3)
       do {
-        let database = try bench.bench.openQuiet()
+        let database = try fixture.fixture.openQuiet()
         try database.write { _ = try $0.delete(id: "document 1.") }
         try database.write { _ = try $0.overwrite("document 1.", with: ["text": "revived"]) }
         try database.close()
       }
-      try bench.damage("revived")
-      let snapshot = try bench.openForReading().snapshot()
+      try fixture.damage("revived")
+      let snapshot = try fixture.openForReading().snapshot()
       try expect(try snapshot.get("document 2.") != nil, "document 2 is not there")
       try expectUnknown("the deleted one") { try snapshot.get("document 1.") }
     },
     RuleCase(name: "damage: a trailer that is damaged besides proves nothing") {
-      let bench = try DamageBench.filled(6)
+      let fixture = try DamageBench.filled(6)
       do {
-        let database = try bench.bench.openQuiet()
+        let database = try fixture.fixture.openQuiet()
         try database.write { transaction in
           for number in 1..<4 {
             _ = try transaction.overwrite(
@@ -97,36 +97,36 @@ extension RuleCase {
         }
         try database.close()
       }
-      try bench.damage("changed 2")
+      try fixture.damage("changed 2")
       // The log ends with the number of documents, which is six: this makes the lost record look
       // like a new one.
-      let (name, _) = try bench.endOfLog()
-      let path = bench.bench.path(of: name)
-      let bytes = try bench.bench.fileSystem.contents(of: path, limit: 1 << 20).array
+      let (name, _) = try fixture.endOfLog()
+      let path = fixture.fixture.path(of: name)
+      let bytes = try fixture.fixture.fileSystem.contents(of: path, limit: 1 << 20).array
       let place = try require(bytes.lastIndex { $0 != 0 }, "log")
       try expect(bytes[place] == 6, "\(bytes[place]) documents")
-      try bench.bench.fileSystem.corrupt(path, atOffset: place, mask: 6 ^ 7)
-      let snapshot = try bench.openForReading().snapshot()
+      try fixture.fixture.fileSystem.corrupt(path, atOffset: place, mask: 6 ^ 7)
+      let snapshot = try fixture.openForReading().snapshot()
       for number in 0..<6 {
         try expectUnknown("document \(number)") { try snapshot.get("document \(number).") }
       }
     },
     RuleCase(name: "damage: a damaged store is neither written to nor copied") {
-      let bench = try DamageBench.filled(9)
-      try bench.damage("5 of 9")
+      let fixture = try DamageBench.filled(9)
+      try fixture.damage("5 of 9")
       try expectUnknown("opening for writing") {
-        try bench.bench.openQuiet { $0.damage = .refuse }
+        try fixture.fixture.openQuiet { $0.damage = .refuse }
       }
       for policy in [DamagePolicy.refuse, .readWhatIsThere] {
-        let database = try bench.bench.openQuiet {
+        let database = try fixture.fixture.openQuiet {
           $0.isReadOnly = true
           $0.damage = policy
         }
         try expectUnknown("a backup") { try database.backup(to: "/copy.divan") }
-        let isThere = try bench.bench.fileSystem.exists("/copy.divan")
+        let isThere = try fixture.fixture.fileSystem.exists("/copy.divan")
         try expect(!isThere, "a copy is there")
       }
-      let left = try bench.bench.openQuiet { $0.damage = .readWhatIsThere }
+      let left = try fixture.fixture.openQuiet { $0.damage = .readWhatIsThere }
       let count = try left.snapshot().count
       try expect(count == 8, "\(count) documents are left")
       try expectRefused(left)
@@ -134,16 +134,16 @@ extension RuleCase {
     RuleCase(name: "damage: where the end of the log is missing, nothing is known") {
       // Within the last transaction; and at its beginning, so that the rest is whole.
       for isWithin in [true, false] {
-        let bench = try DamageBench.filled(5)
+        let fixture = try DamageBench.filled(5)
         do {
-          let database = try bench.bench.openQuiet()
+          let database = try fixture.fixture.openQuiet()
           try database.write { _ = try $0.overwrite("last", with: ["n": 1]) }
           try database.close()
         }
-        let (name, end) = try bench.endOfLog()
-        try bench.bench.fileSystem.truncate(
-          bench.bench.path(of: name), toSize: isWithin ? end - 8 : SegmentHeader.size)
-        let snapshot = try bench.openForReading().snapshot()
+        let (name, end) = try fixture.endOfLog()
+        try fixture.fixture.fileSystem.truncate(
+          fixture.fixture.path(of: name), toSize: isWithin ? end - 8 : SegmentHeader.size)
+        let snapshot = try fixture.openForReading().snapshot()
         for number in 0..<5 {
           try expectUnknown("document \(number)") { try snapshot.get("document \(number).") }
         }
@@ -155,12 +155,12 @@ extension RuleCase {
 
 /// A store with a damaged log that no checkpoint covers.
 private struct DamageBench {
-  let bench: CrashBench
+  let fixture: CrashFixture
 
   /// Creates a closed store with an index, and one transaction of `count` documents.
   static func filled(_ count: Int) throws -> DamageBench {
-    let bench = CrashBench.fresh()
-    let database = try bench.openQuiet()
+    let fixture = CrashFixture.fresh()
+    let database = try fixture.openQuiet()
     try database.addIndex(DocumentIndex("by number", path: ["n"]))
     try database.write { transaction in
       for number in 0..<count {
@@ -170,25 +170,25 @@ private struct DamageBench {
       }
     }
     try database.close()
-    return DamageBench(bench: bench)
+    return DamageBench(fixture: fixture)
   }
 
   private var segments: [String] {
     get throws {
-      try bench.fileSystem.list(CrashBench.path).filter { $0.hasSuffix(".segment") }.sorted()
+      try fixture.fileSystem.list(CrashFixture.path).filter { $0.hasSuffix(".segment") }.sorted()
     }
   }
 
   /// Flips a bit of a text in the log.
   func damage(_ text: String) throws {
     for name in try segments {
-      let path = bench.path(of: name)
-      let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20).array
+      let path = fixture.path(of: name)
+      let bytes = try fixture.fileSystem.contents(of: path, limit: 1 << 20).array
       let wanted = Array(text.utf8)
       guard let place = bytes.indices.first(where: { bytes[$0...].starts(with: wanted) }) else {
         continue
       }
-      return try bench.fileSystem.corrupt(path, atOffset: place, mask: 1)
+      return try fixture.fileSystem.corrupt(path, atOffset: place, mask: 1)
     }
     throw CrashOracle.Mismatch("\(text) is nowhere in the log")
   }
@@ -196,11 +196,11 @@ private struct DamageBench {
   /// Returns the last segment, and the offset at which its last transaction ends.
   func endOfLog() throws -> (name: String, end: Int) {
     let name = try require(try segments.last, "segment")
-    return (name, try bench.fileSystem.status(bench.path(of: name)).size)
+    return (name, try fixture.fileSystem.status(fixture.path(of: name)).size)
   }
 
   func openForReading() throws -> Database {
-    try bench.openQuiet {
+    try fixture.openQuiet {
       $0.isReadOnly = true
       $0.damage = .refuse
     }

@@ -10,90 +10,93 @@ extension RuleCase {
       name: "promise 5: of a log that was not closed no commit that was acknowledged is lost "
         + "without a word"
     ) {
-      let bench = CrashBench.fresh()
-      var database = try bench.openSessionOfEvidence()
-      try bench.fill(database, 0..<30, size: 150)
+      let fixture = CrashFixture.fresh()
+      var database = try fixture.openSessionOfEvidence()
+      try fixture.fill(database, 0..<30, size: 150)
       // The durability of these was not acknowledged.
-      try bench.fill(database, 30..<33, size: 150, durability: .none)
-      try bench.tryDamage(after: [.processEnd], canLose: { bench, _ in bench.oracle.returned - 30 })
+      try fixture.fill(database, 30..<33, size: 150, durability: .none)
+      try fixture.tryDamage(
+        after: [.processEnd], canLose: { fixture, _ in fixture.oracle.returned - 30 })
       // Commits in doubt are logged again, and continue in the next segment.
-      bench.lose(.processEnd)
-      database = try bench.openSessionOfEvidence()
-      try bench.tryDamage(after: [.processEnd], canLose: { _, _ in 0 })
-      try bench.fill(database, 0..<9, size: 100)
-      try bench.tryDamage(after: [.processEnd], canLose: { _, _ in 0 })
+      fixture.lose(.processEnd)
+      database = try fixture.openSessionOfEvidence()
+      try fixture.tryDamage(after: [.processEnd], canLose: { _, _ in 0 })
+      try fixture.fill(database, 0..<9, size: 100)
+      try fixture.tryDamage(after: [.processEnd], canLose: { _, _ in 0 })
     },
     RuleCase(
-      name: "promise 5: a loss of power leaves no more than a stretch of the log without a witness"
+      name:
+        "promise 5: a loss of power leaves no more than a leafRange of the log without a witness"
     ) {
-      let bench = CrashBench.fresh()
-      let database = try bench.openSessionOfEvidence()
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openSessionOfEvidence()
       for round in 0..<3 {
-        try bench.fill(database, 0..<(11 + round), size: 150)
-        try bench.tryDamage(after: SimulatedDisk.Loss.several(seed: UInt64(round))) { bench, end in
+        try fixture.fill(database, 0..<(11 + round), size: 150)
+        try fixture.tryDamage(after: SimulatedDisk.Loss.several(seed: UInt64(round))) {
+          fixture, end in
           // As many commits as end in the stretch.
-          let ends = try bench.segmentEnds(of: "0000000001.segment")
-          return ends.count { $0.offset + CrashBench.stretchOfEvidence > end }
+          let ends = try fixture.segmentEnds(of: "0000000001.segment")
+          return ends.count { $0.offset + CrashFixture.stretchOfEvidence > end }
         }
       }
     },
     RuleCase(name: "FLUSHED never says more than was flushed") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openSessionOfEvidence()
-      try bench.commit(database, [.put("a", size: 10)])
-      try bench.interrupting({
-        try bench.fill(database, 0..<4, size: 700)
-        try bench.fill(database, 4..<6, size: 700, durability: .none)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openSessionOfEvidence()
+      try fixture.commit(database, [.put("a", size: 10)])
+      try fixture.interrupting({
+        try fixture.fill(database, 0..<4, size: 700)
+        try fixture.fill(database, 4..<6, size: 700, durability: .none)
         try database.flush()
       }) { call in
         for loss in SimulatedDisk.Loss.several(seed: UInt64(call)) {
-          let left = bench.restarted(loss, life: 500 + call)
+          let left = fixture.restarted(loss, life: 500 + call)
           let opened = try left.openQuiet { $0.isReadOnly = true }
           if let damage = opened.openingReport.damage.first {
             throw CrashOracle.Mismatch("\(loss): \(damage)")
           }
-          _ = try bench.oracle.identify(opened)
+          _ = try fixture.oracle.identify(opened)
         }
       }
     },
     RuleCase(name: "FLUSHED is believed of its own store, and of no less than it says") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openSessionOfEvidence()
-      try bench.fill(database, 0..<5)
-      try bench.expectNewest(try bench.openedWithMarks { _ in })
-      try bench.expectNewest(
-        try bench.openedWithMarks {
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openSessionOfEvidence()
+      try fixture.fill(database, 0..<5)
+      try fixture.expectNewest(try fixture.openedWithMarks { _ in })
+      try fixture.expectNewest(
+        try fixture.openedWithMarks {
           $0.end.commit -= min(2, $0.end.commit)
           $0.end.offset -= 500
         })
       // For another segment with the same number, only the commit counts.
-      try bench.expectNewest(
-        try bench.openedWithMarks {
+      try fixture.expectNewest(
+        try fixture.openedWithMarks {
           $0.preamble.salt ^= 1
           $0.end.offset += 500
         })
-      try bench.expectNewest(
-        try bench.openedWithMarks {
+      try fixture.expectNewest(
+        try fixture.openedWithMarks {
           $0.preamble.storeID = StoreID(high: 1, low: 2)
           $0.end.commit += 9
         })
       for change: (inout FlushMark) -> Void in [
         { $0.end.commit += 1 }, { $0.end.offset += 8 }, { $0.segmentNumber += 1 },
       ] {
-        let damage = try bench.openedWithMarks(changed: change).openingReport.damage
+        let damage = try fixture.openedWithMarks(changed: change).openingReport.damage
         try expect("\(damage)".contains("FLUSHED shows"), "\(damage)")
       }
     },
     RuleCase(name: "one of the marks of FLUSHED may be torn, and all of it may be gone") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openSessionOfEvidence()
-      try bench.fill(database, 0..<6, size: 100)
-      let marks = try bench.directory.flushMarks().marks
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openSessionOfEvidence()
+      try fixture.fill(database, 0..<6, size: 100)
+      let marks = try fixture.directory.flushMarks().marks
       try expect(marks.map(\.end.commit).sorted().suffix(2) == [5, 6], "\(marks)")
-      let newest = try bench.markOffset(ofCommit: 6)
+      let newest = try fixture.markOffset(ofCommit: 6)
       for (index, offset) in FlushMark.offsets.enumerated() {
         for place in [0, 40, 64, 81, 90, 200, 252] {
-          let found = try bench.foundWithSpoiledMarks(after: 4) { disk, path in
+          let found = try fixture.foundWithSpoiledMarks(after: 4) { disk, path in
             try disk.corrupt(path, atOffset: offset + place, mask: 1)
           }
           try expect(found.isReported && found.notes.isEmpty, "byte \(place) of mark \(index)")
@@ -101,16 +104,18 @@ extension RuleCase {
       }
       // Only the previous mark is left, and it proves one commit less.
       try expect(
-        try !bench.foundWithSpoiledMarks(after: 5) { try $0.corrupt($1, atOffset: newest, mask: 1) }
-          .isReported)
-      try expect(try bench.foundWithSpoiledMarks(after: 5) { _, _ in }.isReported)
+        try !fixture.foundWithSpoiledMarks(after: 5) {
+          try $0.corrupt($1, atOffset: newest, mask: 1)
+        }
+        .isReported)
+      try expect(try fixture.foundWithSpoiledMarks(after: 5) { _, _ in }.isReported)
       // Without it, the store opens like one that never had it.
       let blank = [UInt8](repeating: 0, count: FlushMark.fileSize)
       for spoil: (SimulatedFileSystem, String) throws -> Void in [
         { try $0.vanish($1) }, { try $0.truncate($1, toSize: 0) },
         { try $0.overwrite($1, atOffset: 0, with: blank) },
       ] {
-        let found = try bench.foundWithSpoiledMarks(after: 5, spoil)
+        let found = try fixture.foundWithSpoiledMarks(after: 5, spoil)
         try expect(!found.isReported && found.notes.isEmpty, "\(found)")
       }
       for spoil: (SimulatedFileSystem, String) throws -> Void in [
@@ -119,21 +124,21 @@ extension RuleCase {
           for offset in FlushMark.offsets { try disk.corrupt(path, atOffset: offset + 70, mask: 8) }
         },
       ] {
-        let found = try bench.foundWithSpoiledMarks(after: 5, spoil)
+        let found = try fixture.foundWithSpoiledMarks(after: 5, spoil)
         try expect(
           !found.isReported && found.notes.contains { $0.contains("FLUSHED cannot be read") },
           "\(found)")
       }
     },
     RuleCase(name: "the mark of FLUSHED that was flushed stays, whatever is torn") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openSessionOfEvidence()
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openSessionOfEvidence()
       var flushed: UInt64 = 0
       for number in 0..<24 {
-        try bench.commit(database, [.put("doc-\(number)", size: 100)])
-        let durable = try bench.restarted(.strict, life: 90).directory.flushMarks().marks
+        try fixture.commit(database, [.put("doc-\(number)", size: 100)])
+        let durable = try fixture.restarted(.strict, life: 90).directory.flushMarks().marks
         flushed = max(flushed, durable.map(\.end.commit).max() ?? 0)
-        let left = bench.restarted(.processEnd, life: 90)
+        let left = fixture.restarted(.processEnd, life: 90)
         // Everything that was written and not flushed is torn.
         for mark in try left.directory.flushMarks().marks where mark.end.commit > flushed {
           let offset = try left.markOffset(ofCommit: mark.end.commit)
@@ -148,43 +153,44 @@ extension RuleCase {
     },
     RuleCase(name: "a commit does not fail because of FLUSHED, which is written again") {
       for behavior in SimulatedDisk.FailedFlush.tried {
-        let bench = CrashBench.fresh()
-        let database = try bench.openSessionOfEvidence()
-        try bench.fill(database, 0..<4, size: 100)
+        let fixture = CrashFixture.fresh()
+        let database = try fixture.openSessionOfEvidence()
+        try fixture.fill(database, 0..<4, size: 100)
         // The second write and the second flush of a commit are those of the mark.
-        bench.fileSystem.fail(.write, atCall: 2, with: .inputOutput)
-        try bench.commit(database, [.put("a", size: 1)])
-        let marks = try bench.directory.flushMarks().marks
+        fixture.fileSystem.fail(.write, atCall: 2, with: .inputOutput)
+        try fixture.commit(database, [.put("a", size: 1)])
+        let marks = try fixture.directory.flushMarks().marks
         try expect(marks.map(\.end.commit).max() == 4, "\(marks)")
-        try bench.commit(database, [.put("a", size: 2)])
-        try expect(try bench.directory.flushMarks().marks.map(\.end.commit).max() == 6)
-        bench.fileSystem.failFlush(atCall: 2, behavior)
-        try bench.fill(database, 0..<4, size: 1500)
-        bench.fileSystem.stopFailing()
-        try bench.commit(database, [.put("a", size: 3)])
-        try bench.expectNewest(try bench.restarted(.strict, life: 90).openQuiet())
-        try bench.tryDamage(after: [.processEnd], canLose: { _, _ in 0 })
+        try fixture.commit(database, [.put("a", size: 2)])
+        try expect(try fixture.directory.flushMarks().marks.map(\.end.commit).max() == 6)
+        fixture.fileSystem.failFlush(atCall: 2, behavior)
+        try fixture.fill(database, 0..<4, size: 1500)
+        fixture.fileSystem.stopFailing()
+        try fixture.commit(database, [.put("a", size: 3)])
+        try fixture.expectNewest(try fixture.restarted(.strict, life: 90).openQuiet())
+        try fixture.tryDamage(after: [.processEnd], canLose: { _, _ in 0 })
       }
       // If it cannot be created at all, the next replacement of HEAD creates it.
-      let bench = CrashBench.fresh()
-      let database = try bench.openSessionOfEvidence()
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openSessionOfEvidence()
       // The first is the segment, which is created before it.
-      bench.fileSystem.fail(.create, atCall: 2, with: .noSpace, completion: .nothing)
-      try bench.commit(database, [.put("a", size: 1)])
-      try expect(!bench.fileSystem.names(in: CrashBench.path).contains("FLUSHED"), "it is there")
+      fixture.fileSystem.fail(.create, atCall: 2, with: .noSpace, completion: .nothing)
+      try fixture.commit(database, [.put("a", size: 1)])
+      try expect(
+        !fixture.fileSystem.names(in: CrashFixture.path).contains("FLUSHED"), "it is there")
       try database.writeCheckpoint()
-      try bench.commit(database, [.put("a", size: 2)])
-      try expect(try bench.directory.flushMarks().marks.map(\.end.commit).max() == 2)
-      try bench.expectNewest(try bench.restarted(.processEnd, life: 90).openQuiet())
+      try fixture.commit(database, [.put("a", size: 2)])
+      try expect(try fixture.directory.flushMarks().marks.map(\.end.commit).max() == 2)
+      try fixture.expectNewest(try fixture.restarted(.processEnd, life: 90).openQuiet())
     },
     RuleCase(name: "a store that lost all but FLUSHED is damaged, and one that is read leaves it") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openSessionOfEvidence()
-      try bench.fill(database, 0..<3)
-      let left = bench.restarted(.processEnd, life: 90)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openSessionOfEvidence()
+      try fixture.fill(database, 0..<3)
+      let left = fixture.restarted(.processEnd, life: 90)
       let before = try left.fileSystem.contents(of: left.path(of: "FLUSHED"), limit: 1 << 16).array
       let reader = try left.openQuiet { $0.isReadOnly = true }
-      try bench.expectNewest(reader)
+      try fixture.expectNewest(reader)
       let after = try left.fileSystem.contents(of: left.path(of: "FLUSHED"), limit: 1 << 16).array
       try expect(before == after && before.count == FlushMark.fileSize, "it was written")
       try left.vanish { $0 != "FLUSHED" && $0 != "tmp" }
@@ -193,7 +199,7 @@ extension RuleCase {
   ]
 }
 
-extension CrashBench {
+extension CrashFixture {
   /// The maximum number of bytes of the log that are durable without a witness.
   fileprivate static let stretchOfEvidence: UInt64 = 1 << 10
 
@@ -238,7 +244,7 @@ extension CrashBench {
   fileprivate func openSessionOfEvidence() throws -> Database {
     try openQuiet {
       $0.segmentSizeGoal = 1 << 20
-      $0.unwitnessedLimit = Int(CrashBench.stretchOfEvidence)
+      $0.unwitnessedLimit = Int(CrashFixture.stretchOfEvidence)
     }
   }
 
@@ -247,7 +253,7 @@ extension CrashBench {
   /// Either damage is reported, or at most `canLose` of the newest commits are missing. The closure
   /// receives the position at which the log ended.
   fileprivate func tryDamage(
-    after losses: [SimulatedDisk.Loss], canLose: (CrashBench, UInt64) throws -> Int
+    after losses: [SimulatedDisk.Loss], canLose: (CrashFixture, UInt64) throws -> Int
   ) throws {
     let oracle = oracle
     let name = try require(segmentNames.last, "segment")

@@ -10,34 +10,34 @@ import Divan
 extension RuleCase {
   static let failures: [RuleCase] = [
     RuleCase(name: "a commit is seen only when it is durable, and acknowledged only then") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<2)
-      let oracle = bench.oracle
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<2)
+      let oracle = fixture.oracle
       let flushes = Atomic(0)
       // At the flush of the log, the data being flushed is not yet visible.
-      bench.fileSystem.observeCalls { call in
+      fixture.fileSystem.observeCalls { call in
         guard call.verb == .flush, call.path.hasSuffix(".segment") else { return }
         flushes.add(1, ordering: .relaxed)
         let snapshot = try? database.snapshot()
         let version = snapshot.flatMap { try? oracle.identify($0) }
         if version != oracle.versions.count - 1 { flushes.add(1000, ordering: .relaxed) }
       }
-      try bench.commit(database, [.put("a", size: 1)])
-      bench.fileSystem.observeCalls(nil)
+      try fixture.commit(database, [.put("a", size: 1)])
+      fixture.fileSystem.observeCalls(nil)
       try expect(
         flushes.load(ordering: .relaxed) == 1, "\(flushes.load(ordering: .relaxed)) flushes")
-      try bench.expectNewest(database)
-      try bench.expectNewest(try bench.restarted(.strict).openQuiet())
+      try fixture.expectNewest(database)
+      try fixture.expectNewest(try fixture.restarted(.strict).openQuiet())
     },
     RuleCase(name: "a weak commit that builds on one that waits is not seen before it") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<2)
-      let oracle = bench.oracle
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<2)
+      let oracle = fixture.oracle
       let problems = Recorder<String>()
       let isDone = Atomic(false)
-      bench.fileSystem.observeCalls { call in
+      fixture.fileSystem.observeCalls { call in
         guard call.verb == .flush, call.path.hasSuffix(".segment"),
           !isDone.exchange(true, ordering: .relaxed)
         else { return }
@@ -60,7 +60,7 @@ extension RuleCase {
         if version != oracle.versions.count - 1 { problems.append("version \(version ?? -1)") }
       }
       try database.write { try $0.overwrite("strong", with: ["n": .int(2)]) }
-      bench.fileSystem.observeCalls(nil)
+      fixture.fileSystem.observeCalls(nil)
       try expect(problems.all.isEmpty, "\(problems.all)")
       try database.flush()
       try expect(try database.snapshot().exists("strong"))
@@ -82,7 +82,7 @@ extension RuleCase {
                 _ = try $0.overwrite("other-\(index)", with: [:])
                 begun.signal()
               }
-              let left = CrashBench(
+              let left = CrashFixture(
                 disk.restarted(.strict), CrashWriter(seed: 0), life: 600 + index)
               let database = try left.openQuiet { $0.isReadOnly = true }
               guard try !database.snapshot().exists("other-\(index)") else { return }
@@ -98,7 +98,7 @@ extension RuleCase {
       }
       var configuration = Configuration.crashing(on: system, life: 1)
       configuration.maintenance = .manual
-      let database = try Database(at: CrashBench.path, configuration: configuration)
+      let database = try Database(at: CrashFixture.path, configuration: configuration)
       try database.write { _ = try $0.overwrite("before", with: [:]) }
       opened.withLock { $0 = database }
       system.arm()
@@ -135,7 +135,7 @@ extension RuleCase {
       }
       var configuration = Configuration.crashing(on: system, life: 1)
       configuration.maintenance = .manual
-      let database = try Database(at: CrashBench.path, configuration: configuration)
+      let database = try Database(at: CrashFixture.path, configuration: configuration)
       try database.write { _ = try $0.overwrite("before", with: [:]) }
       opened.withLock { $0 = database }
       system.arm()
@@ -148,18 +148,18 @@ extension RuleCase {
     RuleCase(name: "a failed flush stops writing but not reading, and is never tried again") {
       for behavior in SimulatedDisk.FailedFlush.tried {
         for durability in [Durability.full, .none] {
-          let bench = CrashBench.fresh()
-          let database = try bench.openQuiet()
-          try bench.fill(database, 0..<4)
-          try bench.commit(database, [.put("doc-1", size: 5)], durability: durability)
-          bench.fileSystem.failFlush(behavior)
+          let fixture = CrashFixture.fresh()
+          let database = try fixture.openQuiet()
+          try fixture.fill(database, 0..<4)
+          try fixture.commit(database, [.put("doc-1", size: 5)], durability: durability)
+          fixture.fileSystem.failFlush(behavior)
           try expectCode(.outcomeUnknown) {
-            try bench.commit(database, [.put("doc-2", size: 7)])
+            try fixture.commit(database, [.put("doc-2", size: 7)])
           }
           try expectCode(.writerStopped) {
             _ = try database.write { try $0.overwrite("doc-3", with: [:]) }
           }
-          let oracle = bench.oracle
+          let oracle = fixture.oracle
           if durability == .full {
             // Readers see what was durable before, and not what may be lost.
             try expect(
@@ -168,7 +168,7 @@ extension RuleCase {
           }
           do { try database.flush() } catch {}
           try expectCode(.outcomeUnknown) { try database.close() }
-          let same = bench.restarted(.processEnd, life: 100)
+          let same = fixture.restarted(.processEnd, life: 100)
           let reopened = try same.openQuiet()
           try expect(reopened.openingReport.damage.isEmpty, "\(reopened.openingReport)")
           var served = oracle
@@ -181,12 +181,12 @@ extension RuleCase {
     },
     RuleCase(name: "a flush that fails for a checkpoint or a merge stops the writer, too") {
       for call in 2...3 {
-        let bench = CrashBench.fresh()
-        let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
-        try bench.commit(database, [.put("a", size: 5)])
-        try bench.commit(database, [.put("a", size: 6)], durability: .none)
+        let fixture = CrashFixture.fresh()
+        let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
+        try fixture.commit(database, [.put("a", size: 5)])
+        try fixture.commit(database, [.put("a", size: 6)], durability: .none)
         // The checkpoint's own file is flushed first, then the log.
-        bench.fileSystem.failFlush(atCall: 2, .keepsNewBytes)
+        fixture.fileSystem.failFlush(atCall: 2, .keepsNewBytes)
         do {
           try database.writeCheckpoint()
           throw CrashOracle.Mismatch("a failed flush is not told")
@@ -199,54 +199,54 @@ extension RuleCase {
       }
     },
     RuleCase(name: "a directory that cannot be flushed after a rename stops the writer") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<2)
-      let first = bench.fileSystem
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<2)
+      let first = fixture.fileSystem
       // That of the next segment.
       first.fail(.flushDirectory, atCall: 1, with: .inputOutput)
       var failed: [DatabaseError.Code] = []
       for number in 0..<12 {
         do {
-          try bench.commit(database, [.put("x-\(number)", size: 3000)])
+          try fixture.commit(database, [.put("x-\(number)", size: 3000)])
         } catch let error as DatabaseError { failed.append(error.code) }
       }
       try expect(failed.first == .outcomeUnknown, "\(failed)")
       try expect(failed.dropFirst().allSatisfy { $0 == .writerStopped }, "\(failed)")
       try? database.close()
       for loss in [SimulatedDisk.Loss.strict, .processEnd, .everything] {
-        let opened = try bench.restarted(loss, life: 90).openQuiet()
+        let opened = try fixture.restarted(loss, life: 90).openQuiet()
         if let damage = opened.openingReport.damage.first { throw damage }
-        _ = try bench.oracle.identify(opened)
+        _ = try fixture.oracle.identify(opened)
       }
     },
     RuleCase(name: "a segment whose making failed shares its number with no other") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      for _ in 0..<2 { try bench.fill(database, 0..<8, size: 900) }
-      let disk = bench.fileSystem
-      let segments = disk.names(in: CrashBench.path).filter { $0.hasSuffix(".segment") }
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      for _ in 0..<2 { try fixture.fill(database, 0..<8, size: 900) }
+      let disk = fixture.fileSystem
+      let segments = disk.names(in: CrashFixture.path).filter { $0.hasSuffix(".segment") }
       disk.fail(.rename, with: .inputOutput, completion: .everything)
       try expectCode(.inputOutput) {
-        for number in 0..<8 { try bench.commit(database, [.put("x-\(number)", size: 900)]) }
+        for number in 0..<8 { try fixture.commit(database, [.put("x-\(number)", size: 900)]) }
       }
-      let found = disk.names(in: CrashBench.path).filter { $0.hasSuffix(".segment") }
+      let found = disk.names(in: CrashFixture.path).filter { $0.hasSuffix(".segment") }
       try expect(found.count == segments.count + 1, "the segment was not made: \(found)")
       // The merge takes the next number.
       try database.compact()
-      let version = try bench.oracle.identify(database)
+      let version = try fixture.oracle.identify(database)
       try database.close()
       for loss in [SimulatedDisk.Loss.processEnd, .strict] {
-        let opened = try bench.restarted(loss, life: 90).openQuiet()
+        let opened = try fixture.restarted(loss, life: 90).openQuiet()
         if let damage = opened.openingReport.damage.first { throw damage }
-        try expect(try bench.oracle.identify(opened) == version, "another version")
+        try expect(try fixture.oracle.identify(opened) == version, "another version")
         try expect(try opened.check().isSound, "not sound")
       }
     },
     RuleCase(name: "what a nested change did is taken back with it") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<3)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<3)
       struct Stop: Error {}
       let before = try database.snapshot().sequence
       try database.write { transaction in
@@ -262,7 +262,7 @@ extension RuleCase {
         try expect(transaction.count == 5, "\(transaction.count) documents")
         try transaction.overwrite("last", with: ["n": .int(3)])
       }
-      for opened in [database, try bench.restarted(.processEnd).openQuiet()] {
+      for opened in [database, try fixture.restarted(.processEnd).openQuiet()] {
         let snapshot = try opened.snapshot()
         try expect(try !snapshot.exists("inner"), "it is seen")
         try expect(try snapshot.exists("doc-1") && snapshot.exists("last"))
@@ -273,9 +273,9 @@ extension RuleCase {
       }
     },
     RuleCase(name: "a transaction that throws leaves nothing") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<3)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<3)
       struct Stop: Error {}
       do {
         try database.write { transaction in
@@ -283,41 +283,41 @@ extension RuleCase {
           throw Stop()
         }
       } catch is Stop {}
-      try bench.expectNewest(database)
-      try bench.commit(database, [.put("a", size: 1)])
-      try bench.expectNewest(try bench.restarted(.strict).openQuiet())
+      try fixture.expectNewest(database)
+      try fixture.commit(database, [.put("a", size: 1)])
+      try fixture.expectNewest(try fixture.restarted(.strict).openQuiet())
     },
     RuleCase(name: "a store is open for writing once") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try expectCode(.storeInUse) { _ = try bench.openQuiet() }
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try expectCode(.storeInUse) { _ = try fixture.openQuiet() }
       try database.close()
-      _ = try bench.openQuiet()
+      _ = try fixture.openQuiet()
     },
     RuleCase(name: "a document that somebody changed meanwhile is not overwritten") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<2)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<2)
       let old = try require(try database.snapshot().get("doc-1"), "document")
-      try bench.commit(database, [.put("doc-1", size: 1)])
+      try fixture.commit(database, [.put("doc-1", size: 1)])
       try expectCode(.conflict) { _ = try database.write { try $0.put(old) } }
       try expectCode(.conflict) { _ = try database.write { try $0.delete(old) } }
       try expectCode(.conflict) {
         _ = try database.write { try $0.put(Document(id: "doc-1", [:])) }
       }
-      try bench.expectNewest(database)
+      try fixture.expectNewest(database)
     },
     RuleCase(name: "limits are kept") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet { $0.transactionSizeLimit = 10_000 }
-      try bench.fill(database, 0..<2)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet { $0.transactionSizeLimit = 10_000 }
+      try fixture.fill(database, 0..<2)
       try expectCode(.transactionTooLarge) {
-        try bench.commit(database, (0..<30).map { .put("doc-\($0)", size: 500) })
+        try fixture.commit(database, (0..<30).map { .put("doc-\($0)", size: 500) })
       }
       try expectCode(.invalidDocumentID) {
-        try bench.commit(database, [.put(String(repeating: "x", count: 241), size: 1)])
+        try fixture.commit(database, [.put(String(repeating: "x", count: 241), size: 1)])
       }
-      try expectCode(.invalidDocumentID) { try bench.commit(database, [.put("_x", size: 1)]) }
+      try expectCode(.invalidDocumentID) { try fixture.commit(database, [.put("_x", size: 1)]) }
       var deep = Value.int(1)
       for _ in 0..<101 { deep = .array([deep]) }
       let tooDeep = deep
@@ -331,13 +331,13 @@ extension RuleCase {
       try expect(try database.snapshot().count == 3)
     },
     RuleCase(name: "a range of IDs holds its ends as it says, in both directions") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
       // Some in a run, some above it, some deleted.
       let all = (10..<90).map { "doc-\($0)" }
-      try bench.fill(database, 10..<70, size: 1)
+      try fixture.fill(database, 10..<70, size: 1)
       try database.writeCheckpoint()
-      try bench.fill(database, 60..<90, size: 1)
+      try fixture.fill(database, 60..<90, size: 1)
       let snapshot = try database.snapshot()
       func matches(_ range: IDRange, _ expected: [String], _ what: String) throws {
         for descending in [false, true] {
@@ -365,8 +365,8 @@ extension RuleCase {
       try expect(try changes.rest().allSatisfy { $0.sequence > 5 }, "a change twice")
     },
     RuleCase(name: "the index holds what a plain dictionary holds", isLong: true) {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
       var random = SeededGenerator(seed: 7)
       // Many documents with long IDs, so that nodes are split and merged on several levels.
       func id(_ number: Int) -> String { "\(number)-" + String(repeating: "k", count: 160) }
@@ -374,21 +374,21 @@ extension RuleCase {
         let steps = (0..<220).map { _ in
           CrashWriter.Step.put(id(Int(random.next() % 900)), size: 1)
         }
-        try bench.commit(database, steps, durability: .none)
+        try fixture.commit(database, steps, durability: .none)
       }
-      try bench.expectNewest(database)
+      try fixture.expectNewest(database)
       for round in 0..<6 {
         if round == 3 { try database.writeCheckpoint() }
         let steps = (0..<200).map { _ in CrashWriter.Step.delete(id(Int(random.next() % 900))) }
-        try bench.commit(database, steps, durability: .none)
-        try bench.expectNewest(database)
+        try fixture.commit(database, steps, durability: .none)
+        try fixture.expectNewest(database)
       }
       // Some in a run of their own, above the others.
       try database.writeCheckpoint()
-      try bench.commit(database, (0..<40).map { .put(id($0), size: 2) })
+      try fixture.commit(database, (0..<40).map { .put(id($0), size: 2) })
       try database.writeCheckpoint()
-      try bench.expectNewest(database)
-      for key in bench.oracle.versions.last.map({ Array($0.entries) }) ?? [] {
+      try fixture.expectNewest(database)
+      for key in fixture.oracle.versions.last.map({ Array($0.entries) }) ?? [] {
         let document = try database.snapshot().get(key.key)
         try expect(
           document.map { CrashOracle.Entry($0) } == (key.value.isDeleted ? nil : key.value),
@@ -396,8 +396,8 @@ extension RuleCase {
       }
     },
     RuleCase(name: "an index of several levels holds what a plain dictionary holds", isLong: true) {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet {
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet {
         $0.segmentSizeGoal = 64 << 20
         $0.mergedSizeLimit = 64 << 20
       }
@@ -406,17 +406,17 @@ extension RuleCase {
       let ids = (0..<6000).map { "\($0)-" + String(repeating: "k", count: 160) }.shuffled(
         using: &random)
       for start in stride(from: 0, to: ids.count, by: 1000) {
-        try bench.commit(
+        try fixture.commit(
           database, ids[start..<start + 1000].map { .put($0, size: 1) }, durability: .none)
       }
-      try bench.expectNewest(database)
+      try fixture.expectNewest(database)
       for id in ids { try expect(try database.snapshot().exists(id), "\(id.prefix(6)) is lost") }
-      try bench.commit(database, ids.prefix(5000).map { .put($0, size: 2) }, durability: .none)
-      try bench.expectNewest(database)
+      try fixture.commit(database, ids.prefix(5000).map { .put($0, size: 2) }, durability: .none)
+      try fixture.expectNewest(database)
     },
     RuleCase(name: "one edit has one revision ID, however it came about") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
       func revision(_ id: String, _ properties: Value.Object) throws -> RevisionID? {
         try database.write { try $0.overwrite(id, with: properties).revision }
       }

@@ -8,34 +8,34 @@ import Divan
 extension RuleCase {
   static let frames: [RuleCase] = [
     RuleCase(name: "every bit of a closed log counts, its padding too", isLong: true) {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.commit(database, [.put("a", size: 1)])
-      try bench.commit(database, [.put("b", size: 2), .put("a", size: 4)])
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.commit(database, [.put("a", size: 1)])
+      try fixture.commit(database, [.put("b", size: 2), .put("a", size: 4)])
       try database.close()
       let name = "0000000001.segment"
-      let end = Int(try require(try bench.segmentEnds(of: name).last, "end").offset)
-      let disk = bench.fileSystem.restarted(.processEnd)
+      let end = Int(try require(try fixture.segmentEnds(of: name).last, "end").offset)
+      let disk = fixture.fileSystem.restarted(.processEnd)
       for offset in SegmentHeader.size..<end {
         for bit in 0..<8 where (offset + bit) % 3 == 0 || offset > end - 24 {
-          try disk.corrupt(bench.path(of: name), atOffset: offset, mask: 1 << UInt8(bit))
-          let damage = try RuleCase.damage(disk, bench, offset + bit)
+          try disk.corrupt(fixture.path(of: name), atOffset: offset, mask: 1 << UInt8(bit))
+          let damage = try RuleCase.damage(disk, fixture, offset + bit)
           try expect(damage, "bit \(bit) of byte \(offset)")
-          try disk.corrupt(bench.path(of: name), atOffset: offset, mask: 1 << UInt8(bit))
+          try disk.corrupt(fixture.path(of: name), atOffset: offset, mask: 1 << UInt8(bit))
         }
       }
     },
     RuleCase(name: "every bit of the headers counts", isLong: true) {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.commit(database, [.put("a", size: 1)])
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.commit(database, [.put("a", size: 1)])
       try database.close()
-      let disk = bench.fileSystem.restarted(.processEnd)
-      let path = bench.path(of: "0000000001.segment")
+      let disk = fixture.fileSystem.restarted(.processEnd)
+      let path = fixture.path(of: "0000000001.segment")
       for offset in Array(0..<260) + Array(4080..<4096) {
         try disk.corrupt(path, atOffset: offset, mask: 1 << UInt8(offset % 8))
         do {
-          let opened = try CrashBench(disk, bench.writer, life: offset).open {
+          let opened = try CrashFixture(disk, fixture.writer, life: offset).open {
             $0.isReadOnly = true
           }
           try expect(!opened.openingReport.damage.isEmpty, "byte \(offset)")
@@ -44,61 +44,63 @@ extension RuleCase {
         }
         try disk.corrupt(path, atOffset: offset, mask: 1 << UInt8(offset % 8))
       }
-      let head = bench.path(of: "HEAD")
+      let head = fixture.path(of: "HEAD")
       for offset in 0..<256 {
         try disk.corrupt(head, atOffset: offset, mask: 1 << UInt8(offset % 8))
-        let found = try? bench.restarted(disk, offset).directory.head()
+        let found = try? fixture.restarted(disk, offset).directory.head()
         try expect(found?.head == nil, "byte \(offset) of HEAD")
         try disk.corrupt(head, atOffset: offset, mask: 1 << UInt8(offset % 8))
       }
     },
     RuleCase(name: "every bit of a merged segment and of a checkpoint counts", isLong: true) {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<5, size: 40)
-      try bench.fill(database, 0..<3, size: 4)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<5, size: 40)
+      try fixture.fill(database, 0..<3, size: 4)
       try database.compact()
       try database.close()
-      let disk = bench.fileSystem.restarted(.processEnd)
-      let merged = try require(bench.segmentNames.first, "segment")
-      let size = try disk.status(bench.path(of: merged)).size
+      let disk = fixture.fileSystem.restarted(.processEnd)
+      let merged = try require(fixture.segmentNames.first, "segment")
+      let size = try disk.status(fixture.path(of: merged)).size
       for offset in SegmentHeader.size..<size {
-        try disk.corrupt(bench.path(of: merged), atOffset: offset, mask: 1 << UInt8(offset % 8))
-        let opened = try CrashBench(disk, bench.writer, life: offset).open { $0.isReadOnly = true }
+        try disk.corrupt(fixture.path(of: merged), atOffset: offset, mask: 1 << UInt8(offset % 8))
+        let opened = try CrashFixture(disk, fixture.writer, life: offset).open {
+          $0.isReadOnly = true
+        }
         let isSeen =
           try !opened.openingReport.damage.isEmpty || !opened.check().isSound
         try expect(isSeen, "byte \(offset) of \(merged)")
-        try disk.corrupt(bench.path(of: merged), atOffset: offset, mask: 1 << UInt8(offset % 8))
+        try disk.corrupt(fixture.path(of: merged), atOffset: offset, mask: 1 << UInt8(offset % 8))
       }
       let name = try require(
-        disk.names(in: CrashBench.path).first { $0.hasSuffix(".checkpoint") }, "checkpoint")
+        disk.names(in: CrashFixture.path).first { $0.hasSuffix(".checkpoint") }, "checkpoint")
       let file = try CheckpointFile.open(
         try require(UInt64(name.prefix { $0 != "." }), "number"),
-        in: StoreDirectory(CrashBench.path, on: disk), isMapped: false)
+        in: StoreDirectory(CrashFixture.path, on: disk), isMapped: false)
       for page in 0..<file.header.pageCount {
         for offset in stride(from: 0, to: 4096, by: 17) {
           let place = CheckpointHeader.offset(ofPage: page) + offset
-          try disk.corrupt(bench.path(of: name), atOffset: place, mask: 1 << UInt8(offset % 8))
+          try disk.corrupt(fixture.path(of: name), atOffset: place, mask: 1 << UInt8(offset % 8))
           try expect((try? file.page(page)) == nil, "byte \(offset) of page \(page)")
-          try disk.corrupt(bench.path(of: name), atOffset: place, mask: 1 << UInt8(offset % 8))
+          try disk.corrupt(fixture.path(of: name), atOffset: place, mask: 1 << UInt8(offset % 8))
         }
       }
       let directorySize = Int(file.header.directorySize)
       for offset in 0..<directorySize {
         let place = file.header.directoryOffset + offset
-        try disk.corrupt(bench.path(of: name), atOffset: place, mask: 1 << UInt8(offset % 8))
+        try disk.corrupt(fixture.path(of: name), atOffset: place, mask: 1 << UInt8(offset % 8))
         try expect((try? file.directory()) == nil, "byte \(offset) of the directory")
-        try disk.corrupt(bench.path(of: name), atOffset: place, mask: 1 << UInt8(offset % 8))
+        try disk.corrupt(fixture.path(of: name), atOffset: place, mask: 1 << UInt8(offset % 8))
       }
     },
     RuleCase(name: "a document is checked whenever it is read") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<6, size: 200)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<6, size: 200)
       try database.writeCheckpoint()
       try database.close()
       for reads in [ReadMode.mapped, .buffered] {
-        let left = bench.restarted(.processEnd, life: 90)
+        let left = fixture.restarted(.processEnd, life: 90)
         let path = left.path(of: "0000000001.segment")
         let bytes = try left.fileSystem.contents(of: path, limit: 1 << 20).array
         let text = Array("doc-3".utf8)
@@ -127,12 +129,12 @@ extension RuleCase {
     },
     RuleCase(name: "a frame that does not follow the one before it does not count") {
       // The same place, the same salt and the same number: only the preceding bytes differ.
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.commit(database, [.put("a", size: 10)])
-      let one = bench.restarted(.processEnd, life: 9)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.commit(database, [.put("a", size: 10)])
+      let one = fixture.restarted(.processEnd, life: 9)
       let name = "0000000001.segment"
-      let end = try require(try bench.segmentEnds(of: name).last, "end")
+      let end = try require(try fixture.segmentEnds(of: name).last, "end")
       let header = try SegmentFile(1...1, in: one.directory).header
       var buffer = TransactionBuffer()
       buffer.begin(at: Int(end.offset))
@@ -149,7 +151,7 @@ extension RuleCase {
         one.path(of: name), atOffset: Int(end.offset),
         with: try scratch.read(4096, at: Int(end.offset)).array)
       let opened = try one.openQuiet()
-      try bench.expectNewest(opened)
+      try fixture.expectNewest(opened)
       try expect(opened.openingReport.discardedBytes > 0, "the frame was taken for one of the log")
     },
     RuleCase(name: "no number beyond all limits is believed") {
@@ -158,7 +160,8 @@ extension RuleCase {
       let end = LogEnd(offset: 4096, commit: 1, chain: 5)
       for number in [counterLimit + 1, .max] {
         let head = Head(
-          preamble: preamble, segmentNumber: 1, segmentSalt: 1, floor: end, lastSequence: number,
+          preamble: preamble, segmentNumber: 1, segmentSalt: 1, watermark: end,
+          lastSequence: number,
           sequenceBound: 1, isClosed: true)
         try expect((try? Head.decode(head.encode(), path: "HEAD")) == nil, "HEAD")
         var header = SegmentHeader(
@@ -200,12 +203,12 @@ extension RuleCase {
       }
       // A frame with a valid header that would end after the end of the file.
       for size in [200, 4096, FrameHeader.payloadSizeLimit] {
-        let bench = CrashBench.fresh()
-        let database = try bench.openQuiet()
-        try bench.commit(database, [.put("a", size: 10)])
-        let left = bench.restarted(.processEnd, life: 9)
+        let fixture = CrashFixture.fresh()
+        let database = try fixture.openQuiet()
+        try fixture.commit(database, [.put("a", size: 10)])
+        let left = fixture.restarted(.processEnd, life: 9)
         let name = "0000000001.segment"
-        let end = try require(try bench.segmentEnds(of: name).last, "end")
+        let end = try require(try fixture.segmentEnds(of: name).last, "end")
         let header = try SegmentFile(1...1, in: left.directory).header
         var writer = ByteWriter()
         writer.appendZeros(FrameHeader.size + 64)
@@ -220,19 +223,19 @@ extension RuleCase {
             $0.isReadOnly = true
             $0.reads = isMapped ? .mapped : .buffered
           }
-          try bench.expectNewest(opened)
+          try fixture.expectNewest(opened)
         }
       }
     },
     RuleCase(name: "a newer format and a foreign file are refused by name") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.commit(database, [.put("a", size: 10)])
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.commit(database, [.put("a", size: 10)])
       try database.close()
-      let path = bench.path(of: "0000000001.segment")
-      let block = try bench.fileSystem.contents(of: path, limit: 1 << 20).prefix(4096).array
+      let path = fixture.path(of: "0000000001.segment")
+      let block = try fixture.fileSystem.contents(of: path, limit: 1 << 20).prefix(4096).array
       func code(_ change: (inout [UInt8]) -> Void) throws -> DatabaseError.Code? {
-        let left = bench.restarted(.processEnd, life: 9)
+        let left = fixture.restarted(.processEnd, life: 9)
         try left.fileSystem.overwrite(path, atOffset: 0, with: withChecksum(block, change))
         return try left.codeOfOpening()
       }
@@ -254,19 +257,19 @@ extension RuleCase {
 
   /// Whether opening a disk or reading its contents reports an error.
   private static func damage(
-    _ disk: SimulatedFileSystem, _ bench: CrashBench, _ life: Int
+    _ disk: SimulatedFileSystem, _ fixture: CrashFixture, _ life: Int
   ) throws -> Bool {
     do {
-      let opened = try CrashBench(disk, bench.writer, life: life).open { $0.isReadOnly = true }
+      let opened = try CrashFixture(disk, fixture.writer, life: life).open { $0.isReadOnly = true }
       return !opened.openingReport.damage.isEmpty
     } catch let error as DatabaseError { return error.code == .damaged }
   }
 }
 
-extension CrashBench {
+extension CrashFixture {
   /// The same store on another disk.
-  fileprivate func restarted(_ disk: SimulatedFileSystem, _ life: Int) -> CrashBench {
-    CrashBench(disk, writer, isMapped: isMapped, life: life)
+  fileprivate func restarted(_ disk: SimulatedFileSystem, _ life: Int) -> CrashFixture {
+    CrashFixture(disk, writer, isMapped: isMapped, life: life)
   }
 }
 
@@ -282,7 +285,7 @@ private func withChecksum(_ block: [UInt8], _ change: (inout [UInt8]) -> Void) -
   return writer.array
 }
 
-extension CrashBench {
+extension CrashFixture {
   /// Returns the error code that an opening throws, or reports as damage; nil if there is none.
   fileprivate func codeOfOpening() throws -> DatabaseError.Code? {
     do {

@@ -22,10 +22,10 @@ extension RuleCase {
         [.put("new", size: 3), .put("rich-5", size: 20)],
       ]
       for steps in changes {
-        try session.bench.commit(session.database(), steps)
+        try session.fixture.commit(session.database(), steps)
         try session.expectIndexed()
       }
-      try session.bench.purgeExpired(session.database(), afterSeconds: 20)
+      try session.fixture.purgeExpired(session.database(), afterSeconds: 20)
       try session.expectIndexed()
     },
     RuleCase(name: "an index is brought up to the log behind the checkpoint") {
@@ -33,7 +33,7 @@ extension RuleCase {
         let session = CrashSession(.fresh())
         try session.enrich(closing: false)
         try session.addIndexes()
-        try session.bench.checkpoint(session.database())
+        try session.fixture.checkpoint(session.database())
         try session.commit(.put("rich-1", size: 5), .put("new", size: 7), .delete("rich-2"))
         try session.commit(.purge("rich-4"), .branch("rich-3", size: 9), .put("new", size: 8))
         for _ in 0..<2 {
@@ -44,8 +44,8 @@ extension RuleCase {
       }
     },
     RuleCase(name: "an index that a checkpoint has by half is made anew") {
-      let bench = CrashBench.fresh()
-      let session = CrashSession(bench)
+      let fixture = CrashFixture.fresh()
+      let session = CrashSession(fixture)
       try session.fill(0..<1, size: 10)
       let database = try session.database()
       try database.write { transaction in
@@ -54,19 +54,19 @@ extension RuleCase {
         }
       }
       let index = DocumentIndex("by year", on: "year")
-      let half = Recorder<CrashBench>()
+      let half = Recorder<CrashFixture>()
       try database.addIndex(index) { share in
         guard share < 1 else { return true }
         try? database.writeCheckpoint()
-        half.append(bench.restarted(.strict))
+        half.append(fixture.restarted(.strict))
         // So that the checkpoint written here remains the last one.
-        bench.fileSystem.fail(.create, atCall: 1, with: .inputOutput)
+        fixture.fileSystem.fail(.create, atCall: 1, with: .inputOutput)
         return true
       }
-      bench.fileSystem.stopFailing()
+      fixture.fileSystem.stopFailing()
       let early = try require(half.all.first, "moment at which half of it is made").openQuiet()
       try expect(early.indexes().isEmpty, "an index is there that was not finished")
-      let late = try bench.restarted(.strict, life: 600).openQuiet()
+      let late = try fixture.restarted(.strict, life: 600).openQuiet()
       try expect(late.indexes() == [index], "the index is gone")
       try expect(late.snapshot().count(by: "by year") == 1500, "the index lacks documents")
       for opened in [early, late] {
@@ -80,25 +80,25 @@ extension RuleCase {
         let session = CrashSession(.fresh())
         try session.addIndexes()
         try session.fill(0..<6, size: 1500)
-        try session.bench.checkpoint(session.database())
-        try session.bench.removeIndex(session.database(), "each number")
+        try session.fixture.checkpoint(session.database())
+        try session.fixture.removeIndex(session.database(), "each number")
         for round in 0..<3 {
           // The first segment keeps its place: most of it is live.
           try session.fill(10..<16, size: 1500 + round)
-          try session.bench.checkpoint(session.database())
-          try session.bench.merge(session.database())
+          try session.fixture.checkpoint(session.database())
+          try session.fixture.merge(session.database())
         }
-        if isCompacted { try session.bench.compact(session.database()) }
+        if isCompacted { try session.fixture.compact(session.database()) }
         try session.expectIndexed()
         try session.close()
         // Without a checkpoint, everything is read from the log.
-        try session.bench.vanish { $0.hasSuffix(".checkpoint") }
+        try session.fixture.vanish { $0.hasSuffix(".checkpoint") }
         try session.expectIndexed()
       }
     },
     RuleCase(name: "a leaf of an index is rebuilt after merges") {
-      let bench = CrashBench.fresh()
-      let session = CrashSession(bench)
+      let fixture = CrashFixture.fresh()
+      let session = CrashSession(fixture)
       let index = DocumentIndex("by year", on: "year")
       let database = try session.database()
       try database.addIndex(index)
@@ -114,11 +114,13 @@ extension RuleCase {
         if round == 0 { try database.writeCheckpoint() } else { try database.compact() }
       }
       try database.close()
-      let names = bench.fileSystem.names(in: CrashBench.path).filter { $0.hasSuffix(".checkpoint") }
-      let path = bench.path(of: try require(names.min(), "checkpoint"))
+      let names = fixture.fileSystem.names(in: CrashFixture.path).filter {
+        $0.hasSuffix(".checkpoint")
+      }
+      let path = fixture.path(of: try require(names.min(), "checkpoint"))
       var rebuilt = 0
-      for page in 1..<(try bench.fileSystem.status(path).size / 4096) {
-        let left = bench.restarted(.everything)
+      for page in 1..<(try fixture.fileSystem.status(path).size / 4096) {
+        let left = fixture.restarted(.everything)
         try left.fileSystem.corrupt(path, atOffset: 4096 * page + 1000, mask: 4)
         let opened = try left.openQuiet()
         try expect(opened.snapshot().count(by: "by year") == 400, "page \(page): some are lost")
@@ -127,7 +129,7 @@ extension RuleCase {
       try expect(rebuilt > 2, "\(rebuilt) leaves were rebuilt")
     },
     RuleCase(name: "a unique index has each value once, at the end of every transaction") {
-      let database = try CrashBench.fresh().openQuiet()
+      let database = try CrashFixture.fresh().openQuiet()
       try database.addIndex(DocumentIndex("by name", on: "name", isUnique: true))
       func put(_ names: [String: Value]) throws {
         try database.write { transaction in
@@ -144,7 +146,7 @@ extension RuleCase {
       try expect(database.snapshot().count(by: "by name") == 4, "not all are there")
     },
     RuleCase(name: "an index of several properties tells apart what differs in any") {
-      let database = try CrashBench.fresh().openQuiet()
+      let database = try CrashFixture.fresh().openQuiet()
       let index = DocumentIndex("by list and date", on: ["list"], ["due"], isUnique: true)
       try database.addIndex(index)
       let long = String(repeating: "x", count: 300)
@@ -174,7 +176,7 @@ extension RuleCase {
       try expectIDs(.equal(to: "work").then(.greater(than: .string(long + "1"))), ["h"])
     },
     RuleCase(name: "a document is in a partial index while it fulfils the conditions") {
-      let database = try CrashBench.fresh().openQuiet()
+      let database = try CrashFixture.fresh().openQuiet()
       try database.addIndex(
         DocumentIndex("open", on: "due", where: [.isPresent("due"), .equal("done", false)]))
       let steps: [(Value.Object, Bool)] = [
@@ -190,13 +192,13 @@ extension RuleCase {
       }
     },
     RuleCase(name: "an index follows what is written while it is made") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet { $0.reads = .buffered }
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet { $0.reads = .buffered }
       try database.write { transaction in
         for number in 0..<40 { _ = try transaction.overwrite("\(number)", with: ["year": 1900]) }
       }
       let reads = Recorder<String>()
-      bench.fileSystem.observeCalls { call in
+      fixture.fileSystem.observeCalls { call in
         guard call.verb == .read, call.path.hasSuffix(".segment") else { return }
         reads.append(call.path)
         if reads.all.count == 30 {
@@ -208,15 +210,15 @@ extension RuleCase {
         }
       }
       try database.addIndex(DocumentIndex("by year", on: "year"))
-      bench.fileSystem.observeCalls(nil)
+      fixture.fileSystem.observeCalls(nil)
       try expect(reads.all.count >= 40, "the documents were not read")
       try expect(database.snapshot().count(by: "by year", .equal(to: 1900)) == 39, "another value")
       if let problem = try database.check().problems.first { throw problem }
     },
     RuleCase(name: "an index has what several readers had no room for at first") {
-      let database = try CrashBench.fresh().openQuiet {
-        $0.indexReaderCount = 2
-        $0.indexBatchSize = 100
+      let database = try CrashFixture.fresh().openQuiet {
+        $0.indexBuildWorkerCount = 2
+        $0.indexBuildBatchSize = 100
       }
       try database.write { transaction in
         for number in 0..<600 {
@@ -228,7 +230,7 @@ extension RuleCase {
       if let problem = try database.check().problems.first { throw problem }
     },
     RuleCase(name: "a unique index that is being made refuses what it must not have") {
-      let database = try CrashBench.fresh().openQuiet()
+      let database = try CrashFixture.fresh().openQuiet()
       try database.write { transaction in
         for number in 0..<1500 {
           _ = try transaction.overwrite("few-\(number)", with: ["name": .int(Int64(number))])
@@ -253,13 +255,13 @@ extension CrashSession {
   /// Adds the indexes that the oracle knows.
   fileprivate func addIndexes() throws {
     for name in ["by number", "each number", "number, text", "short by number"] {
-      try bench.addIndex(database(), name)
+      try fixture.addIndex(database(), name)
     }
   }
 
   /// Throws unless the store is the newest version and sound, and its indexes match its documents.
   fileprivate func expectIndexed() throws {
-    try bench.expectNewest(database())
+    try fixture.expectNewest(database())
     if let problem = try database().check().problems.first { throw problem }
   }
 }

@@ -9,31 +9,31 @@ extension RuleCase {
   static let merging: [RuleCase] = [
     judgedByDurable(inputCount: 1), judgedByDurable(inputCount: 2),
     RuleCase(name: "rule 4: what changes while a merge runs stays as it was changed") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<10)
-      try bench.fill(database, 0..<5)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<10)
+      try fixture.fill(database, 0..<5)
       try database.writeCheckpoint()
       let isDone = Atomic(false)
-      try bench.interrupting({ try database.compact() }) { _ in
+      try fixture.interrupting({ try database.compact() }) { _ in
         // The merged segment has just got its name, and the index does not refer to it yet.
-        guard bench.segmentNames.contains(where: { $0.contains("-") }),
+        guard fixture.segmentNames.contains(where: { $0.contains("-") }),
           !isDone.exchange(true, ordering: .relaxed)
         else { return }
-        try bench.commit(database, [.put("doc-7", size: 7), .delete("doc-8")])
+        try fixture.commit(database, [.put("doc-7", size: 7), .delete("doc-8")])
       }
       try expect(isDone.load(ordering: .relaxed), "no merge took place")
-      try bench.expectNewest(database)
-      try bench.expectNewest(try bench.restarted(.strict).openQuiet())
+      try fixture.expectNewest(database)
+      try fixture.expectNewest(try fixture.restarted(.strict).openQuiet())
     },
     RuleCase(name: "rule 4: commits by which a merge judged are known to have been durable") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<8, size: 1500)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<8, size: 1500)
       try database.writeCheckpoint()
-      try bench.commit(database, (0..<4).map { .put("doc-\($0)", size: 20) })
-      try database.mergeWhatPays()
-      let left = bench.restarted(.strict)
+      try fixture.commit(database, (0..<4).map { .put("doc-\($0)", size: 20) })
+      try database.compactWhatPays()
+      let left = fixture.restarted(.strict)
       try expect(left.segmentNames.contains { $0.contains("-") }, "nothing was merged")
       let last = try require(left.segmentNames.last, "segment")
       // Only the merged header records how far the log went.
@@ -44,30 +44,30 @@ extension RuleCase {
       try expect(!opened.openingReport.damage.isEmpty, "\(last) is gone without a word")
     },
     RuleCase(name: "rule 5: a deletion outlives every merge") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
       for round in 0..<3 {
-        try bench.fill(database, round..<round + 5)
-        try bench.commit(database, [.delete("doc-\(round)")])
+        try fixture.fill(database, round..<round + 5)
+        try fixture.commit(database, [.delete("doc-\(round)")])
         try database.compact()
       }
-      try bench.expectNewest(database)
+      try fixture.expectNewest(database)
       try database.close()
-      try bench.vanish { $0.hasSuffix(".checkpoint") }
-      let opened = try bench.openQuiet()
-      try bench.expectNewest(opened)
+      try fixture.vanish { $0.hasSuffix(".checkpoint") }
+      let opened = try fixture.openQuiet()
+      try fixture.expectNewest(opened)
       try expect(try opened.snapshot().tombstone("doc-0") != nil, "the tombstone is gone")
     },
     RuleCase(name: "rule 6: a file stays for as long as the newest checkpoint lists it") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
       for round in 0..<3 {
-        try bench.fill(database, 0..<6, size: 3000 + round)
-        try bench.fill(database, 1..<6, size: 10)
+        try fixture.fill(database, 0..<6, size: 3000 + round)
+        try fixture.fill(database, 1..<6, size: 10)
         try database.writeCheckpoint()
-        try bench.interrupting({ try database.compact() }) { call in
+        try fixture.interrupting({ try database.compact() }) { call in
           for loss in SimulatedDisk.Loss.several(seed: UInt64(call)) {
-            let left = bench.restarted(loss, life: 500 + call)
+            let left = fixture.restarted(loss, life: 500 + call)
             let opened = try left.openQuiet { $0.isReadOnly = true }
             try expect(
               opened.openingReport.notes.allSatisfy { !$0.contains("was not used") },
@@ -78,47 +78,47 @@ extension RuleCase {
     },
     RuleCase(name: "rule 6: a snapshot reads on while what it reads from is merged and deleted") {
       for isMapped in [true, false] {
-        let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
-        let database = try bench.openQuiet()
-        try bench.fill(database, 0..<12)
-        let oracle = bench.oracle
+        let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, 0..<12)
+        let oracle = fixture.oracle
         let snapshot = try database.snapshot()
         for round in 0..<3 {
-          try bench.fill(database, 0..<9, size: 100 + round)
-          try bench.commit(database, [.delete("doc-\(round + 9)")])
+          try fixture.fill(database, 0..<9, size: 100 + round)
+          try fixture.commit(database, [.delete("doc-\(round + 9)")])
           try database.compact()
           try expect(try oracle.identify(snapshot) == oracle.versions.count - 1)
         }
       }
     },
     RuleCase(name: "rule 7: a merged header says which history is released") {
-      let bench = CrashBench.fresh()
+      let fixture = CrashFixture.fresh()
       for session in 0..<3 {
-        let database = try bench.openQuiet()
-        try bench.fill(database, session..<session + 4, size: 100)
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, session..<session + 4, size: 100)
         try database.close()
       }
-      let output = try bench.merge(try bench.segments(1...2))
+      let output = try fixture.merge(try fixture.segments(1...2))
       try expect(output.header.merge?.releasedThrough == 8, "not what was ordered")
       try expect(output.header.merge?.judgedAt == 9, "not what was ordered")
       // A later merge that releases less takes nothing back.
-      let again = try SegmentMerge.run(
-        SegmentMerge.Order(
+      let again = try SegmentCompaction.run(
+        SegmentCompaction.Order(
           inputs: [output], fileID: 78, salt: 6, now: 0, judgedAt: 9, releasedThrough: 3,
           isMapped: false),
-        in: bench.directory, keep: { _ in true }, flushLog: {})
+        in: fixture.directory, keep: { _ in true }, flushLog: {})
       try expect(again.header.merge?.releasedThrough == 8, "history was taken back")
     },
     RuleCase(name: "rule 7: a merge of the store releases what it judged by") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<8, size: 1500)
-      try bench.fill(database, 0..<8, size: 15)
-      let commits = UInt64(bench.oracle.versions.count - 1)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<8, size: 1500)
+      try fixture.fill(database, 0..<8, size: 15)
+      let commits = UInt64(fixture.oracle.versions.count - 1)
       try database.compact()
-      for name in bench.segmentNames {
+      for name in fixture.segmentNames {
         guard case .segment(let numbers)? = FileName(name) else { continue }
-        guard let merge = try SegmentFile(numbers, in: bench.directory).header.merge else {
+        guard let merge = try SegmentFile(numbers, in: fixture.directory).header.merge else {
           continue
         }
         try expect(merge.judgedAt == commits, "judged at \(merge.judgedAt)")
@@ -126,14 +126,14 @@ extension RuleCase {
       }
     },
     RuleCase(name: "rule 10: a merged segment still vouches for the one before it") {
-      let bench = CrashBench.fresh()
+      let fixture = CrashFixture.fresh()
       for session in 0..<4 {
-        let database = try bench.openQuiet()
-        try bench.fill(database, session..<session + 3, size: 100)
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, session..<session + 3, size: 100)
         try database.close()
       }
-      let inputs = try bench.segments(2...3)
-      let output = try bench.merge(inputs)
+      let inputs = try fixture.segments(2...3)
+      let output = try fixture.merge(inputs)
       let first = inputs[0].header
       try expect(output.header.predecessor == first.predecessor, "another predecessor")
       try expect(output.header.merge?.end == inputs[1].end, "another end")
@@ -141,20 +141,20 @@ extension RuleCase {
       try expect(output.header.preamble.storeID == first.preamble.storeID, "another store")
       try expect(output.header.generation == 1, "another generation")
       // Segments that the merge did not copy are still checked against it.
-      try bench.fileSystem.truncate(
-        bench.path(of: "0000000001.segment"), toSize: Int(first.predecessor.offset) - 8)
-      try expect(try !bench.open().openingReport.damage.isEmpty, "a cut file is taken as it is")
+      try fixture.fileSystem.truncate(
+        fixture.path(of: "0000000001.segment"), toSize: Int(first.predecessor.offset) - 8)
+      try expect(try !fixture.open().openingReport.damage.isEmpty, "a cut file is taken as it is")
     },
     RuleCase(name: "rule 17: a damaged segment is not merged") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<9, size: 2000)
-      try bench.fill(database, 0..<4, size: 20)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9, size: 2000)
+      try fixture.fill(database, 0..<4, size: 20)
       try database.writeCheckpoint()
-      try bench.fileSystem.corrupt(
-        bench.path(of: "0000000002.segment"), atOffset: 4096 + 900, mask: 8)
-      let before = try bench.fileSystem.contents(
-        of: bench.path(of: "0000000002.segment"), limit: 1 << 20)
+      try fixture.fileSystem.corrupt(
+        fixture.path(of: "0000000002.segment"), atOffset: 4096 + 900, mask: 8)
+      let before = try fixture.fileSystem.contents(
+        of: fixture.path(of: "0000000002.segment"), limit: 1 << 20)
       do {
         try database.compact()
         throw CrashOracle.Mismatch("damage was merged")
@@ -162,22 +162,22 @@ extension RuleCase {
         try expect(error.code == .damaged, "\(error)")
       }
       try? database.compact()
-      let after = try bench.fileSystem.contents(
-        of: bench.path(of: "0000000002.segment"), limit: 1 << 20)
+      let after = try fixture.fileSystem.contents(
+        of: fixture.path(of: "0000000002.segment"), limit: 1 << 20)
       try expect(before.array == after.array, "the evidence was changed")
     },
     RuleCase(name: "a merge that cannot be brought in leaves a store that opens") {
       for call in 1...12 {
-        let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
-        let database = try bench.openQuiet()
-        try bench.fill(database, 0..<30, size: 300)
-        try bench.fill(database, 0..<12, size: 20)
+        let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, 0..<30, size: 300)
+        try fixture.fill(database, 0..<12, size: 20)
         try database.writeCheckpoint()
-        let disk = bench.fileSystem
+        let disk = fixture.fileSystem
         let isArmed = Atomic(false)
         // From the time when the merged segment has its name until the index refers to it.
         disk.observeChangingCalls { _ in
-          guard bench.segmentNames.contains(where: { $0.contains("-") }),
+          guard fixture.segmentNames.contains(where: { $0.contains("-") }),
             !isArmed.exchange(true, ordering: .relaxed)
           else { return }
           disk.fail(.read, atCall: call, with: .inputOutput)
@@ -185,10 +185,10 @@ extension RuleCase {
         _ = try? database.compact()
         disk.observeChangingCalls(nil)
         disk.stopFailing()
-        try bench.commit(database, [.put("doc-3", size: 5)])
+        try fixture.commit(database, [.put("doc-3", size: 5)])
         try database.writeCheckpoint()
         try database.close()
-        try bench.expectNewest(try bench.openQuiet())
+        try fixture.expectNewest(try fixture.openQuiet())
       }
     },
   ]
@@ -197,27 +197,27 @@ extension RuleCase {
   private static func judgedByDurable(inputCount: Int) -> RuleCase {
     RuleCase(name: "rule 4: a merge of \(inputCount) judges by durable commits") {
       // Files so large that only the merge has a reason to flush.
-      let bench = CrashBench.fresh()
+      let fixture = CrashFixture.fresh()
       for session in 0..<inputCount {
-        let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
-        try bench.fill(database, session * 4..<session * 4 + 4)
+        let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
+        try fixture.fill(database, session * 4..<session * 4 + 4)
         if session == inputCount - 1 { try database.writeCheckpoint() }
         try database.close()
       }
-      let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
-      try bench.commit(
+      let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
+      try fixture.commit(
         database, (0..<8).map { .put("doc-\($0)", size: 20) }, durability: .none)
-      let oracle = bench.oracle
+      let oracle = fixture.oracle
       try expect(oracle.secured == oracle.versions.count - 2)
-      try bench.interrupting({ try database.mergeWhatPays() }) { call in
-        let left = bench.restarted(.strict, life: 500 + call)
+      try fixture.interrupting({ try database.compactWhatPays() }) { call in
+        let left = fixture.restarted(.strict, life: 500 + call)
         // A checkpoint may be damaged: then the merged file replaces its inputs.
         try left.vanish { $0.hasSuffix(".checkpoint") }
         let opened = try left.openQuiet()
         if let damage = opened.openingReport.damage.first { throw damage }
         _ = try oracle.identify(opened)
       }
-      let merged = try SegmentFile(1...UInt64(inputCount), in: bench.directory)
+      let merged = try SegmentFile(1...UInt64(inputCount), in: fixture.directory)
       try expect(merged.header.merge != nil, "nothing was merged")
     }
   }

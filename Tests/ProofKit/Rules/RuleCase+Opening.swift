@@ -8,18 +8,18 @@ import Divan
 extension RuleCase {
   static let opening: [RuleCase] = [
     RuleCase(name: "rule 13: the HEAD of an earlier close does not make an end clean") {
-      let bench = CrashBench.fresh()
-      var database = try bench.openQuiet()
-      try bench.commit(database, [.put("a", size: 1)])
+      let fixture = CrashFixture.fresh()
+      var database = try fixture.openQuiet()
+      try fixture.commit(database, [.put("a", size: 1)])
       try database.close()
-      let head = try bench.fileSystem.contents(of: bench.path(of: "HEAD"), limit: 4096).array
-      database = try bench.openQuiet()
-      try bench.commit(database, [.put("a", size: 2)])
-      let after = bench.restarted(.processEnd, life: 90)
+      let head = try fixture.fileSystem.contents(of: fixture.path(of: "HEAD"), limit: 4096).array
+      database = try fixture.openQuiet()
+      try fixture.commit(database, [.put("a", size: 2)])
+      let after = fixture.restarted(.processEnd, life: 90)
       try after.fileSystem.overwrite(after.path(of: "HEAD"), atOffset: 0, with: head)
       database = try after.openQuiet()
       try expect(database.openingReport.ending == .interrupted, "an end is clean that is not")
-      try bench.expectNewest(database)
+      try fixture.expectNewest(database)
       // Nor does a HEAD of an earlier segment, which a merge has made.
       try database.close()
       database = try after.openQuiet()
@@ -38,19 +38,19 @@ extension RuleCase {
     },
     RuleCase(name: "rule 13: a HEAD that says closed at another place than the end is not believed")
     {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.commit(database, [.put("a", size: 1)])
-      try bench.commit(database, [.put("a", size: 2)], durability: .none)
-      let after = bench.restarted(.processEnd, life: 90)
-      // It names the last segment, and its floor is the beginning of that segment.
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.commit(database, [.put("a", size: 1)])
+      try fixture.commit(database, [.put("a", size: 2)], durability: .none)
+      let after = fixture.restarted(.processEnd, life: 90)
+      // It names the last segment, and its watermark is the beginning of that segment.
       var head = try require(try after.directory.head().head, "HEAD")
-      try expect(!head.isClosed && head.segmentNumber == 1 && head.floor.commit == 0)
+      try expect(!head.isClosed && head.segmentNumber == 1 && head.watermark.commit == 0)
       head.isClosed = true
       try after.fileSystem.overwrite(after.path(of: "HEAD"), atOffset: 0, with: head.encode().array)
       let opened = try after.openQuiet()
       try expect(opened.openingReport.ending == .interrupted, "HEAD is believed")
-      var oracle = bench.oracle
+      var oracle = fixture.oracle
       oracle.secured = try oracle.identify(opened)
       try expect(oracle.secured == 2)
       // So the served data was made durable, and numbering continues after all reserved numbers.
@@ -61,27 +61,27 @@ extension RuleCase {
     },
     RuleCase(name: "rule 13: after a failed flush nothing says that the store was closed") {
       for behavior in SimulatedDisk.FailedFlush.tried {
-        let bench = CrashBench.fresh()
-        let database = try bench.openQuiet()
-        try bench.fill(database, 0..<3)
-        try bench.commit(database, [.put("a", size: 1)], durability: .none)
-        bench.fileSystem.failFlush(behavior)
-        _ = try? bench.commit(database, [.put("a", size: 2)])
+        let fixture = CrashFixture.fresh()
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, 0..<3)
+        try fixture.commit(database, [.put("a", size: 1)], durability: .none)
+        fixture.fileSystem.failFlush(behavior)
+        _ = try? fixture.commit(database, [.put("a", size: 2)])
         _ = try? database.close()
-        let head = try require(try bench.directory.head().head, "HEAD")
+        let head = try require(try fixture.directory.head().head, "HEAD")
         try expect(!head.isClosed, "HEAD says closed")
       }
     },
     RuleCase(name: "rule 14: what an opening serves is durable, with its name") {
-      let bench = CrashBench.fresh()
+      let fixture = CrashFixture.fresh()
       do {
-        let database = try bench.openQuiet()
-        try bench.commit(database, [.put("a", size: 1)])
-        try bench.commit(database, [.put("a", size: 2)], durability: .none)
-        bench.fileSystem.losePower(atCall: 0)
+        let database = try fixture.openQuiet()
+        try fixture.commit(database, [.put("a", size: 1)])
+        try fixture.commit(database, [.put("a", size: 2)], durability: .none)
+        fixture.fileSystem.losePower(atCall: 0)
       }
-      let oracle = bench.oracle
-      let after = bench.restarted(.processEnd, life: 90)
+      let oracle = fixture.oracle
+      let after = fixture.restarted(.processEnd, life: 90)
       // The process that logs again ends at any call, perhaps with a name that is not flushed. The
       // next one finds that name and serves its contents; then the power is lost.
       try after.interrupting({
@@ -98,10 +98,10 @@ extension RuleCase {
       }
     },
     RuleCase(name: "rule 14: a store is durable in a directory that another process made") {
-      let bench = CrashBench.fresh()
-      try bench.interrupting({ _ = try bench.openQuiet() }) { call in
-        let left = bench.fileSystem.restarted(.processEnd)
-        let again = CrashBench(left, CrashWriter(seed: 2), life: 500 + call)
+      let fixture = CrashFixture.fresh()
+      try fixture.interrupting({ _ = try fixture.openQuiet() }) { call in
+        let left = fixture.fileSystem.restarted(.processEnd)
+        let again = CrashFixture(left, CrashWriter(seed: 2), life: 500 + call)
         let database = try again.openQuiet()
         try again.commit(database, [.put("a", size: 1)])
         let later = try again.restarted(.strict, life: 900 + call).open()
@@ -109,13 +109,13 @@ extension RuleCase {
       }
     },
     RuleCase(name: "rule 14: an opening leaves no leftover and no temporary") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<12)
-      try bench.fill(database, 0..<12, size: 10)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<12)
+      try fixture.fill(database, 0..<12, size: 10)
       try database.writeCheckpoint()
-      try bench.interrupting({ try database.compact() }) { call in
-        let left = bench.restarted(.processEnd, life: 500 + call)
+      try fixture.interrupting({ try database.compact() }) { call in
+        let left = fixture.restarted(.processEnd, life: 500 + call)
         let opened = try left.openQuiet()
         try left.expectTidy()
         // Nor does deleted data return after a loss of power. Closing would flush it.
@@ -125,14 +125,14 @@ extension RuleCase {
       }
     },
     RuleCase(name: "rule 15: when the disk is full the reserve makes room for deletions") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet { $0.reserveSize = 32 << 10 }
-      try bench.fill(database, 0..<6)
-      try expect(bench.fileSystem.names(in: CrashBench.path).contains("RESERVE"), "no reserve")
-      bench.fileSystem.capacityBytes = bench.fileSystem.usedBytes + 1000
-      var oracle = bench.oracle
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet { $0.reserveSize = 32 << 10 }
+      try fixture.fill(database, 0..<6)
+      try expect(fixture.fileSystem.names(in: CrashFixture.path).contains("RESERVE"), "no reserve")
+      fixture.fileSystem.capacityBytes = fixture.fileSystem.usedBytes + 1000
+      var oracle = fixture.oracle
       do {
-        try bench.commit(database, [.put("doc-0", size: 3000)])
+        try fixture.commit(database, [.put("doc-0", size: 3000)])
         throw CrashOracle.Mismatch("there was room")
       } catch let error as DatabaseError {
         try expect(error.code == .diskFull, "\(error)")
@@ -142,33 +142,33 @@ extension RuleCase {
       oracle.cut(after: oracle.versions.count - 1)
       let writer = CrashWriter(oracle, seed: 2)
       try writer.commit(database, [.delete("doc-0"), .delete("doc-1")])
-      bench.fileSystem.capacityBytes = nil
+      fixture.fileSystem.capacityBytes = nil
       try writer.commit(database, [.put("doc-9", size: 3000)])
       try database.close()
-      let reopened = try bench.open()
+      let reopened = try fixture.open()
       _ = try writer.oracle.withLock { try $0.identify(reopened) }
-      try expect(bench.fileSystem.names(in: CrashBench.path).contains("RESERVE"), "no reserve")
+      try expect(fixture.fileSystem.names(in: CrashFixture.path).contains("RESERVE"), "no reserve")
     },
     RuleCase(name: "rule 15: a full disk never keeps a store from being read") {
       for free in stride(from: 0, through: 30_000, by: 1111) {
-        let bench = CrashBench.fresh()
+        let fixture = CrashFixture.fresh()
         do {
-          let database = try bench.openQuiet()
-          try bench.fill(database, 0..<5)
-          try bench.fill(database, 0..<4, durability: .none)
-          bench.fileSystem.losePower(atCall: 0)
+          let database = try fixture.openQuiet()
+          try fixture.fill(database, 0..<5)
+          try fixture.fill(database, 0..<4, durability: .none)
+          fixture.fileSystem.losePower(atCall: 0)
         }
-        let after = bench.restarted(.processEnd, life: 50)
+        let after = fixture.restarted(.processEnd, life: 50)
         let disk = after.fileSystem
         disk.capacityBytes = disk.usedBytes + free
         let database = try after.openQuiet()
-        try bench.expectNewest(database)
+        try fixture.expectNewest(database)
         do {
           try database.write { try $0.delete(id: "doc-1") }
         } catch let error as DatabaseError {
           try expect([.readOnly, .diskFull].contains(error.code), "\(error)")
         }
-        try expect(disk.names(in: CrashBench.path + "/tmp").isEmpty, "a temporary takes up room")
+        try expect(disk.names(in: CrashFixture.path + "/tmp").isEmpty, "a temporary takes up room")
         try database.close()
         disk.capacityBytes = nil
         let later = try after.open()
@@ -178,73 +178,74 @@ extension RuleCase {
     },
     RuleCase(name: "rule 16: a reader between any two calls sees all that was acknowledged") {
       for workload in [CrashWorkload.rotating, .overwriting, .compacting, .reopened] {
-        let bench = CrashBench.fresh()
-        try workload.prepare(bench)
-        try bench.interrupting({ try workload.work(bench) }) { _ in
-          guard !bench.segmentNames.isEmpty else { return }
-          let before = bench.fileSystem.contentHash
-          let reader = try bench.open { $0.isReadOnly = true }
+        let fixture = CrashFixture.fresh()
+        try workload.prepare(fixture)
+        try fixture.interrupting({ try workload.work(fixture) }) { _ in
+          guard !fixture.segmentNames.isEmpty else { return }
+          let before = fixture.fileSystem.contentHash
+          let reader = try fixture.open { $0.isReadOnly = true }
           if let damage = reader.openingReport.damage.first { throw damage }
-          _ = try bench.oracle.identify(reader)
-          try expect(bench.fileSystem.contentHash == before, "a reader has changed the store")
+          _ = try fixture.oracle.identify(reader)
+          try expect(fixture.fileSystem.contentHash == before, "a reader has changed the store")
         }
       }
     },
     RuleCase(name: "rule 16: a reader changes nothing") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<4)
-      try bench.commit(database, [.put("a", size: 1)], durability: .none)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<4)
+      try fixture.commit(database, [.put("a", size: 1)], durability: .none)
       // The file of a checkpoint that is being written.
-      let file = try bench.fileSystem.open(bench.path(of: "tmp/0000000009.checkpoint"), .creating)
+      let file = try fixture.fileSystem.open(
+        fixture.path(of: "tmp/0000000009.checkpoint"), .creating)
       try file.write(SharedBytes(copying: [1, 2, 3]), at: 0)
-      let count = bench.fileSystem.changingCallCount
-      let reader = try bench.openQuiet { $0.isReadOnly = true }
-      try bench.expectNewest(reader)
+      let count = fixture.fileSystem.changingCallCount
+      let reader = try fixture.openQuiet { $0.isReadOnly = true }
+      try fixture.expectNewest(reader)
       try reader.close()
-      try expect(bench.fileSystem.changingCallCount == count, "a reader changed something")
+      try expect(fixture.fileSystem.changingCallCount == count, "a reader changed something")
       try database.close()
     },
     RuleCase(name: "rule 16: what comes while a reader opens is no damage") {
       for moment in 1...60 {
         for isMerging in [true, false] {
           let isMapped = moment % 2 == 0
-          let bench = CrashBench(
+          let fixture = CrashFixture(
             SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
-          let database = try bench.openQuiet()
-          try bench.fill(database, 0..<4, size: 1500)
+          let database = try fixture.openQuiet()
+          try fixture.fill(database, 0..<4, size: 1500)
           try database.writeCheckpoint()
-          try bench.fill(database, 0..<3, size: 500)
+          try fixture.fill(database, 0..<3, size: 500)
           let calls = Atomic(0)
-          bench.fileSystem.observeCalls { _ in
+          fixture.fileSystem.observeCalls { _ in
             // Once, so that this work is not disturbed itself.
             guard calls.wrappingAdd(1, ordering: .relaxed).newValue == moment else { return }
-            try? bench.fill(database, 4..<12, size: 3000)
+            try? fixture.fill(database, 4..<12, size: 3000)
             if isMerging { try? database.compact() }
           }
-          let secured = bench.oracle.secured
-          let reader = try bench.open { $0.isReadOnly = true }
-          bench.fileSystem.observeCalls(nil)
+          let secured = fixture.oracle.secured
+          let reader = try fixture.open { $0.isReadOnly = true }
+          fixture.fileSystem.observeCalls(nil)
           try expect(
             reader.openingReport.damage.isEmpty,
             "at call \(moment): \(reader.openingReport.damage)")
-          var oracle = bench.oracle
+          var oracle = fixture.oracle
           oracle.secured = secured
           _ = try oracle.identify(reader)
         }
       }
     },
     RuleCase(name: "rule 16: a frame that is read half-written, and then whole, is no damage") {
-      let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<4, size: 200)
-      let path = bench.path(of: "0000000001.segment")
-      let whole = try bench.fileSystem.contents(of: path, limit: 1 << 20).array
-      let ends = try bench.segmentEnds(of: "0000000001.segment")
+      let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<4, size: 200)
+      let path = fixture.path(of: "0000000001.segment")
+      let whole = try fixture.fileSystem.contents(of: path, limit: 1 << 20).array
+      let ends = try fixture.segmentEnds(of: "0000000001.segment")
       // The third transaction is still being written to the file when a reader begins, and arrives
       // during the read, with the fourth, which proves it.
       let begin = Int(ends[1].offset)
-      let left = bench.restarted(.processEnd, life: 90)
+      let left = fixture.restarted(.processEnd, life: 90)
       try left.fileSystem.overwrite(
         path, atOffset: begin, with: [UInt8](repeating: 0, count: Int(ends[2].offset) - begin))
       let isWritten = Atomic(false)
@@ -262,20 +263,20 @@ extension RuleCase {
       }
       left.fileSystem.observeCalls(nil)
       try expect(isWritten.load(ordering: .relaxed), "the moment did not come")
-      try bench.expectNewest(reader)
+      try fixture.expectNewest(reader)
     },
     RuleCase(name: "rule 17: a damaged store is opened as it is, and stays so") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<9, size: 2000)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9, size: 2000)
       try database.close()
-      let disk = bench.fileSystem
-      try disk.corrupt(bench.path(of: "0000000002.segment"), atOffset: 4096 + 900, mask: 8)
+      let disk = fixture.fileSystem
+      try disk.corrupt(fixture.path(of: "0000000002.segment"), atOffset: 4096 + 900, mask: 8)
       let before = disk.contentHash
       for _ in 0..<2 {
-        let opened = try bench.open()
+        let opened = try fixture.open()
         try expect(
-          opened.openingReport.damage.first?.path == bench.path(of: "0000000002.segment"),
+          opened.openingReport.damage.first?.path == fixture.path(of: "0000000002.segment"),
           "\(opened.openingReport)")
         try expectRefused(opened)
         try expect(try opened.snapshot().get("doc-8") != nil)
@@ -284,16 +285,16 @@ extension RuleCase {
       try expect(disk.contentHash == before, "a damaged store was changed")
     },
     RuleCase(name: "rule 17: what later commits prove is damage, and nothing before or after") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<4, size: 200)
-      let path = bench.path(of: "0000000001.segment")
-      let ends = try bench.segmentEnds(of: "0000000001.segment")
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<4, size: 200)
+      let path = fixture.path(of: "0000000001.segment")
+      let ends = try fixture.segmentEnds(of: "0000000001.segment")
       // In the document's record; and in the commit's trailer, without which its records are not
       // proven.
       for (distance, isOfRecord) in [(160, true), (20, false)] {
         for number in 0..<4 {
-          let left = bench.restarted(.processEnd, life: 9)
+          let left = fixture.restarted(.processEnd, life: 9)
           try left.fileSystem.corrupt(path, atOffset: Int(ends[number].offset) - distance, mask: 1)
           try left.vanish { $0 == "FLUSHED" }
           let opened = try left.openQuiet()
@@ -314,7 +315,7 @@ extension RuleCase {
           var configuration = left.configuration()
           configuration.damage = Configuration().damage
           configuration.isReadOnly = true
-          let certain = try Database(at: CrashBench.path, configuration: configuration).snapshot()
+          let certain = try Database(at: CrashFixture.path, configuration: configuration).snapshot()
           for other in number + 1..<4 {
             try expect(try certain.exists("doc-\(other)"), "doc-\(other) is not known")
           }
@@ -323,11 +324,11 @@ extension RuleCase {
       }
     },
     RuleCase(name: "rule 18: forged frames do not make the search for proof long") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.commit(database, [.put("a", size: 10)])
-      let left = CrashBench(
-        bench.fileSystem.restarted(.processEnd), bench.writer, isMapped: false, life: 9)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.commit(database, [.put("a", size: 10)])
+      let left = CrashFixture(
+        fixture.fileSystem.restarted(.processEnd), fixture.writer, isMapped: false, life: 9)
       let path = left.path(of: "0000000001.segment")
       let header = try SegmentFile(1...1, in: left.directory).header
       let size = 192 << 10
@@ -361,7 +362,7 @@ extension RuleCase {
   ]
 }
 
-extension CrashBench {
+extension CrashFixture {
   /// Throws if two files cover the same numbers, or a temporary file was left.
   func expectTidy() throws {
     var numbers: [ClosedRange<UInt64>] = []
@@ -370,7 +371,7 @@ extension CrashBench {
     for (one, next) in zip(numbers, numbers.dropFirst()) where one.overlaps(next) {
       throw CrashOracle.Mismatch("segments \(one) and \(next) were both left")
     }
-    let temporaries = fileSystem.names(in: "\(CrashBench.path)/tmp")
+    let temporaries = fileSystem.names(in: "\(CrashFixture.path)/tmp")
     try expect(temporaries.isEmpty, "temporaries were left: \(temporaries)")
   }
 }

@@ -8,29 +8,29 @@ import Divan
 extension RuleCase {
   static let order: [RuleCase] = [
     RuleCase(name: "rule 1: merged records keep their order, numbers and times") {
-      let bench = CrashBench.fresh()
+      let fixture = CrashFixture.fresh()
       for session in 0..<3 {
-        let database = try bench.openQuiet()
-        try bench.fill(database, session..<session + 4, size: 100)
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, session..<session + 4, size: 100)
         try database.close()
       }
-      let inputs = try bench.segments(1...2)
-      let output = try bench.merge(inputs)
+      let inputs = try fixture.segments(1...2)
+      let output = try fixture.merge(inputs)
       let before = try inputs.flatMap { try RuleCase.records(of: $0) }
       try expect(try RuleCase.records(of: output) == before, "records changed in merging")
       try expect(!before.isEmpty && before.map(\.commit).sorted() == before.map(\.commit))
       // And merged again.
-      let again = try bench.merge([output])
+      let again = try fixture.merge([output])
       try expect(try RuleCase.records(of: again) == before, "records changed in merging twice")
     },
     RuleCase(name: "rule 1: a frame of another commit than the next one counts for nothing") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.commit(database, [.put("a", size: 10)])
-      let disk = bench.fileSystem.restarted(.processEnd)
-      let path = bench.path(of: "0000000001.segment")
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.commit(database, [.put("a", size: 10)])
+      let disk = fixture.fileSystem.restarted(.processEnd)
+      let path = fixture.path(of: "0000000001.segment")
       let size = try disk.status(path).size
-      let segment = try SegmentFile(1...1, in: StoreDirectory(CrashBench.path, on: disk))
+      let segment = try SegmentFile(1...1, in: StoreDirectory(CrashFixture.path, on: disk))
       let whole = Segment(
         file: segment, mapped: .empty, end: LogEnd(offset: 0, commit: 0, chain: 0))
       var frames = FrameReader(whole, limit: size)
@@ -49,150 +49,150 @@ extension RuleCase {
       try buffer.write(to: scratch)
       let bytes = try scratch.read(4096, at: size)
       try disk.overwrite(path, atOffset: size, with: bytes.array)
-      let opened = try CrashBench(disk, bench.writer, life: 9).openQuiet()
-      try bench.expectNewest(opened)
+      let opened = try CrashFixture(disk, fixture.writer, life: 9).openQuiet()
+      try fixture.expectNewest(opened)
       try expect(opened.openingReport.discardedBytes > 0, "the frame was taken for one of the log")
     },
     RuleCase(name: "rule 2: an index rebuilt from nothing is the running one, after each merge") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
       for round in 0..<5 {
-        try bench.fill(database, round..<round + 5)
-        try bench.commit(database, [.delete("doc-\(round)"), .put("doc-\(round + 1)", size: 1)])
+        try fixture.fill(database, round..<round + 5)
+        try fixture.commit(database, [.delete("doc-\(round)"), .put("doc-\(round + 1)", size: 1)])
         try database.compact()
-        let rebuilt = bench.restarted(.everything, life: 90)
+        let rebuilt = fixture.restarted(.everything, life: 90)
         try rebuilt.vanish { $0.hasSuffix(".checkpoint") }
-        try bench.expectNewest(try rebuilt.openQuiet())
-        try bench.expectNewest(database)
+        try fixture.expectNewest(try rebuilt.openQuiet())
+        try fixture.expectNewest(database)
       }
     },
     RuleCase(name: "rule 2: a replayed change knows what it takes the place of, and its history") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<6)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<6)
       try database.writeCheckpoint()
       for round in 1...3 {
-        try bench.commit(database, [.put("doc-1", size: round), .delete("doc-\(round + 1)")])
+        try fixture.commit(database, [.put("doc-1", size: round), .delete("doc-\(round + 1)")])
       }
-      let opened = try bench.restarted(.processEnd).openQuiet()
-      try bench.expectNewest(opened)
+      let opened = try fixture.restarted(.processEnd).openQuiet()
+      try fixture.expectNewest(opened)
       let history = try database.snapshot().revisions(of: "doc-1")
       try expect(history.count == 4, "a history of \(history.count) revisions")
       try expect(try opened.snapshot().revisions(of: "doc-1") == history)
     },
     RuleCase(name: "rule 2: an index rebuilt from nothing misses no version that a merge left out")
     {
-      let bench = CrashBench.fresh()
+      let fixture = CrashFixture.fresh()
       for session in 0..<4 {
-        let database = try bench.openQuiet()
-        try bench.commit(database, [.put("x", size: session), .put("only-\(session)", size: 9)])
+        let database = try fixture.openQuiet()
+        try fixture.commit(database, [.put("x", size: session), .put("only-\(session)", size: 9)])
         try database.close()
       }
       // The version between the first and the last is dropped, and the first is still there.
-      let inputs = try bench.segments(2...3)
-      _ = try SegmentMerge.run(
-        SegmentMerge.Order(
+      let inputs = try fixture.segments(2...3)
+      _ = try SegmentCompaction.run(
+        SegmentCompaction.Order(
           inputs: inputs, fileID: 77, salt: 5, now: 0, judgedAt: 4, releasedThrough: 4,
           isMapped: false),
-        in: bench.directory,
+        in: fixture.directory,
         keep: { (entry) throws(LogError) in
           (try? InspectedDocument(entry.record.payload).id.hasPrefix("only")) == true
         }, flushLog: {})
-      try bench.vanish { $0.hasSuffix(".checkpoint") }
-      try bench.expectNewest(try bench.openQuiet())
+      try fixture.vanish { $0.hasSuffix(".checkpoint") }
+      try fixture.expectNewest(try fixture.openQuiet())
     },
     RuleCase(name: "rule 3: after an unclean end numbering resumes past all that was reserved") {
-      let bench = CrashBench.fresh()
-      var database = try bench.openQuiet()
-      try bench.commit(database, [.put("a", size: 1)])
+      let fixture = CrashFixture.fresh()
+      var database = try fixture.openQuiet()
+      try fixture.commit(database, [.put("a", size: 1)])
       // Assigned, seen, and lost with the power.
-      try bench.commit(database, [.put("a", size: 2), .put("b", size: 3)], durability: .none)
+      try fixture.commit(database, [.put("a", size: 2), .put("b", size: 3)], durability: .none)
       let seen = try database.snapshot().sequence
-      let after = bench.restarted(.strict)
+      let after = fixture.restarted(.strict)
       database = try after.openQuiet()
       try expect(try database.snapshot().get("b") == nil)
       let sequence = try database.write { try $0.overwrite("c", with: [:]).sequence }
       try expect(sequence > seen, "\(sequence) was handed out again")
     },
     RuleCase(name: "rule 3: headers carry the last number where nothing else does") {
-      let bench = CrashBench.fresh()
-      var database = try bench.openQuiet()
-      try bench.fill(database, 0..<3)
+      let fixture = CrashFixture.fresh()
+      var database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<3)
       try database.close()
-      database = try bench.openQuiet()
+      database = try fixture.openQuiet()
       try database.write { try $0.delete(id: "doc-1") }
       let last = try database.snapshot().sequence
       try database.compact()
       try database.close()
-      try bench.vanish { $0.hasSuffix(".checkpoint") || $0 == "HEAD" }
-      database = try bench.open()
+      try fixture.vanish { $0.hasSuffix(".checkpoint") || $0 == "HEAD" }
+      database = try fixture.open()
       let sequence = try database.write { try $0.overwrite("d", with: [:]).sequence }
       try expect(sequence > last, "\(sequence) was handed out again")
     },
     RuleCase(name: "rule 3: a merged header has the last number and the bound of its inputs") {
-      let bench = CrashBench.fresh()
+      let fixture = CrashFixture.fresh()
       for session in 0..<3 {
-        let database = try bench.openQuiet()
-        try bench.fill(database, session..<session + 4, size: 100)
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, session..<session + 4, size: 100)
         try database.close()
       }
-      let inputs = try bench.segments(1...2)
+      let inputs = try fixture.segments(1...2)
       // The commits have later numbers than the headers: a segment's header is written before them.
-      let next = try SegmentFile(3...3, in: bench.directory).header
-      let output = try bench.merge(inputs)
+      let next = try SegmentFile(3...3, in: fixture.directory).header
+      let output = try fixture.merge(inputs)
       try expect(output.header.lastSequence == next.lastSequence, "another last sequence")
       try expect(
         output.header.sequenceBound >= inputs.map(\.header.sequenceBound).max() ?? 0
           && output.header.sequenceBound > output.header.lastSequence, "another bound")
     },
     RuleCase(name: "rule 3: a fresh header carries the last number and a bound above it") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<9, size: 3000)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9, size: 3000)
       let last = try database.snapshot().sequence
-      for name in bench.segmentNames.dropFirst() {
+      for name in fixture.segmentNames.dropFirst() {
         guard case .segment(let numbers)? = FileName(name) else { continue }
-        let header = try SegmentFile(numbers, in: bench.directory).header
+        let header = try SegmentFile(numbers, in: fixture.directory).header
         try expect(header.lastSequence > 0 && header.lastSequence <= last, "\(name): no last one")
         try expect(header.sequenceBound > header.lastSequence, "\(name): no bound")
       }
       try database.close()
-      let head = try require(try bench.directory.head().head, "HEAD")
+      let head = try require(try fixture.directory.head().head, "HEAD")
       try expect(head.lastSequence == last, "HEAD has another last sequence")
       try expect(head.sequenceBound > last, "HEAD has no bound")
     },
     RuleCase(name: "rule 3: no number comes twice that one transaction took beyond the reserve") {
       for count in [1, 3, 20] {
-        let bench = CrashBench.fresh()
-        let database = try bench.openQuiet {
+        let fixture = CrashFixture.fresh()
+        let database = try fixture.openQuiet {
           $0.sequenceReserve = 4
           // No segment is ended, because that would flush.
           $0.segmentSizeGoal = 1 << 20
         }
-        try bench.commit(database, [.put("a", size: 1)])
+        try fixture.commit(database, [.put("a", size: 1)])
         for round in 0..<4 {
-          try bench.commit(
+          try fixture.commit(
             database, (0..<count).map { .put("doc-\($0)", size: round) }, durability: .none)
           let seen = try database.snapshot().sequence
           // Data that was seen is lost with the power, and its numbers must not be reused.
-          let later = try bench.restarted(.strict).openQuiet { $0.sequenceReserve = 4 }
+          let later = try fixture.restarted(.strict).openQuiet { $0.sequenceReserve = 4 }
           let sequence = try later.write { try $0.overwrite("next", with: [:]).sequence }
           try expect(sequence > seen, "round \(round): \(sequence) was handed out again")
         }
       }
     },
     RuleCase(name: "rule 3: a bound counts only once it is durable") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet {
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet {
         $0.sequenceReserve = 4
         $0.segmentSizeGoal = 1 << 20
       }
-      try bench.commit(database, [.put("a", size: 1)])
+      try fixture.commit(database, [.put("a", size: 1)])
       // Each trailer has a higher bound than the previous one, and none is flushed.
       for round in 0..<12 {
-        try bench.commit(database, [.put("doc-\(round)", size: 1)], durability: .none)
+        try fixture.commit(database, [.put("doc-\(round)", size: 1)], durability: .none)
         let seen = try database.snapshot().sequence
-        let later = try bench.restarted(.strict).openQuiet { $0.sequenceReserve = 4 }
+        let later = try fixture.restarted(.strict).openQuiet { $0.sequenceReserve = 4 }
         let sequence = try later.write { try $0.overwrite("next", with: [:]).sequence }
         try expect(sequence > seen, "round \(round): \(sequence) was handed out again")
       }
@@ -200,9 +200,9 @@ extension RuleCase {
     RuleCase(name: "rule 3: a bound that only a trailer before a checkpoint states counts no more")
     {
       for goesWrong in [false, true] {
-        let bench = CrashBench.fresh()
-        let disk = bench.fileSystem
-        let database = try bench.openQuiet { $0.sequenceReserve = 3 }
+        let fixture = CrashFixture.fresh()
+        let disk = fixture.fileSystem
+        let database = try fixture.openQuiet { $0.sequenceReserve = 3 }
         func next() throws -> UInt64 {
           try database.write(durability: .none) { try $0.overwrite("a", with: [:]).sequence }
         }
@@ -214,22 +214,22 @@ extension RuleCase {
         var last: UInt64 = 0
         // As many as the trailer had reserved, and not one more.
         for _ in 0..<3 { last = max(last, try next()) }
-        let after = bench.restarted(.strict, life: 9)
+        let after = fixture.restarted(.strict, life: 9)
         let reopened = try after.openQuiet()
         let sequence = try reopened.write { try $0.overwrite("b", with: [:]).sequence }
         try expect(sequence > last, "\(sequence) was handed out again")
       }
     },
     RuleCase(name: "rule 3: a backup is another store") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<4)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<4)
       try database.backup(to: "/copy.divan")
-      var configuration = bench.configuration()
+      var configuration = fixture.configuration()
       configuration.isReadOnly = true
       let copy = try Database(at: "/copy.divan", configuration: configuration)
       try expect(copy.storeID != database.storeID, "a backup has the ID of the store")
-      _ = try bench.oracle.identify(copy)
+      _ = try fixture.oracle.identify(copy)
     },
   ]
 
@@ -256,7 +256,7 @@ extension RuleCase {
   }
 }
 
-extension CrashBench {
+extension CrashFixture {
   /// Returns segments of single numbers, each of which ends where its successor says.
   func segments(_ numbers: ClosedRange<UInt64>) throws -> [Segment] {
     try numbers.map { number in
@@ -268,8 +268,8 @@ extension CrashBench {
 
   /// Merges segments with all their contents, without the store's knowledge.
   func merge(_ inputs: [Segment]) throws -> Segment {
-    try SegmentMerge.run(
-      SegmentMerge.Order(
+    try SegmentCompaction.run(
+      SegmentCompaction.Order(
         inputs: inputs, fileID: 77, salt: 5, now: 0, judgedAt: 9, releasedThrough: 8,
         isMapped: false),
       in: directory, keep: { _ in true }, flushLog: {})

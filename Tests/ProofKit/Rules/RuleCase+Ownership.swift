@@ -150,23 +150,23 @@ extension RuleCase {
     },
     RuleCase(name: "rule 15: where no file can be made, a store is read") {
       for code in [SystemError.Code.noSpace, .quotaExceeded] {
-        let bench = CrashBench.fresh()
-        let database = try bench.openQuiet()
-        try bench.fill(database, 0..<4)
+        let fixture = CrashFixture.fresh()
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, 0..<4)
         try database.close()
-        bench.fileSystem.fail(.lock, with: code, isLasting: true)
-        let opened = try bench.openQuiet()
-        try bench.expectNewest(opened)
+        fixture.fileSystem.fail(.lock, with: code, isLasting: true)
+        let opened = try fixture.openQuiet()
+        try fixture.expectNewest(opened)
         try opened.close()
       }
     },
     RuleCase(name: "rule 8: a lack of descriptors fails one commit, and no later one") {
       for call in 1...8 {
-        let bench = CrashBench.fresh()
-        let database = try bench.openQuiet()
-        try bench.commit(database, [.put("a", size: 10)])
+        let fixture = CrashFixture.fresh()
+        let database = try fixture.openQuiet()
+        try fixture.commit(database, [.put("a", size: 10)])
         let before = try database.snapshot().count
-        bench.fileSystem.fail(
+        fixture.fileSystem.fail(
           .flushDirectory, atCall: call, with: .tooManyOpenFiles, completion: .nothing)
         var acknowledged: [String] = []
         var failures: [DatabaseError] = []
@@ -184,7 +184,8 @@ extension RuleCase {
         }
         try expect(failures.count <= 1, "\(call): \(failures)")
         try expect(failures.allSatisfy { $0.code == .resourceExhausted }, "\(failures)")
-        let left = CrashBench(bench.fileSystem.restarted(.strict), CrashWriter(seed: 0), life: 90)
+        let left = CrashFixture(
+          fixture.fileSystem.restarted(.strict), CrashWriter(seed: 0), life: 90)
         let later = try left.openQuiet()
         for id in acknowledged { try expect(try later.snapshot().exists(id), "\(call): \(id)") }
         let count = try later.snapshot().count - before

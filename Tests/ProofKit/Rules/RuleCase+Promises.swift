@@ -11,94 +11,94 @@ extension RuleCase {
     RuleCase(
       name: "promise 1: a transaction of several frames counts only as a whole", isLong: true
     ) {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet { $0.segmentSizeGoal = 8 << 20 }
-      try bench.commit(database, [.put("a", size: 10)])
-      try bench.commit(
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet { $0.segmentSizeGoal = 8 << 20 }
+      try fixture.commit(database, [.put("a", size: 10)])
+      try fixture.commit(
         database, (0..<3).map { .put("large-\($0)", size: 600_000) }, durability: .none)
       let name = "0000000001.segment"
-      let file = try SegmentFile(1...1, in: bench.directory)
+      let file = try SegmentFile(1...1, in: fixture.directory)
       var frames = FrameReader(
         Segment(file: file, mapped: .empty, end: LogEnd(offset: 0, commit: 0, chain: 0)),
         limit: try file.size())
       var ends: [Int] = []
       while case .frame = try frames.next() { ends.append(frames.offset) }
       try expect(ends.count == 3, "\(ends.count) frames")
-      let before = bench.oracle.versions.count - 2
+      let before = fixture.oracle.versions.count - 2
       for end in ends.dropLast() {
-        let left = bench.restarted(.processEnd, life: 90)
+        let left = fixture.restarted(.processEnd, life: 90)
         try left.fileSystem.truncate(left.path(of: name), toSize: end)
         let opened = try left.openQuiet { $0.isReadOnly = true }
         if let damage = opened.openingReport.damage.first { throw damage }
-        try expect(try bench.oracle.identify(opened) == before, "a part counts")
+        try expect(try fixture.oracle.identify(opened) == before, "a part counts")
       }
     },
     RuleCase(name: "a checkpoint that took its place can be used, whatever is lost") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<12, size: 40)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<12, size: 40)
       try database.writeCheckpoint()
       for round in 0..<3 {
-        try bench.commit(database, [.put("doc-\(round)", size: 5), .delete("doc-\(round + 5)")])
+        try fixture.commit(database, [.put("doc-\(round)", size: 5), .delete("doc-\(round + 5)")])
         // HEAD, which is replaced after the checkpoint, may be impossible to replace; so nothing
         // depends on its flush of the directory.
-        if round > 0 { bench.fileSystem.fail(.create, atCall: 2, with: .noSpace) }
-        try bench.interrupting({ try database.writeCheckpoint() }) { call in
+        if round > 0 { fixture.fileSystem.fail(.create, atCall: 2, with: .noSpace) }
+        try fixture.interrupting({ try database.writeCheckpoint() }) { call in
           for loss in SimulatedDisk.Loss.several(seed: UInt64(call)) {
-            let left = bench.restarted(loss, life: 500 + call)
+            let left = fixture.restarted(loss, life: 500 + call)
             let opened = try left.openQuiet { $0.isReadOnly = true }
             let notes = opened.openingReport.notes
             try expect(notes.allSatisfy { !$0.contains("Checkpoint") }, "\(loss): \(notes)")
             try expect(try left.checkpointPosition != nil, "\(loss): there is no checkpoint")
-            _ = try bench.oracle.identify(opened)
+            _ = try fixture.oracle.identify(opened)
           }
         }
       }
     },
     RuleCase(name: "rule 4: a merged segment has its name for good before the index refers to it") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<12)
-      try bench.fill(database, 0..<12, size: 10)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<12)
+      try fixture.fill(database, 0..<12, size: 10)
       try database.writeCheckpoint()
       let problems = Recorder<String>()
       let tried = Atomic(0)
-      bench.fileSystem.observeCalls { call in
+      fixture.fileSystem.observeCalls { call in
         // The index refers to it, and the next checkpoint begins.
         guard call.verb == .create, call.path.hasSuffix(".checkpoint") else { return }
-        let now = bench.segmentNames.filter { $0.contains("-") }
-        let left = bench.restarted(.strict, life: 500).segmentNames
+        let now = fixture.segmentNames.filter { $0.contains("-") }
+        let left = fixture.restarted(.strict, life: 500).segmentNames
         if !now.isEmpty { tried.add(1, ordering: .relaxed) }
         for name in now where !left.contains(name) { problems.append("\(name) may be lost") }
       }
       try database.compact()
-      bench.fileSystem.observeCalls(nil)
+      fixture.fileSystem.observeCalls(nil)
       try expect(tried.load(ordering: .relaxed) > 0, "nothing was merged")
       try expect(problems.all.isEmpty, "\(problems.all)")
     },
     RuleCase(name: "rule 5: what was deleted is gone for good before a merge is judged") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
       for round in 0..<3 {
-        try bench.fill(database, 0..<10, size: 500 + round)
+        try fixture.fill(database, 0..<10, size: 500 + round)
         try database.compact()
-        func names(_ bench: CrashBench) -> [String] {
-          bench.fileSystem.names(in: CrashBench.path).filter { $0.contains(".") }
+        func names(_ fixture: CrashFixture) -> [String] {
+          fixture.fileSystem.names(in: CrashFixture.path).filter { $0.contains(".") }
         }
-        let left = names(bench.restarted(.strict))
-        try expect(left == names(bench), "\(left) after a loss, and \(names(bench)) before")
+        let left = names(fixture.restarted(.strict))
+        try expect(left == names(fixture), "\(left) after a loss, and \(names(fixture)) before")
       }
     },
     RuleCase(name: "rule 14: nothing is deleted where something is damaged") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<12)
-      try bench.fill(database, 0..<12, size: 10)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<12)
+      try fixture.fill(database, 0..<12, size: 10)
       try database.writeCheckpoint()
-      try bench.commit(database, [.put("a", size: 1)])
+      try fixture.commit(database, [.put("a", size: 1)])
       let tried = Atomic(0)
-      try bench.interrupting({ try database.mergeWhatPays() }) { call in
-        let left = bench.restarted(.everything, life: 500 + call)
+      try fixture.interrupting({ try database.compactWhatPays() }) { call in
+        let left = fixture.restarted(.everything, life: 500 + call)
         guard left.segmentNames.contains(where: { $0.contains("-") }),
           left.segmentNames.contains("0000000001.segment"), let last = left.segmentNames.last
         else { return }
@@ -112,66 +112,67 @@ extension RuleCase {
       try expect(tried.load(ordering: .relaxed) > 0, "no leftover was there")
     },
     RuleCase(name: "rule 17: damage does not keep other segments from being merged") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<20, size: 2000)
-      try bench.fill(database, 0..<18, size: 20)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<20, size: 2000)
+      try fixture.fill(database, 0..<18, size: 20)
       try database.writeCheckpoint()
-      try bench.fileSystem.corrupt(
-        bench.path(of: "0000000002.segment"), atOffset: 4096 + 900, mask: 8)
+      try fixture.fileSystem.corrupt(
+        fixture.path(of: "0000000002.segment"), atOffset: 4096 + 900, mask: 8)
       try? database.compact()
       try? database.compact()
-      try expect(bench.segmentNames.contains { $0.contains("-") }, "nothing is merged any more")
-      try expect(bench.segmentNames.contains("0000000002.segment"), "the evidence is gone")
+      try expect(fixture.segmentNames.contains { $0.contains("-") }, "nothing is merged any more")
+      try expect(fixture.segmentNames.contains("0000000002.segment"), "the evidence is gone")
     },
     RuleCase(name: "rule 20: a run is of the checkpoint that was meant, not of its number") {
-      let bench = CrashBench.fresh()
-      let other = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 2), life: 300)
-      for each in [bench, other] {
+      let fixture = CrashFixture.fresh()
+      let other = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 2), life: 300)
+      for each in [fixture, other] {
         let database = try each.openQuiet()
         try each.commit(
-          database, (0..<40).map { .put("doc-\($0)", size: each === bench ? 30 : 31) })
+          database, (0..<40).map { .put("doc-\($0)", size: each === fixture ? 30 : 31) })
         try database.writeCheckpoint()
         try each.commit(database, [.put("doc-3", size: 5)])
         try database.writeCheckpoint()
         try database.close()
       }
-      let left = bench.restarted(.processEnd)
+      let left = fixture.restarted(.processEnd)
       let name = "0000000001.checkpoint"
       let foreign = try other.fileSystem.contents(of: other.path(of: name), limit: 1 << 24)
       try left.fileSystem.truncate(left.path(of: name), toSize: 0)
       try left.fileSystem.overwrite(left.path(of: name), atOffset: 0, with: foreign.array)
-      try bench.expectNewest(try left.openQuiet())
+      try fixture.expectNewest(try left.openQuiet())
     },
     RuleCase(name: "rule 21: a checkpoint with a bad inner page is not used") {
-      let bench = CrashBench.fresh()
+      let fixture = CrashFixture.fresh()
       do {
-        let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
+        let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
         let tail = String(repeating: "k", count: 160)
-        try bench.commit(database, (0..<200).map { .put("\($0)-\(tail)", size: 1) })
+        try fixture.commit(database, (0..<200).map { .put("\($0)-\(tail)", size: 1) })
         try database.writeCheckpoint()
         try database.close()
       }
       let name = "0000000001.checkpoint"
-      let size = try bench.fileSystem.status(bench.path(of: name)).size
+      let size = try fixture.fileSystem.status(fixture.path(of: name)).size
       try expect(size > 10 * 4096, "\(size) bytes are too few for an inner page")
       for page in 1..<size / 4096 {
-        let left = bench.restarted(.processEnd)
+        let left = fixture.restarted(.processEnd)
         try left.fileSystem.corrupt(left.path(of: name), atOffset: 4096 * page + 2000, mask: 4)
-        try bench.expectNewest(try left.openQuiet())
+        try fixture.expectNewest(try left.openQuiet())
       }
     },
     RuleCase(name: "promise 2: a relaxed commit is durable when its time is over") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<2)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<2)
       try database.write(durability: .relaxed(maxDelay: .milliseconds(5))) { transaction in
         _ = try transaction.overwrite("relaxed", with: [:])
       }
       let clock = ContinuousClock()
       let start = clock.now
       while clock.now - start < .seconds(2) {
-        let left = CrashBench(bench.fileSystem.restarted(.strict), CrashWriter(seed: 0), life: 90)
+        let left = CrashFixture(
+          fixture.fileSystem.restarted(.strict), CrashWriter(seed: 0), life: 90)
         let opened = try left.openQuiet { $0.isReadOnly = true }
         if try opened.snapshot().exists("relaxed") { return }
         usleep(5000)
@@ -179,19 +180,19 @@ extension RuleCase {
       throw CrashOracle.Mismatch("it is still not durable")
     },
     RuleCase(name: "promise 2: a backup is durable when the call returns") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<4)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<4)
       try database.backup(to: "/copy.divan")
-      var configuration = bench.configuration()
-      configuration.fileSystem = bench.fileSystem.restarted(.strict)
+      var configuration = fixture.configuration()
+      configuration.fileSystem = fixture.fileSystem.restarted(.strict)
       configuration.isReadOnly = true
       let copy = try Database(at: "/copy.divan", configuration: configuration)
-      _ = try bench.oracle.identify(copy)
+      _ = try fixture.oracle.identify(copy)
     },
     RuleCase(name: "promise 4: a snapshot never changes") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
       var random = SeededGenerator(seed: 11)
       var held: [(snapshot: Snapshot, version: Int)] = []
       for round in 0..<40 {
@@ -199,10 +200,10 @@ extension RuleCase {
           let id = "doc-\(random.next() % 60)"
           return random.next() % 4 == 0 ? CrashWriter.Step.delete(id) : .put(id, size: 9)
         }
-        try bench.commit(database, steps, durability: .none)
+        try fixture.commit(database, steps, durability: .none)
         if round == 25 { try database.writeCheckpoint() }
         if round == 30 { try database.compact() }
-        var oracle = bench.oracle
+        var oracle = fixture.oracle
         oracle.secured = 0
         held.append((try database.snapshot(), oracle.versions.count - 1))
         for (snapshot, version) in held.suffix(8) + held.prefix(3) {
@@ -212,16 +213,16 @@ extension RuleCase {
       }
     },
     RuleCase(name: "promise 5: proof is looked for behind frames that prove nothing") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
-      try bench.fill(database, 0..<1, size: 200)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
+      try fixture.fill(database, 0..<1, size: 200)
       // These and the next commit were written when only the first was durable.
-      try bench.fill(database, 1..<4, size: 200, durability: .none)
-      try bench.fill(database, 4..<6, size: 200)
+      try fixture.fill(database, 1..<4, size: 200, durability: .none)
+      try fixture.fill(database, 4..<6, size: 200)
       let name = "0000000001.segment"
-      let ends = try bench.segmentEnds(of: name)
+      let ends = try fixture.segmentEnds(of: name)
       for number in 1..<5 {
-        let left = bench.restarted(.processEnd, life: 9)
+        let left = fixture.restarted(.processEnd, life: 9)
         // It would hide whether the log's own proof was found.
         try left.vanish { $0 == "FLUSHED" }
         try left.fileSystem.corrupt(
@@ -231,14 +232,14 @@ extension RuleCase {
       }
     },
     RuleCase(name: "promise 5: what is logged again makes no promises of another file") {
-      let bench = CrashBench.fresh()
+      let fixture = CrashFixture.fresh()
       do {
-        let database = try bench.openQuiet()
-        try bench.fill(database, 0..<3, size: 200)
-        try bench.fill(database, 3..<6, size: 200, durability: .none)
-        bench.fileSystem.losePower(atCall: 0)
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, 0..<3, size: 200)
+        try fixture.fill(database, 3..<6, size: 200, durability: .none)
+        fixture.fileSystem.losePower(atCall: 0)
       }
-      let left = bench.restarted(.processEnd)
+      let left = fixture.restarted(.processEnd)
       let database = try left.openQuiet()
       try expect(database.openingReport.securedCommits > 1)
       let file = try SegmentFile(2...2, in: left.directory)
@@ -255,22 +256,24 @@ extension RuleCase {
       try expect(count == database.openingReport.securedCommits, "\(count) commits")
     },
     RuleCase(name: "promise 6: after a failure maintenance shows nothing that was not durable") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
-      try bench.fill(database, 0..<6)
-      let oracle = bench.oracle
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
+      try fixture.fill(database, 0..<6)
+      let oracle = fixture.oracle
       let isDone = Atomic(false)
       let failures = Recorder<any Error>()
       // A commit fails while a checkpoint is written.
-      bench.fileSystem.observeCalls { call in
+      fixture.fileSystem.observeCalls { call in
         guard call.verb == .write, call.path.hasSuffix(".checkpoint"),
           !isDone.exchange(true, ordering: .relaxed)
         else { return }
-        bench.fileSystem.failFlush(.keepsNewBytes)
-        do { try bench.commit(database, [.put("doc-3", size: 1)]) } catch { failures.append(error) }
+        fixture.fileSystem.failFlush(.keepsNewBytes)
+        do { try fixture.commit(database, [.put("doc-3", size: 1)]) } catch {
+          failures.append(error)
+        }
       }
       do { try database.writeCheckpoint() } catch { failures.append(error) }
-      bench.fileSystem.observeCalls(nil)
+      fixture.fileSystem.observeCalls(nil)
       try expect(isDone.load(ordering: .relaxed), "no checkpoint was written")
       try expect(failures.all.count == 2, "\(failures.all)")
       try expect(

@@ -10,10 +10,10 @@ extension RuleCase {
   static let revisions: [RuleCase] = [
     RuleCase(name: "what stays held is found where recovery logged it again") {
       for isCheckpointed in [false, true] {
-        let bench = CrashBench.keeping(.everything)
-        let session = CrashSession(bench)
+        let fixture = CrashFixture.keeping(.everything)
+        let session = CrashSession(fixture)
         try session.commit(.put("a", size: 1))
-        if isCheckpointed { try bench.checkpoint(session.database()) }
+        if isCheckpointed { try fixture.checkpoint(session.database()) }
         try session.close()
         // Nothing proves that these are durable, so the next opening logs them again.
         try session.commit(.put("a", size: 2), .put("b", size: 3), durability: .none)
@@ -29,32 +29,32 @@ extension RuleCase {
       name:
         "rule 5: a purge outlives every merge for as long as an older file may hold what is gone"
     ) {
-      let bench = CrashBench.keeping(.none)
-      let session = CrashSession(bench)
+      let fixture = CrashFixture.keeping(.none)
+      let session = CrashSession(fixture)
       try session.commit(.put("a", size: 2000), .put("b", size: 10), .putLocal("state", size: 5))
       try session.fill(0..<4, size: 1500)
       try session.commit(
         .branch("b", size: 3), .insert("c", size: 4, isOnto: false, isDeleted: false))
       try session.commit(.insert("c", size: 5, isOnto: false, isDeleted: false))
-      try session.bench.checkpoint(session.database())
+      try session.fixture.checkpoint(session.database())
       for round in 0..<3 {
         // The first segment keeps its place: most of it is live.
         try session.fill(10..<16, size: 1500 + round)
         try session.commit(.put("d", size: round), .purge("b"), .removeLocal("state"))
         if round == 0 { try session.commit(.purgeLeaf("c", 0)) }
-        try session.bench.checkpoint(session.database())
-        try session.bench.merge(session.database())
+        try session.fixture.checkpoint(session.database())
+        try session.fixture.merge(session.database())
       }
       try session.expectSound()
       try session.close()
       // Without a checkpoint, everything is read from the log.
-      try bench.vanish { $0.hasSuffix(".checkpoint") }
+      try fixture.vanish { $0.hasSuffix(".checkpoint") }
       try session.expectSound()
     },
-    RuleCase(name: "rule 7: what is pruned is below the floor") {
+    RuleCase(name: "rule 7: what is pruned is below the horizon") {
       for kind in 0..<2 {
-        let bench = CrashBench.keeping(HistoryRetention(revisions: 1))
-        let session = CrashSession(bench)
+        let fixture = CrashFixture.keeping(HistoryRetention(revisions: 1))
+        let session = CrashSession(fixture)
         var numbers: [UInt64] = []
         for round in 0..<5 {
           // With attachments, pruning is written to the log; without them, it is not.
@@ -65,10 +65,10 @@ extension RuleCase {
           }
           numbers.append(try session.database().snapshot().sequence)
         }
-        try session.bench.compact(session.database())
+        try session.fixture.compact(session.database())
         for isReopened in [false, true] {
           if isReopened {
-            bench.lose(.strict)
+            fixture.lose(.strict)
             session.forgetDatabase()
           }
           try expectCode(.historyNotHeld) { _ = try session.database().snapshot(at: numbers[1]) }
@@ -78,33 +78,33 @@ extension RuleCase {
       }
     },
     RuleCase(name: "rule 7: a named version is whole, whatever is pruned and merged") {
-      let bench = CrashBench.keeping(HistoryRetention(revisions: 1))
-      let session = CrashSession(bench)
+      let fixture = CrashFixture.keeping(HistoryRetention(revisions: 1))
+      let session = CrashSession(fixture)
       try session.enrich(closing: false)
-      try bench.name(session.database(), "one")
+      try fixture.name(session.database(), "one")
       for round in 0..<4 {
         try session.commit(.detach("rich-1"), .put("rich-3", size: round), .deleteAll("rich-5"))
-        try bench.compact(session.database())
+        try fixture.compact(session.database())
         try session.expectSoundAndTidy()
       }
       try session.close()
       try session.expectSoundAndTidy()
     },
     RuleCase(name: "rule 22: history does not come back without its attachments") {
-      let bench = CrashBench.keeping(HistoryRetention(revisions: 1))
-      let session = CrashSession(bench)
+      let fixture = CrashFixture.keeping(HistoryRetention(revisions: 1))
+      let session = CrashSession(fixture)
       for round in 0..<3 {
         try session.commit(
           .attach("a", name: "x", seed: UInt8(round), size: 90),
           .attach("a", name: "y", seed: UInt8(round), size: 20))
       }
-      try session.bench.checkpoint(session.database())
+      try session.fixture.checkpoint(session.database())
       try session.commit(.put("a", size: 1))
       try session.commit(.put("a", size: 2))
       let database = try session.database()
-      try bench.interrupting({ try database.compact() }) { call in
+      try fixture.interrupting({ try database.compact() }) { call in
         for loss in SimulatedDisk.Loss.several(seed: UInt64(call)) {
-          let left = bench.restarted(loss, life: 500 + call)
+          let left = fixture.restarted(loss, life: 500 + call)
           for isRebuilt in [false, true] {
             if isRebuilt { try left.vanish { $0.hasSuffix(".checkpoint") } }
             let opened = try left.openQuiet()
@@ -117,8 +117,8 @@ extension RuleCase {
     },
     RuleCase(name: "rule 22: what went with its revision is no damage in an index made anew") {
       for isShared in [false, true] {
-        let bench = CrashBench.keeping(.none)
-        let database = try bench.open {
+        let fixture = CrashFixture.keeping(.none)
+        let database = try fixture.open {
           $0.maintenance = .inline
           $0.segmentSizeGoal = 2048
           $0.checkpointInterval = 8 << 10
@@ -126,18 +126,18 @@ extension RuleCase {
         // Another document may have brought the content, which is then dropped with a segment of
         // its own.
         if isShared {
-          try bench.commit(database, [.attach("z", name: "x", seed: 1, size: 400)])
+          try fixture.commit(database, [.attach("z", name: "x", seed: 1, size: 400)])
         }
         // So much beside it that merging the first segments does not pay off.
-        try bench.commit(database, [.put("a", size: 1), .put("b", size: 20_000)])
-        try bench.name(database, "first")
-        try bench.commit(
+        try fixture.commit(database, [.put("a", size: 1), .put("b", size: 20_000)])
+        try fixture.name(database, "first")
+        try fixture.commit(
           database, [.attach("a", name: "x", seed: 1, size: 400), .put("c", size: 20_000)])
-        if isShared { try bench.commit(database, [.purge("z")]) }
+        if isShared { try fixture.commit(database, [.purge("z")]) }
         // A merge drops the next record, so nothing shows that this one was not to be retained.
-        for size in 0..<60 { try bench.commit(database, [.put("a", size: 300 + size)]) }
+        for size in 0..<60 { try fixture.commit(database, [.put("a", size: 300 + size)]) }
         try database.close()
-        let left = bench.restarted(.everything, life: 500)
+        let left = fixture.restarted(.everything, life: 500)
         for isRebuilt in [false, true] {
           if isRebuilt { try left.vanish { $0.hasSuffix(".checkpoint") } }
           let opened = try left.openQuiet()
@@ -149,40 +149,40 @@ extension RuleCase {
     RuleCase(name: "rule 22: a file whose name could not be flushed is found by cleaning") {
       var leftCount = 0
       for call in 1...24 {
-        let bench = CrashBench.keeping(.none)
-        var database = try bench.openQuiet()
-        try bench.commit(database, [.put("a", size: 1)])
-        bench.fileSystem.fail(atCall: call, with: .inputOutput)
+        let fixture = CrashFixture.keeping(.none)
+        var database = try fixture.openQuiet()
+        try fixture.commit(database, [.put("a", size: 1)])
+        fixture.fileSystem.fail(atCall: call, with: .inputOutput)
         do {
-          try bench.commit(database, [.attach("a", name: "x", seed: 1, size: 400)])
+          try fixture.commit(database, [.attach("a", name: "x", seed: 1, size: 400)])
         } catch is DatabaseError {}
-        bench.fileSystem.stopFailing()
+        fixture.fileSystem.stopFailing()
         do { try database.close() } catch is DatabaseError {}
-        leftCount += CrashBench.attachmentFiles(on: bench.fileSystem).count
-        database = try bench.openQuiet()
-        try bench.commit(database, [.purge("a")])
+        leftCount += CrashFixture.attachmentFiles(on: fixture.fileSystem).count
+        database = try fixture.openQuiet()
+        try fixture.commit(database, [.purge("a")])
         try database.compact()
-        let files = CrashBench.attachmentFiles(on: bench.fileSystem)
+        let files = CrashFixture.attachmentFiles(on: fixture.fileSystem)
         try expect(files.isEmpty, "call \(call) leaves \(files)")
         try database.close()
       }
       try expect(leftCount > 0, "no call leaves a file")
     },
     RuleCase(name: "rule 22: a file goes when it is durable that nothing refers to it") {
-      let bench = CrashBench.keeping(.none)
-      let session = CrashSession(bench)
+      let fixture = CrashFixture.keeping(.none)
+      let session = CrashSession(fixture)
       try session.enrich(closing: false)
       try session.commit(.detach("rich-1"), .detach("rich-2"), .purge("rich-5"), durability: .none)
       let database = try session.database()
-      try bench.interrupting({ try database.compact() }) { call in
-        let left = bench.restarted(.strict, life: 500 + call)
+      try fixture.interrupting({ try database.compact() }) { call in
+        let left = fixture.restarted(.strict, life: 500 + call)
         _ = try left.oracle.identify(left.openQuiet())
       }
       try session.expectSoundAndTidy()
     },
     RuleCase(name: "rule 22: what is stored for a document yet to come stays") {
-      let bench = CrashBench.keeping(.none)
-      let database = try bench.openQuiet()
+      let fixture = CrashFixture.keeping(.none)
+      let database = try fixture.openQuiet()
       var content: [UInt8]? = AttachedContent.bytes(3, 300)
       var document = Document(id: "a")
       document.attachments["x"] = try database.storeAttachment(contentType: "x/y") {
@@ -197,42 +197,42 @@ extension RuleCase {
       try AttachedContent.check(require(database.snapshot().get("a"), "document"))
     },
     RuleCase(name: "rule 22: a snapshot keeps its attachments while others are forgotten") {
-      let bench = CrashBench.keeping(.none)
-      let session = CrashSession(bench)
+      let fixture = CrashFixture.keeping(.none)
+      let session = CrashSession(fixture)
       try session.commit(
         .attach("a", name: "x", seed: 1, size: 90), .attach("b", name: "x", seed: 2, size: 90))
-      let oracle = bench.oracle
+      let oracle = fixture.oracle
       let snapshot = try session.database().snapshot()
       for id in ["a", "b"] {
         try session.commit(.delete(id))
-        try bench.compact(session.database())
+        try fixture.compact(session.database())
       }
       _ = try oracle.identify(snapshot)
     },
     RuleCase(name: "an expiry and local documents outlive merges and openings") {
-      let bench = CrashBench.keeping(.none)
-      let session = CrashSession(bench)
+      let fixture = CrashFixture.keeping(.none)
+      let session = CrashSession(fixture)
       try session.commit(
         .put("a", size: 1), .expire("a", seconds: 50), .putLocal("state", size: 7),
         .put("b", size: 2))
       try session.close()
       try session.expectSoundAndTidy()
       try session.commit(.put("a", size: 2), .putLocal("state", size: 8), .expire("b", seconds: 10))
-      try bench.compact(session.database())
+      try fixture.compact(session.database())
       try session.close()
-      try bench.vanish { $0.hasSuffix(".checkpoint") }
+      try fixture.vanish { $0.hasSuffix(".checkpoint") }
       try session.expectSound()
-      try bench.purgeExpired(session.database(), afterSeconds: 60)
+      try fixture.purgeExpired(session.database(), afterSeconds: 60)
       try session.expectSoundAndTidy()
       try expect(try session.database().snapshot().count == 1, "what expired is there")
     },
   ]
 }
 
-extension CrashBench {
+extension CrashFixture {
   /// Creates an empty disk, for a store that keeps some replaced revisions.
-  fileprivate static func keeping(_ history: HistoryRetention) -> CrashBench {
-    CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1, history: history))
+  fileprivate static func keeping(_ history: HistoryRetention) -> CrashFixture {
+    CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1, history: history))
   }
 }
 
@@ -241,7 +241,7 @@ extension CrashSession {
   fileprivate func expectSound() throws {
     let database = try database()
     if let damage = database.openingReport.damage.first { throw damage }
-    let oracle = bench.oracle
+    let oracle = fixture.oracle
     let found = try oracle.identify(database)
     try expect(found == oracle.versions.count - 1, "version \(found) is found")
     if let problem = try database.check().problems.first { throw problem }
@@ -250,9 +250,9 @@ extension CrashSession {
   /// Does the same, and checks that cleaning leaves no surplus attachment file.
   fileprivate func expectSoundAndTidy() throws {
     try expectSound()
-    let oracle = bench.oracle
+    let oracle = fixture.oracle
     let version = try require(oracle.versions.last, "version")
-    try bench.checkAttachmentFiles(database(), version, oracle.history)
+    try fixture.checkAttachmentFiles(database(), version, oracle.history)
     try expectSound()
   }
 }

@@ -8,19 +8,19 @@ import Divan
 extension RuleCase {
   static let segments: [RuleCase] = [
     RuleCase(name: "rule 8: no byte of a segment with a successor ever changes") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<9, size: 3000)
-      let before = try RuleCase.contents(bench.fileSystem)
-      try bench.fill(database, 5..<14, size: 3000, durability: .none)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9, size: 3000)
+      let before = try RuleCase.contents(fixture.fileSystem)
+      try fixture.fill(database, 5..<14, size: 3000, durability: .none)
       // Every recovery leaves existing segments unchanged, also the newest.
-      let after = bench.restarted(.processEnd, life: 90)
+      let after = fixture.restarted(.processEnd, life: 90)
       let found = try RuleCase.contents(after.fileSystem)
       for (name, bytes) in before where name != before.keys.max() {
         try expect(found[name] == bytes, "\(name) has changed")
       }
       let reopened = try after.openQuiet()
-      try bench.commit(reopened, [.put("doc-1", size: 7)])
+      try fixture.commit(reopened, [.put("doc-1", size: 7)])
       let afterwards = try RuleCase.contents(after.fileSystem)
       for (name, bytes) in found {
         try expect(afterwards[name] == bytes, "\(name) has changed")
@@ -30,11 +30,11 @@ extension RuleCase {
     RuleCase(name: "rule 8: nothing follows a transaction that was written in part") {
       // The writes of the marks in FLUSHED are between them.
       for call in [1, 3, 5] {
-        let bench = CrashBench.fresh()
-        let database = try bench.openQuiet()
-        try bench.fill(database, 0..<2)
-        bench.fileSystem.fail(.write, atCall: call, with: .inputOutput)
-        let oracle = bench.oracle
+        let fixture = CrashFixture.fresh()
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, 0..<2)
+        fixture.fileSystem.fail(.write, atCall: call, with: .inputOutput)
+        let oracle = fixture.oracle
         var failed = 0
         for number in 0..<4 {
           do {
@@ -46,30 +46,30 @@ extension RuleCase {
         let count = try snapshot.count
         try expect(count == oracle.versions.last.map { $0.liveIDs.count + 3 }, "\(count)")
         try database.close()
-        let reopened = try bench.openQuiet()
+        let reopened = try fixture.openQuiet()
         try expect(reopened.openingReport.damage.isEmpty, "\(reopened.openingReport)")
         try expect(try reopened.snapshot().count == snapshot.count, "a commit is lost")
         // An incomplete write in it is never read again.
-        let names = bench.segmentNames
+        let names = fixture.segmentNames
         try expect(names.count >= 2, "the segment went on: \(names)")
       }
     },
     RuleCase(name: "no two files of a store have the same salt or number") {
-      let bench = CrashBench.fresh()
+      let fixture = CrashFixture.fresh()
       var salts: Set<UInt64> = []
       var fileIDs: Set<UInt64> = []
       var seen: Set<[UInt8]> = []
       for session in 0..<4 {
-        let database = try bench.openQuiet()
-        try bench.fill(database, session..<session + 6, size: 2500)
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, session..<session + 6, size: 2500)
         if session % 2 == 1 { try database.compact() } else { try database.writeCheckpoint() }
-        try bench.fill(database, 0..<4, size: 2500)
-        let directory = bench.directory
+        try fixture.fill(database, 0..<4, size: 2500)
+        let directory = fixture.directory
         for name in try directory.listing().files {
           let path = directory.path(of: name)
           guard case .segment(let numbers) = name else { continue }
           let header = try SegmentFile(numbers, in: directory).header
-          let block = try bench.fileSystem.contents(of: path, limit: 1 << 24).prefix(4096).array
+          let block = try fixture.fileSystem.contents(of: path, limit: 1 << 24).prefix(4096).array
           guard seen.insert(block).inserted else { continue }
           try expect(salts.insert(header.preamble.salt).inserted, "\(name) has an old salt")
           try expect(fileIDs.insert(header.fileID).inserted, "\(name) has an old number")
@@ -80,16 +80,16 @@ extension RuleCase {
     },
     RuleCase(name: "no number of a file comes again that a leftover or a checkpoint names") {
       // The newest number is that of a merged file that was renamed and not referred to yet.
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<12)
-      try bench.fill(database, 0..<12, size: 10)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<12)
+      try fixture.fill(database, 0..<12, size: 10)
       try database.writeCheckpoint()
-      try bench.interrupting({ try database.mergeWhatPays() }) { call in
-        let left = bench.restarted(.processEnd, life: 500 + call)
+      try fixture.interrupting({ try database.compactWhatPays() }) { call in
+        let left = fixture.restarted(.processEnd, life: 500 + call)
         let before = try RuleCase.fileIDs(left)
         let opened = try left.openQuiet()
-        let writer = CrashWriter(bench.oracle, seed: 3)
+        let writer = CrashWriter(fixture.oracle, seed: 3)
         try writer.commit(opened, [.put("afterwards", size: 1)])
         let new = Set(left.segmentNames).subtracting(before.keys)
         for name in new {
@@ -99,13 +99,13 @@ extension RuleCase {
       }
     },
     RuleCase(name: "rule 9: no segment can be missing without a word") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<9, size: 3000)
-      let names = bench.segmentNames
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9, size: 3000)
+      let names = fixture.segmentNames
       try expect(names.count >= 4)
       for name in names {
-        let left = bench.restarted(.everything, life: 90)
+        let left = fixture.restarted(.everything, life: 90)
         try left.vanish { $0 == name }
         let opened = try left.open()
         try expect(!opened.openingReport.damage.isEmpty, "\(name) is missing without a word")
@@ -113,23 +113,23 @@ extension RuleCase {
       }
     },
     RuleCase(name: "rule 9: a store without segments that had some is damaged") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<3)
-      let left = bench.restarted(.everything, life: 90)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<3)
+      let left = fixture.restarted(.everything, life: 90)
       try left.vanish { $0.hasSuffix(".segment") }
       try expectDamaged { _ = try left.open() }
       try database.writeCheckpoint()
-      let other = bench.restarted(.everything, life: 190)
+      let other = fixture.restarted(.everything, life: 190)
       try other.vanish { $0.hasSuffix(".segment") || $0 == "HEAD" || $0 == "FLUSHED" }
       try expectDamaged { _ = try other.open() }
     },
     RuleCase(name: "rule 9: a bad file under a segment's name is damage") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<9, size: 3000)
-      for name in bench.segmentNames {
-        let left = bench.restarted(.everything, life: 90)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9, size: 3000)
+      for name in fixture.segmentNames {
+        let left = fixture.restarted(.everything, life: 90)
         try left.fileSystem.corrupt(left.path(of: name), atOffset: 70, mask: 1)
         let opened = try left.openQuiet()
         try expect(
@@ -139,14 +139,14 @@ extension RuleCase {
       }
     },
     RuleCase(name: "rule 9: a merged file that is not whole does not stand for its inputs") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<12)
-      try bench.fill(database, 0..<12, size: 10)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<12)
+      try fixture.fill(database, 0..<12, size: 10)
       try database.writeCheckpoint()
       let tried = Atomic(0)
-      try bench.interrupting({ try database.mergeWhatPays() }) { call in
-        let left = bench.restarted(.everything, life: 500 + call)
+      try fixture.interrupting({ try database.compactWhatPays() }) { call in
+        let left = fixture.restarted(.everything, life: 500 + call)
         guard let merged = left.segmentNames.first(where: { $0.contains("-") }),
           left.segmentNames.contains("0000000001.segment")
         else { return }
@@ -155,36 +155,36 @@ extension RuleCase {
         let size = try left.fileSystem.status(left.path(of: merged)).size
         try left.fileSystem.truncate(left.path(of: merged), toSize: size - 8)
         try left.vanish { $0.hasSuffix(".checkpoint") }
-        try bench.expectNewest(try left.openQuiet())
+        try fixture.expectNewest(try left.openQuiet())
       }
       try expect(tried.load(ordering: .relaxed) > 0, "never beside its inputs")
     },
     RuleCase(name: "rule 9: a whole merged file stands for inputs some of which are gone") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<12)
-      try bench.fill(database, 0..<12, size: 10)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<12)
+      try fixture.fill(database, 0..<12, size: 10)
       try database.writeCheckpoint()
       let tried = Atomic(0)
-      try bench.interrupting({ try database.mergeWhatPays() }) { call in
-        let left = bench.restarted(.everything, life: 500 + call)
+      try fixture.interrupting({ try database.compactWhatPays() }) { call in
+        let left = fixture.restarted(.everything, life: 500 + call)
         guard left.segmentNames.contains(where: { $0.contains("-") }),
           left.segmentNames.contains("0000000002.segment")
         else { return }
         tried.add(1, ordering: .relaxed)
         try left.vanish { $0.hasSuffix(".checkpoint") || $0 == "0000000002.segment" }
-        try bench.expectNewest(try left.openQuiet())
+        try fixture.expectNewest(try left.openQuiet())
       }
       try expect(tried.load(ordering: .relaxed) > 0, "never beside its inputs")
     },
     RuleCase(name: "rule 10: a segment that is shorter than its successor says is damaged") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<9, size: 3000)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9, size: 3000)
       // Data that a checkpoint covers is not read when the store is opened.
       try database.writeCheckpoint()
-      for name in bench.segmentNames.dropLast() {
-        let left = bench.restarted(.everything, life: 90)
+      for name in fixture.segmentNames.dropLast() {
+        let left = fixture.restarted(.everything, life: 90)
         let path = left.path(of: name)
         // Cut between two transactions, the rest is valid.
         let segment = try require(try left.segmentEnds(of: name).dropLast().last, "transaction")
@@ -195,14 +195,14 @@ extension RuleCase {
     },
     RuleCase(name: "rule 10: a merged file must end where its successor follows") {
       for change in 0..<2 {
-        let bench = CrashBench.fresh()
-        let database = try bench.openQuiet()
-        try bench.fill(database, 0..<9, size: 2000)
-        try bench.fill(database, 0..<4, size: 20)
+        let fixture = CrashFixture.fresh()
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, 0..<9, size: 2000)
+        try fixture.fill(database, 0..<4, size: 20)
         try database.compact()
-        try bench.commit(database, [.put("a", size: 1)])
+        try fixture.commit(database, [.put("a", size: 1)])
         try database.close()
-        let left = bench.restarted(.everything, life: 90)
+        let left = fixture.restarted(.everything, life: 90)
         let name = try require(left.segmentNames.first { $0.contains("-") }, "merged segment")
         guard case .segment(let numbers)? = FileName(name) else { return }
         var header = try SegmentFile(numbers, in: left.directory).header
@@ -215,13 +215,13 @@ extension RuleCase {
       }
     },
     RuleCase(name: "rule 10: a merged file without its footer is damaged") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<9, size: 2000)
-      try bench.fill(database, 0..<4, size: 20)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9, size: 2000)
+      try fixture.fill(database, 0..<4, size: 20)
       try database.compact()
       try database.close()
-      let left = bench.restarted(.everything, life: 90)
+      let left = fixture.restarted(.everything, life: 90)
       let name = try require(left.segmentNames.first { $0.contains("-") }, "merged segment")
       guard case .segment(let numbers)? = FileName(name) else { return }
       var header = try SegmentFile(numbers, in: left.directory).header
@@ -237,22 +237,22 @@ extension RuleCase {
       try expect(!opened.openingReport.damage.isEmpty, "the footer is not missed")
     },
     RuleCase(name: "rule 10: HEAD speaks of the segment with its number and salt only") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<2)
-      let left = bench.restarted(.processEnd, life: 90)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<2)
+      let left = fixture.restarted(.processEnd, life: 90)
       var head = try require(try left.directory.head().head, "HEAD")
       // As in a HEAD of a segment of the same number that was never durable.
       head.segmentSalt ^= 1
-      head.floor.offset = 1 << 20
+      head.watermark.offset = 1 << 20
       try left.fileSystem.overwrite(left.path(of: "HEAD"), atOffset: 0, with: head.encode().array)
-      try bench.expectNewest(try left.openQuiet())
+      try fixture.expectNewest(try left.openQuiet())
     },
     RuleCase(name: "a file of another store is refused") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<9, size: 3000)
-      let left = bench.restarted(.everything, life: 90)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9, size: 3000)
+      let left = fixture.restarted(.everything, life: 90)
       let second = try SegmentFile(2...2, in: left.directory).header
       var header = second
       header.preamble.storeID = StoreID(high: 1, low: 2)
@@ -266,13 +266,13 @@ extension RuleCase {
       throw CrashOracle.Mismatch("a segment of another store was taken up")
     },
     RuleCase(name: "rule 11: what was logged again is known to have been durable") {
-      let bench = CrashBench.fresh()
+      let fixture = CrashFixture.fresh()
       do {
-        let database = try bench.openQuiet()
-        try bench.fill(database, 0..<4, size: 200, durability: .none)
-        bench.fileSystem.losePower(atCall: 0)
+        let database = try fixture.openQuiet()
+        try fixture.fill(database, 0..<4, size: 200, durability: .none)
+        fixture.fileSystem.losePower(atCall: 0)
       }
-      let again = bench.restarted(.processEnd, life: 9)
+      let again = fixture.restarted(.processEnd, life: 9)
       let database = try again.openQuiet()
       try expect(database.openingReport.securedCommits == 4)
       let left = again.restarted(.strict, life: 19)
@@ -284,14 +284,14 @@ extension RuleCase {
       try expect(opened.openingReport.damage.first?.path == path, "rot is taken for a torn end")
     },
     RuleCase(name: "rule 11: losing the newest segment is noticed though nothing is in it") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<9, size: 3000)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9, size: 3000)
       let isTried = Atomic(false)
-      let count = bench.segmentNames.count
-      try bench.interrupting({ try bench.fill(database, 9..<15, size: 3000) }) { call in
+      let count = fixture.segmentNames.count
+      try fixture.interrupting({ try fixture.fill(database, 9..<15, size: 3000) }) { call in
         // HEAD names the new segment even before the first commit in it.
-        let left = bench.restarted(.strict, life: 500 + call)
+        let left = fixture.restarted(.strict, life: 500 + call)
         guard left.segmentNames.count > count,
           try left.directory.head().head?.segmentNumber == UInt64(left.segmentNames.count)
         else { return }
@@ -304,12 +304,12 @@ extension RuleCase {
       try expect(isTried.load(ordering: .relaxed), "HEAD never names the newest segment")
     },
     RuleCase(name: "rule 12: a log that ends before what HEAD knows is damaged") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<5, size: 200)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<5, size: 200)
       try database.close()
-      for name in bench.segmentNames {
-        let left = bench.restarted(.everything, life: 90)
+      for name in fixture.segmentNames {
+        let left = fixture.restarted(.everything, life: 90)
         try left.vanish { $0 == "FLUSHED" }
         let ends = try left.segmentEnds(of: name)
         for end in ends.dropLast() {
@@ -321,12 +321,12 @@ extension RuleCase {
       }
     },
     RuleCase(name: "rule 12: a log that ends before its checkpoint's position is damaged") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<4, size: 200)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<4, size: 200)
       try database.writeCheckpoint()
       for keepsHead in [true, false] {
-        let left = bench.restarted(.strict, life: 19)
+        let left = fixture.restarted(.strict, life: 19)
         try left.vanish { $0 == "FLUSHED" || $0 == "HEAD" && !keepsHead }
         let path = left.path(of: "0000000001.segment")
         try left.fileSystem.truncate(path, toSize: try left.fileSystem.status(path).size - 100)
@@ -337,12 +337,12 @@ extension RuleCase {
       }
     },
     RuleCase(name: "rule 12: a log without the segment that its checkpoint ends in is damaged") {
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<9, size: 3000)
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9, size: 3000)
       try database.writeCheckpoint()
       for keepsHead in [true, false] {
-        let left = bench.restarted(.strict, life: 19)
+        let left = fixture.restarted(.strict, life: 19)
         let newest = left.segmentNames.last
         try left.vanish { $0 == newest || $0 == "FLUSHED" || $0 == "HEAD" && !keepsHead }
         let opened = try left.openQuiet()
@@ -354,23 +354,23 @@ extension RuleCase {
 
   private static func contents(_ disk: SimulatedFileSystem) throws -> [String: [UInt8]] {
     var contents: [String: [UInt8]] = [:]
-    for name in try disk.list(CrashBench.path) where name.hasSuffix(".segment") {
-      contents[name] = try disk.contents(of: "\(CrashBench.path)/\(name)", limit: 1 << 24).array
+    for name in try disk.list(CrashFixture.path) where name.hasSuffix(".segment") {
+      contents[name] = try disk.contents(of: "\(CrashFixture.path)/\(name)", limit: 1 << 24).array
     }
     return contents
   }
 
-  private static func fileIDs(_ bench: CrashBench) throws -> [String: UInt64] {
+  private static func fileIDs(_ fixture: CrashFixture) throws -> [String: UInt64] {
     var fileIDs: [String: UInt64] = [:]
-    for name in bench.segmentNames {
+    for name in fixture.segmentNames {
       guard case .segment(let numbers)? = FileName(name) else { continue }
-      fileIDs[name] = try SegmentFile(numbers, in: bench.directory).header.fileID
+      fileIDs[name] = try SegmentFile(numbers, in: fixture.directory).header.fileID
     }
     return fileIDs
   }
 }
 
-extension CrashBench {
+extension CrashFixture {
   /// Returns the positions after each whole transaction of a segment.
   func segmentEnds(of name: String) throws -> [LogEnd] {
     guard case .segment(let numbers)? = FileName(name) else { return [] }

@@ -7,16 +7,16 @@ import Divan
 extension RuleCase {
   static let views: [RuleCase] = [
     RuleCase(name: "a view's file is of commits that are durable") {
-      let bench = CrashBench.fresh()
-      try bench.makeView()
-      var database = try bench.open()
+      let fixture = CrashFixture.fresh()
+      try fixture.makeView()
+      var database = try fixture.open()
       // Nothing proves that it was durable, so the next opening logs it again.
-      try bench.commit(database, [.put("doc-1", size: 20)])
-      try bench.commit(
+      try fixture.commit(database, [.put("doc-1", size: 20)])
+      try fixture.commit(
         database, [.put("doc-2", size: 21), .put("doc-7", size: 9), .delete("doc-3")],
         durability: .none)
-      try bench.askView(database)
-      let left = bench.restarted(.strict)
+      try fixture.askView(database)
+      let left = fixture.restarted(.strict)
       database = try left.openQuiet()
       // If it covered commits that were lost, it would be removed.
       _ = try left.viewPath()
@@ -27,33 +27,33 @@ extension RuleCase {
       try ProofView.check(next.openQuiet())
     },
     RuleCase(name: "a view's file of which a byte has changed is not believed") {
-      let bench = CrashBench.fresh()
-      try bench.makeView()
-      let path = try bench.viewPath()
-      let size = try bench.fileSystem.status(path).size
+      let fixture = CrashFixture.fresh()
+      try fixture.makeView()
+      let path = try fixture.viewPath()
+      let size = try fixture.fileSystem.status(path).size
       let offsets =
         Array(stride(from: 0, to: ViewFileHeader.size, by: 331))
         + Array(stride(from: ViewFileHeader.size, to: size, by: 7))
       for offset in offsets {
-        let other = bench.restarted(.processEnd, life: 600 + offset)
+        let other = fixture.restarted(.processEnd, life: 600 + offset)
         try other.fileSystem.corrupt(path, atOffset: offset, mask: 1)
         try ProofView.check(other.openQuiet())
         other.fileSystem.losePower(atCall: 0)
       }
     },
     RuleCase(name: "what was purged since a view's file was written is not in the view") {
-      let bench = CrashBench.fresh()
-      try bench.makeView()
-      let database = try bench.openQuiet()
-      try bench.commit(database, [.purge("doc-1"), .purge("doc-3")])
-      try bench.commit(database, [.put("doc-3", size: 5)])
-      try bench.close(database)
-      try ProofView.check(bench.openQuiet())
+      let fixture = CrashFixture.fresh()
+      try fixture.makeView()
+      let database = try fixture.openQuiet()
+      try fixture.commit(database, [.purge("doc-1"), .purge("doc-3")])
+      try fixture.commit(database, [.put("doc-3", size: 5)])
+      try fixture.close(database)
+      try ProofView.check(fixture.openQuiet())
     },
     RuleCase(name: "the view's file of another version of the view is not used") {
-      let bench = CrashBench.fresh()
-      try bench.makeView()
-      let database = try bench.openQuiet()
+      let fixture = CrashFixture.fresh()
+      try fixture.makeView()
+      let database = try fixture.openQuiet()
       let other = MapReduceView(ProofView.view.name, version: "2") { document, emit in
         emit(.string(document.id))
       }
@@ -63,15 +63,15 @@ extension RuleCase {
     },
     RuleCase(name: "the view's file of what a store has lost is not used when segments are merged")
     {
-      let bench = CrashBench.fresh()
-      try bench.makeView()
-      let earlier = bench.restarted(.processEnd)
-      var database = try bench.open()
-      try bench.fill(database, 2..<9, size: 40)
-      try bench.askView(database)
-      try bench.close(database)
-      let path = try bench.viewPath()
-      let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20)
+      let fixture = CrashFixture.fresh()
+      try fixture.makeView()
+      let earlier = fixture.restarted(.processEnd)
+      var database = try fixture.open()
+      try fixture.fill(database, 2..<9, size: 40)
+      try fixture.askView(database)
+      try fixture.close(database)
+      let path = try fixture.viewPath()
+      let bytes = try fixture.fileSystem.contents(of: path, limit: 1 << 20)
       try earlier.fileSystem.remove(path)
       let file = try earlier.fileSystem.open(path, .creating)
       try file.write(bytes, at: 0)
@@ -90,17 +90,17 @@ extension RuleCase {
     },
     RuleCase(name: "the view's file of another store, or of a later state of this one, is not used")
     {
-      let bench = CrashBench.fresh()
-      try bench.makeView()
-      let earlier = bench.restarted(.processEnd)
-      let stranger = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), life: 900)
+      let fixture = CrashFixture.fresh()
+      try fixture.makeView()
+      let earlier = fixture.restarted(.processEnd)
+      let stranger = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1), life: 900)
       try stranger.makeView(0..<2)
-      let database = try bench.open()
-      try bench.fill(database, 2..<9, size: 40)
-      try bench.askView(database)
-      try bench.close(database)
-      let path = try bench.viewPath()
-      let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20)
+      let database = try fixture.open()
+      try fixture.fill(database, 2..<9, size: 40)
+      try fixture.askView(database)
+      try fixture.close(database)
+      let path = try fixture.viewPath()
+      let bytes = try fixture.fileSystem.contents(of: path, limit: 1 << 20)
       for other in [earlier, stranger] {
         try other.fileSystem.remove(path)
         let file = try other.fileSystem.open(path, .creating)
@@ -120,7 +120,7 @@ extension RuleCase {
   ]
 }
 
-extension CrashBench {
+extension CrashFixture {
   /// Fills a store, queries the view, and closes the store, so that the view has a file.
   fileprivate func makeView(_ numbers: Range<Int> = 0..<6) throws {
     let database = try open()
@@ -130,7 +130,7 @@ extension CrashBench {
   }
 
   fileprivate func viewPath() throws -> String {
-    let names = fileSystem.names(in: CrashBench.path).filter { $0.hasSuffix(".view") }
+    let names = fileSystem.names(in: CrashFixture.path).filter { $0.hasSuffix(".view") }
     return path(of: try require(names.first, "file of a view"))
   }
 }

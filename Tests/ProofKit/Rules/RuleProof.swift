@@ -47,13 +47,13 @@ func require<Value>(_ value: Value?, _ what: String) throws -> Value {
   return value
 }
 
-extension CrashBench {
-  /// Creates a bench with an empty disk.
-  static func fresh() -> CrashBench { CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1)) }
+extension CrashFixture {
+  /// Creates a fixture with an empty disk.
+  static func fresh() -> CrashFixture { CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1)) }
 
   /// The same store after a loss of power, in another life.
-  func restarted(_ loss: SimulatedDisk.Loss, life: Int = 500) -> CrashBench {
-    CrashBench(fileSystem.restarted(loss), writer, isMapped: isMapped, life: life)
+  func restarted(_ loss: SimulatedDisk.Loss, life: Int = 500) -> CrashFixture {
+    CrashFixture(fileSystem.restarted(loss), writer, isMapped: isMapped, life: life)
   }
 
   /// The current state of the oracle.
@@ -81,19 +81,19 @@ extension CrashBench {
 
   /// The names of the segments, in order.
   var segmentNames: [String] {
-    fileSystem.names(in: CrashBench.path).filter { $0.hasSuffix(".segment") }
+    fileSystem.names(in: CrashFixture.path).filter { $0.hasSuffix(".segment") }
   }
 
   /// Removes files whose names satisfy a condition.
   func vanish(where isMeant: (String) -> Bool) throws {
-    for name in fileSystem.names(in: CrashBench.path) where isMeant(name) {
-      try fileSystem.vanish("\(CrashBench.path)/\(name)")
+    for name in fileSystem.names(in: CrashFixture.path) where isMeant(name) {
+      try fileSystem.vanish("\(CrashFixture.path)/\(name)")
     }
   }
 
-  func path(of name: String) -> String { "\(CrashBench.path)/\(name)" }
+  func path(of name: String) -> String { "\(CrashFixture.path)/\(name)" }
 
-  var directory: StoreDirectory { StoreDirectory(CrashBench.path, on: fileSystem) }
+  var directory: StoreDirectory { StoreDirectory(CrashFixture.path, on: fileSystem) }
 
   /// Calls `body` at each changing call during `work`, and throws its errors at the end.
   func interrupting(_ work: () throws -> Void, _ body: @escaping @Sendable (Int) throws -> Void)

@@ -3,7 +3,7 @@ package import DivanTesting
 import Synchronization
 
 /// A disk with a store on it, and its writer.
-package final class CrashBench: Sendable {
+package final class CrashFixture: Sendable {
   package static let path = "/store.divan"
   private let disk: Mutex<SimulatedFileSystem>
   private let watcher = Mutex<Watcher?>(nil)
@@ -45,7 +45,7 @@ package final class CrashBench: Sendable {
     var configuration = configuration()
     change(&configuration)
     let database = try doing(.open) {
-      try Database(at: CrashBench.path, configuration: configuration)
+      try Database(at: CrashFixture.path, configuration: configuration)
     }
     tolerance.note(database)
     return database
@@ -64,7 +64,7 @@ package final class CrashBench: Sendable {
   }
 
   package func merge(_ database: Database) throws {
-    try attempt(.merge) { try database.mergeWhatPays() }
+    try attempt(.merge) { try database.compactWhatPays() }
   }
 
   /// Runs `body` as ``doing(_:_:)`` does, and continues after an error if that is tolerated.
@@ -166,7 +166,7 @@ package final class ProofClock: Sendable {
 
 // MARK: Files of attachments
 
-extension CrashBench {
+extension CrashFixture {
   /// Returns the digests that are the names of attachment files.
   package static func attachmentFiles(on disk: SimulatedFileSystem) -> Set<String> {
     let root = "\(path)/attachments"
@@ -181,7 +181,7 @@ extension CrashBench {
   ) throws {
     try database.flush()
     try database.compact()
-    let files = CrashBench.attachmentFiles(on: fileSystem)
+    let files = CrashFixture.attachmentFiles(on: fileSystem)
     let (needed, allowed) = version.attachmentFiles(
       largerThan: Configuration.proofInlineLimit, retention)
     guard needed.isSubset(of: files) else {
@@ -198,9 +198,9 @@ extension CrashBench {
 
 // MARK: Ends of a process, and watchers
 
-/// An observer of the bench's disk.
+/// An observer of the fixture's disk.
 package struct Watcher: Sendable {
-  /// Called before each call, on each of the bench's disks.
+  /// Called before each call, on each of the fixture's disks.
   package let beforeCall: @Sendable (SimulatedFileSystem, SimulatedCall) -> Void
   /// Called where a workload requests it.
   package let atMoment: @Sendable (SimulatedFileSystem) -> Void
@@ -214,7 +214,7 @@ package struct Watcher: Sendable {
   }
 }
 
-extension CrashBench {
+extension CrashFixture {
   /// Sets the observer; nil removes it.
   package func watch(_ watcher: Watcher?) {
     self.watcher.withLock { $0 = watcher }

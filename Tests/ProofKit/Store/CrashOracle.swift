@@ -224,7 +224,7 @@ extension Configuration {
     configuration.reserveSize = 4096
     configuration.attachmentInlineLimit = Configuration.proofInlineLimit
     configuration.viewSavingMinimum = 2
-    configuration.indexBatchSize = 1000
+    configuration.indexBuildBatchSize = 1000
     let generator = Mutex(SeededGenerator(seed: UInt64(life) &* 0x9E37_79B9))
     configuration.random = { generator.withLock { $0.next() } }
     configuration.now = { proofTime }

@@ -129,7 +129,7 @@ enum RawValue {
 
   /// Returns the sum of the first and the last byte.
   @inline(__always)
-  static func touch(_ value: UnsafeRawPointer, _ size: Int) -> UInt64 {
+  static func prefetch(_ value: UnsafeRawPointer, _ size: Int) -> UInt64 {
     guard size > 0 else { return 0 }
     return UInt64(value.load(as: UInt8.self))
       &+ UInt64(value.load(fromByteOffset: size - 1, as: UInt8.self))
@@ -139,8 +139,8 @@ enum RawValue {
   @inline(__always)
   static func read(_ value: UnsafeRawPointer, _ size: Int, _ kind: ReadKind) -> UInt64 {
     switch kind {
-    case .value: touch(value, size)
-    case .verifiedValue: touch(value, size) &+ UInt64(peers_crc32c(value, size) & 1)
+    case .value: prefetch(value, size)
+    case .verifiedValue: prefetch(value, size) &+ UInt64(peers_crc32c(value, size) & 1)
     case .property: titleSize(value, size)
     }
   }

@@ -94,8 +94,8 @@ extension DatabaseError {
       documentID: documentID.isEmpty ? nil : documentID, underlying: error)
     result.propertyPath = path.isEmpty ? nil : path
     switch context.underlyingError {
-    case let misfit as Misfit:
-      if misfit == .damaged { return damaged(result) }
+    case let typeMismatch as TypeMismatch:
+      if typeMismatch == .damaged { return damaged(result) }
       result = DatabaseError(
         result.code, "\(result.message): \(context.debugDescription)",
         documentID: result.documentID, underlying: error, propertyPath: result.propertyPath)

@@ -55,7 +55,8 @@ enum DirectType {
 
 extension DecodingPart {
   /// Reads the value in a range as the type of `direct`.
-  func read<T>(_ direct: DirectType, _ type: T.Type, _ range: Range<Int>) throws(Misfit) -> T {
+  func read<T>(_ direct: DirectType, _ type: T.Type, _ range: Range<Int>) throws(TypeMismatch) -> T
+  {
     switch direct {
     case .string: return identical(try string(range), as: type)
     case .int: return identical(try integer(range) as Int, as: type)
@@ -77,17 +78,17 @@ extension DecodingPart {
       return identical(try value(range), as: type)
     case .strings:
       return identical(
-        try array(range) { (range) throws(Misfit) in try string(range) }, as: type)
+        try array(range) { (range) throws(TypeMismatch) in try string(range) }, as: type)
     case .ints:
       return identical(
-        try array(range) { (range) throws(Misfit) in try integer(range) as Int }, as: type)
+        try array(range) { (range) throws(TypeMismatch) in try integer(range) as Int }, as: type)
     case .doubles:
       return identical(
-        try array(range) { (range) throws(Misfit) in try double(range) }, as: type)
+        try array(range) { (range) throws(TypeMismatch) in try double(range) }, as: type)
     }
   }
 
-  private func date(_ range: Range<Int>) throws(Misfit) -> Date {
+  private func date(_ range: Range<Int>) throws(TypeMismatch) -> Date {
     let text = try text(range)
     guard let date = bytes.withSpan({ ISO8601Date.date(of: $0.extracting(text)) }) else {
       throw .form
@@ -99,15 +100,15 @@ extension DecodingPart {
     range.count == 1 && bytes[range.lowerBound] == ValueFormat.Tag.null
   }
 
-  func bool(_ range: Range<Int>) throws(Misfit) -> Bool {
+  func bool(_ range: Range<Int>) throws(TypeMismatch) -> Bool {
     if range.count == 1 {
       if bytes[range.lowerBound] == ValueFormat.Tag.yes { return true }
       if bytes[range.lowerBound] == ValueFormat.Tag.no { return false }
     }
-    throw misfit(range)
+    throw typeMismatch(range)
   }
 
-  func string(_ range: Range<Int>) throws(Misfit) -> String {
+  func string(_ range: Range<Int>) throws(TypeMismatch) -> String {
     let text = try text(range)
     guard let string = bytes.withSpan({ String(utf8: $0.extracting(text)) }) else {
       throw .damaged
@@ -116,39 +117,41 @@ extension DecodingPart {
   }
 
   /// Returns the range of the bytes of a text.
-  private func text(_ range: Range<Int>) throws(Misfit) -> Range<Int> {
-    guard let text = bytes.withSpan({ ValueFormat.text($0, range) }) else { throw misfit(range) }
+  private func text(_ range: Range<Int>) throws(TypeMismatch) -> Range<Int> {
+    guard let text = bytes.withSpan({ ValueFormat.text($0, range) }) else {
+      throw typeMismatch(range)
+    }
     return text
   }
 
   /// Reads a whole number, also one that another program stored with a fraction of zero.
-  func integer<I: FixedWidthInteger>(_ range: Range<Int>) throws(Misfit) -> I {
-    let number: I? = try bytes.withSpan { (bytes) throws(Misfit) in
+  func integer<I: FixedWidthInteger>(_ range: Range<Int>) throws(TypeMismatch) -> I {
+    let number: I? = try bytes.withSpan { (bytes) throws(TypeMismatch) in
       try NumberReading.integer(bytes, range)
     }
-    guard let number else { throw misfit(range) }
+    guard let number else { throw typeMismatch(range) }
     return number
   }
 
   /// Reads a number, also a whole one.
-  func double(_ range: Range<Int>) throws(Misfit) -> Double {
-    let number = try bytes.withSpan { (bytes) throws(Misfit) in
+  func double(_ range: Range<Int>) throws(TypeMismatch) -> Double {
+    let number = try bytes.withSpan { (bytes) throws(TypeMismatch) in
       try NumberReading.double(bytes, range)
     }
-    guard let number else { throw misfit(range) }
+    guard let number else { throw typeMismatch(range) }
     return number
   }
 
-  func float(_ range: Range<Int>) throws(Misfit) -> Float {
-    let number = try bytes.withSpan { (bytes) throws(Misfit) in
+  func float(_ range: Range<Int>) throws(TypeMismatch) -> Float {
+    let number = try bytes.withSpan { (bytes) throws(TypeMismatch) in
       try NumberReading.float(bytes, range)
     }
-    guard let number else { throw misfit(range) }
+    guard let number else { throw typeMismatch(range) }
     return number
   }
 
   /// Reads a decimal number: a text, or a number, as other programs may write it.
-  private func decimal(_ range: Range<Int>) throws(Misfit) -> Decimal {
+  private func decimal(_ range: Range<Int>) throws(TypeMismatch) -> Decimal {
     if let small = bytes.withSpan({ ValueFormat.int64($0, range) }) { return Decimal(small) }
     if let large = bytes.withSpan({ NumberReading.unsigned($0, range) }) { return Decimal(large) }
     let text =
@@ -159,7 +162,7 @@ extension DecodingPart {
     return number
   }
 
-  private func value(_ range: Range<Int>) throws(Misfit) -> Value {
+  private func value(_ range: Range<Int>) throws(TypeMismatch) -> Value {
     guard let slice = bytes.slice(range.lowerBound, range.count),
       let value = try? EncodedValue(slice).decode()
     else { throw .damaged }
@@ -168,8 +171,8 @@ extension DecodingPart {
 
   @inline(__always)
   private func array<Element>(
-    _ range: Range<Int>, _ element: (Range<Int>) throws(Misfit) -> Element
-  ) throws(Misfit) -> [Element] {
+    _ range: Range<Int>, _ element: (Range<Int>) throws(TypeMismatch) -> Element
+  ) throws(TypeMismatch) -> [Element] {
     let array = try container(range, isObject: false)
     var elements: [Element] = []
     // Every element has at least a byte.
@@ -185,7 +188,7 @@ extension DecodingPart {
   }
 
   /// Returns why a value is not of the requested type.
-  func misfit(_ range: Range<Int>) -> Misfit {
+  func typeMismatch(_ range: Range<Int>) -> TypeMismatch {
     if isNull(range) { return .null }
     guard let slice = bytes.slice(range.lowerBound, range.count),
       let kind = EncodedValue(slice).kind

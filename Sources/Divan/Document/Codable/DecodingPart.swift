@@ -67,9 +67,9 @@ final class DecodingPart {
   func codingPath(depth: UInt16) -> [any CodingKey] { basePath + path.prefix(Int(depth)) }
 
   func fail(
-    _ misfit: Misfit, _ type: Any.Type, _ depth: UInt16, key: (any CodingKey)? = nil
+    _ typeMismatch: TypeMismatch, _ type: Any.Type, _ depth: UInt16, key: (any CodingKey)? = nil
   ) -> DecodingError {
-    misfit.error(type, codingPath(depth: depth), key: key)
+    typeMismatch.error(type, codingPath(depth: depth), key: key)
   }
 }
 
@@ -79,7 +79,7 @@ extension DecodingPart {
     _ type: T.Type, _ range: Range<Int>, of place: Place, key: some CodingKey
   ) throws -> T {
     if let direct = DirectType(type) {
-      do throws(Misfit) {
+      do throws(TypeMismatch) {
         return try read(direct, type, range)
       } catch {
         if !direct.isArray { throw fail(error, type, place.pathDepth, key: key) }
@@ -99,7 +99,7 @@ extension DecodingPart {
   /// Decodes the value at a place.
   func decode<T: Decodable>(_ type: T.Type, at place: Place) throws -> T {
     if let direct = DirectType(type) {
-      do throws(Misfit) {
+      do throws(TypeMismatch) {
         return try read(direct, type, place.range)
       } catch {
         if !direct.isArray { throw fail(error, type, place.pathDepth) }
@@ -115,7 +115,7 @@ extension DecodingPart {
       throw fail(.tooDeep, type, place.pathDepth)
     }
     if let keys = session.keys, isUnordered(type) { keys.noteUnordered(at: start(of: place)) }
-    let value = try T(from: PlaceDecoder(part: self, place: place))
+    let value = try T(from: LocationDecoder(part: self, place: place))
     try checkKeys(of: value, place)
     return value
   }
@@ -150,7 +150,7 @@ extension DecodingPart {
   /// Returns the container at a place.
   func container(_ place: Place, isObject: Bool) throws -> ValueFormat.Container {
     let expected: Any.Type = isObject ? [String: Any].self : [Any].self
-    do throws(Misfit) {
+    do throws(TypeMismatch) {
       return try container(place.range, isObject: isObject)
     } catch {
       throw fail(error, expected, place.pathDepth)
@@ -159,11 +159,11 @@ extension DecodingPart {
 
   func container(
     _ range: Range<Int>, isObject: Bool
-  ) throws(Misfit) -> ValueFormat.Container {
+  ) throws(TypeMismatch) -> ValueFormat.Container {
     let found = bytes.withSpan {
       ValueFormat.container($0, at: range.lowerBound, end: range.upperBound)
     }
-    guard let found, found.isObject == isObject else { throw misfit(range) }
+    guard let found, found.isObject == isObject else { throw typeMismatch(range) }
     return found
   }
 

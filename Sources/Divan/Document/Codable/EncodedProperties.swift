@@ -36,8 +36,8 @@ struct EncodedProperties {
   /// Sets the document's ID and revision in the object that was encoded.
   ///
   /// - Returns: The previous marks, to restore them.
-  func assign(_ document: Document) -> AssignedMarks {
-    let marks = AssignedMarks(id: session.id?.mark, revision: session.revision?.mark)
+  func assign(_ document: Document) -> AssignedMetadata {
+    let marks = AssignedMetadata(id: session.id?.mark, revision: session.revision?.mark)
     session.id?.mark.assign(document.id)
     session.revision?.mark.assign(document.revision)
     return marks
@@ -98,7 +98,7 @@ struct EncodedProperties {
 }
 
 /// The marked properties of an object before it was stored.
-struct AssignedMarks {
+struct AssignedMetadata {
   private let id: (mark: DocumentID, before: String?)?
   private let revision: (mark: DocumentRevision, before: RevisionID?)?
 

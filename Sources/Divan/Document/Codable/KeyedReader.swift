@@ -12,15 +12,15 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   /// Returns the range of a property's value; nil if there is none.
-  private func find(_ key: Key) throws(Misfit) -> Range<Int>? {
+  private func find(_ key: Key) throws(TypeMismatch) -> Range<Int>? {
     try object.find(key.stringValue, in: part.bytes)
   }
 
   @inline(__always)
   private func value<T>(
-    _ key: Key, _ read: (Range<Int>) throws(Misfit) -> T
+    _ key: Key, _ read: (Range<Int>) throws(TypeMismatch) -> T
   ) throws -> T {
-    do throws(Misfit) {
+    do throws(TypeMismatch) {
       guard let range = try find(key) else { throw .missing }
       return try read(range)
     } catch {
@@ -30,9 +30,9 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
   @inline(__always)
   private func optional<T>(
-    _ key: Key, _ read: (Range<Int>) throws(Misfit) -> T
+    _ key: Key, _ read: (Range<Int>) throws(TypeMismatch) -> T
   ) throws -> T? {
-    do throws(Misfit) {
+    do throws(TypeMismatch) {
       guard let range = try find(key), !part.isNull(range) else { return nil }
       return try read(range)
     } catch {
@@ -47,73 +47,73 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   func decode(_: Bool.Type, forKey key: Key) throws -> Bool {
-    try value(key) { (range) throws(Misfit) in try part.bool(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.bool(range) }
   }
 
   func decode(_: String.Type, forKey key: Key) throws -> String {
-    try value(key) { (range) throws(Misfit) in try part.string(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.string(range) }
   }
 
   func decode(_: Double.Type, forKey key: Key) throws -> Double {
-    try value(key) { (range) throws(Misfit) in try part.double(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.double(range) }
   }
 
   func decode(_: Float.Type, forKey key: Key) throws -> Float {
-    try value(key) { (range) throws(Misfit) in try part.float(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.float(range) }
   }
 
   func decode(_: Int.Type, forKey key: Key) throws -> Int {
-    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: Int8.Type, forKey key: Key) throws -> Int8 {
-    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: Int16.Type, forKey key: Key) throws -> Int16 {
-    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: Int32.Type, forKey key: Key) throws -> Int32 {
-    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: Int64.Type, forKey key: Key) throws -> Int64 {
-    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: UInt.Type, forKey key: Key) throws -> UInt {
-    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: UInt8.Type, forKey key: Key) throws -> UInt8 {
-    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: UInt16.Type, forKey key: Key) throws -> UInt16 {
-    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: UInt32.Type, forKey key: Key) throws -> UInt32 {
-    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: UInt64.Type, forKey key: Key) throws -> UInt64 {
-    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: Int128.Type, forKey key: Key) throws -> Int128 {
-    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: UInt128.Type, forKey key: Key) throws -> UInt128 {
-    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+    try value(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
     if place.holdsMarks, part.isMark(type) { return part.mark(type) }
     let range: Range<Int>
-    do throws(Misfit) {
+    do throws(TypeMismatch) {
       guard let found = try find(key) else { throw .missing }
       range = found
     } catch {
@@ -123,67 +123,67 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   func decodeIfPresent(_: Bool.Type, forKey key: Key) throws -> Bool? {
-    try optional(key) { (range) throws(Misfit) in try part.bool(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.bool(range) }
   }
 
   func decodeIfPresent(_: String.Type, forKey key: Key) throws -> String? {
-    try optional(key) { (range) throws(Misfit) in try part.string(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.string(range) }
   }
 
   func decodeIfPresent(_: Double.Type, forKey key: Key) throws -> Double? {
-    try optional(key) { (range) throws(Misfit) in try part.double(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.double(range) }
   }
 
   func decodeIfPresent(_: Float.Type, forKey key: Key) throws -> Float? {
-    try optional(key) { (range) throws(Misfit) in try part.float(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.float(range) }
   }
 
   func decodeIfPresent(_: Int.Type, forKey key: Key) throws -> Int? {
-    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decodeIfPresent(_: Int8.Type, forKey key: Key) throws -> Int8? {
-    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decodeIfPresent(_: Int16.Type, forKey key: Key) throws -> Int16? {
-    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decodeIfPresent(_: Int32.Type, forKey key: Key) throws -> Int32? {
-    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decodeIfPresent(_: Int64.Type, forKey key: Key) throws -> Int64? {
-    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decodeIfPresent(_: UInt.Type, forKey key: Key) throws -> UInt? {
-    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decodeIfPresent(_: UInt8.Type, forKey key: Key) throws -> UInt8? {
-    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decodeIfPresent(_: UInt16.Type, forKey key: Key) throws -> UInt16? {
-    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decodeIfPresent(_: UInt32.Type, forKey key: Key) throws -> UInt32? {
-    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decodeIfPresent(_: UInt64.Type, forKey key: Key) throws -> UInt64? {
-    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decodeIfPresent(_: Int128.Type, forKey key: Key) throws -> Int128? {
-    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decodeIfPresent(_: UInt128.Type, forKey key: Key) throws -> UInt128? {
-    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+    try optional(key) { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
@@ -202,39 +202,39 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     try nestedDecoder(key, [Any].self).unkeyedContainer()
   }
 
-  private func nestedDecoder(_ key: Key, _ type: Any.Type) throws -> PlaceDecoder {
+  private func nestedDecoder(_ key: Key, _ type: Any.Type) throws -> LocationDecoder {
     let range: Range<Int>
-    do throws(Misfit) {
+    do throws(TypeMismatch) {
       guard let found = try find(key) else { throw .missing }
       range = found
     } catch {
       throw part.fail(error, type, place.pathDepth, key: key)
     }
-    return try PlaceDecoder(
+    return try LocationDecoder(
       part.part(range, codingPath + [key]), callDepth: place.callDepth, holdsMarks: false)
   }
 
   func superDecoder() throws -> any Decoder {
     part.session.keys?.noteKnown(SuperKey.name, at: part.start(of: place))
     let found: Range<Int>?
-    do throws(Misfit) {
+    do throws(TypeMismatch) {
       found = try object.find(SuperKey.name, in: part.bytes)
     } catch {
       throw part.fail(error, Any.self, place.pathDepth, key: SuperKey())
     }
-    return try PlaceDecoder(
+    return try LocationDecoder(
       part.part(found, codingPath + [SuperKey()]), callDepth: place.callDepth,
       holdsMarks: place.holdsMarks)
   }
 
   func superDecoder(forKey key: Key) throws -> any Decoder {
     let range: Range<Int>?
-    do throws(Misfit) {
+    do throws(TypeMismatch) {
       range = try find(key)
     } catch {
       throw part.fail(error, Any.self, place.pathDepth, key: key)
     }
-    return try PlaceDecoder(
+    return try LocationDecoder(
       part.part(range, codingPath + [key]), callDepth: place.callDepth,
       holdsMarks: place.holdsMarks)
   }

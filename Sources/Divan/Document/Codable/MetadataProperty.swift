@@ -7,7 +7,7 @@ import Synchronization
 /// only through the value that the object passes to its encoder, so the assigned value is in a
 /// shared box. Setting `wrappedValue` makes a new box, so other copies keep their value. Structures
 /// are never assigned in place.
-struct DocumentMark<Content: Sendable & Hashable>: Sendable {
+struct MetadataProperty<Content: Sendable & Hashable>: Sendable {
   private let box: Box
 
   private final class Box: Sendable {
@@ -38,16 +38,16 @@ struct DocumentMark<Content: Sendable & Hashable>: Sendable {
 /// is a text.
 @propertyWrapper
 public struct DocumentRevision: Sendable {
-  private var mark: DocumentMark<RevisionID>
+  private var mark: MetadataProperty<RevisionID>
 
   /// The revision at which the value was read or stored; nil if it was neither.
   public var wrappedValue: RevisionID? {
     get { mark.value }
-    set { mark = DocumentMark(newValue) }
+    set { mark = MetadataProperty(newValue) }
   }
 
   /// Creates the mark of a value; pass the revision if the value was read.
-  public init(wrappedValue: RevisionID? = nil) { mark = DocumentMark(wrappedValue) }
+  public init(wrappedValue: RevisionID? = nil) { mark = MetadataProperty(wrappedValue) }
 
   /// Sets the revision of the object that has this property, or removes it again.
   func assign(_ revision: RevisionID?) { mark.assign(revision) }

@@ -16,7 +16,7 @@ struct ObjectReader {
     var end: UInt32
   }
 
-  init(_ object: ValueFormat.Container, in bytes: SharedBytes) throws(Misfit) {
+  init(_ object: ValueFormat.Container, in bytes: SharedBytes) throws(TypeMismatch) {
     self.object = object
     guard object.count == nil else { return }
     entries.reserveCapacity(ValueFormat.stride)
@@ -40,7 +40,7 @@ struct ObjectReader {
   }
 
   /// Returns the range of a property's value; nil if there is none.
-  func find(_ name: String, in bytes: SharedBytes) throws(Misfit) -> Range<Int>? {
+  func find(_ name: String, in bytes: SharedBytes) throws(TypeMismatch) -> Range<Int>? {
     guard object.count == nil else { return try search(name, in: bytes) }
     return withUTF8(of: name) { name in
       let head = ObjectReader.head(name, 0, name.count)
@@ -56,7 +56,7 @@ struct ObjectReader {
     }
   }
 
-  private func search(_ name: String, in bytes: SharedBytes) throws(Misfit) -> Range<Int>? {
+  private func search(_ name: String, in bytes: SharedBytes) throws(TypeMismatch) -> Range<Int>? {
     let found = withUTF8(of: name) { name in
       bytes.withSpan { ValueFormat.property(name, of: object, in: $0) }
     }

@@ -1,7 +1,7 @@
 import DivanLog
 
 /// Reads any value: the decoder for `init(from:)`, and the container for single values.
-struct PlaceDecoder: Decoder, SingleValueDecodingContainer {
+struct LocationDecoder: Decoder, SingleValueDecodingContainer {
   let part: DecodingPart
   let place: DecodingPart.Place
 
@@ -11,7 +11,7 @@ struct PlaceDecoder: Decoder, SingleValueDecodingContainer {
   }
 
   /// Creates a decoder for all of a part.
-  init(_ part: DecodingPart, callDepth: UInt16, holdsMarks: Bool) throws(Misfit) {
+  init(_ part: DecodingPart, callDepth: UInt16, holdsMarks: Bool) throws(TypeMismatch) {
     guard let place = part.whole(callDepth: callDepth, holdsMarks: holdsMarks) else {
       throw .damaged
     }
@@ -22,7 +22,7 @@ struct PlaceDecoder: Decoder, SingleValueDecodingContainer {
   var userInfo: [CodingUserInfoKey: Any] { part.session.userInfo }
 
   func container<Key: CodingKey>(keyedBy _: Key.Type) throws -> KeyedDecodingContainer<Key> {
-    do throws(Misfit) {
+    do throws(TypeMismatch) {
       let container = try part.container(place.range, isObject: true)
       let object = try ObjectReader(container, in: part.bytes)
       if let keys = part.session.keys {
@@ -45,8 +45,8 @@ struct PlaceDecoder: Decoder, SingleValueDecodingContainer {
   func decodeNil() -> Bool { part.isNull(place.range) }
 
   @inline(__always)
-  private func value<T>(_ read: (Range<Int>) throws(Misfit) -> T) throws -> T {
-    do throws(Misfit) {
+  private func value<T>(_ read: (Range<Int>) throws(TypeMismatch) -> T) throws -> T {
+    do throws(TypeMismatch) {
       return try read(place.range)
     } catch {
       throw part.fail(error, T.self, place.pathDepth)
@@ -54,67 +54,67 @@ struct PlaceDecoder: Decoder, SingleValueDecodingContainer {
   }
 
   func decode(_: Bool.Type) throws -> Bool {
-    try value { (range) throws(Misfit) in try part.bool(range) }
+    try value { (range) throws(TypeMismatch) in try part.bool(range) }
   }
 
   func decode(_: String.Type) throws -> String {
-    try value { (range) throws(Misfit) in try part.string(range) }
+    try value { (range) throws(TypeMismatch) in try part.string(range) }
   }
 
   func decode(_: Double.Type) throws -> Double {
-    try value { (range) throws(Misfit) in try part.double(range) }
+    try value { (range) throws(TypeMismatch) in try part.double(range) }
   }
 
   func decode(_: Float.Type) throws -> Float {
-    try value { (range) throws(Misfit) in try part.float(range) }
+    try value { (range) throws(TypeMismatch) in try part.float(range) }
   }
 
   func decode(_: Int.Type) throws -> Int {
-    try value { (range) throws(Misfit) in try part.integer(range) }
+    try value { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: Int8.Type) throws -> Int8 {
-    try value { (range) throws(Misfit) in try part.integer(range) }
+    try value { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: Int16.Type) throws -> Int16 {
-    try value { (range) throws(Misfit) in try part.integer(range) }
+    try value { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: Int32.Type) throws -> Int32 {
-    try value { (range) throws(Misfit) in try part.integer(range) }
+    try value { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: Int64.Type) throws -> Int64 {
-    try value { (range) throws(Misfit) in try part.integer(range) }
+    try value { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: UInt.Type) throws -> UInt {
-    try value { (range) throws(Misfit) in try part.integer(range) }
+    try value { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: UInt8.Type) throws -> UInt8 {
-    try value { (range) throws(Misfit) in try part.integer(range) }
+    try value { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: UInt16.Type) throws -> UInt16 {
-    try value { (range) throws(Misfit) in try part.integer(range) }
+    try value { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: UInt32.Type) throws -> UInt32 {
-    try value { (range) throws(Misfit) in try part.integer(range) }
+    try value { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: UInt64.Type) throws -> UInt64 {
-    try value { (range) throws(Misfit) in try part.integer(range) }
+    try value { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: Int128.Type) throws -> Int128 {
-    try value { (range) throws(Misfit) in try part.integer(range) }
+    try value { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode(_: UInt128.Type) throws -> UInt128 {
-    try value { (range) throws(Misfit) in try part.integer(range) }
+    try value { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   func decode<T: Decodable>(_ type: T.Type) throws -> T { try part.decode(type, at: place) }

@@ -1,5 +1,5 @@
 /// The reason why a stored value is not of the type that was requested.
-enum Misfit: Error, Hashable {
+enum TypeMismatch: Error, Hashable {
   case missing
   case null
   /// A value of another kind.
@@ -14,7 +14,7 @@ enum Misfit: Error, Hashable {
   case damaged
 }
 
-extension Misfit {
+extension TypeMismatch {
   /// The error that `Decodable` types expect.
   func error(
     _ type: Any.Type, _ path: [any CodingKey], key: (any CodingKey)? = nil
@@ -34,7 +34,7 @@ extension Misfit {
     case .null:
       return .valueNotFound(type, context("null, where \(type) is expected", steps))
     case .kind(let kind):
-      let name = kind.map(Misfit.name) ?? "something else"
+      let name = kind.map(TypeMismatch.name) ?? "something else"
       return .typeMismatch(type, context("\(name), where \(type) is expected", steps))
     case .range:
       return .dataCorrupted(context("a number that \(type) cannot hold", steps))

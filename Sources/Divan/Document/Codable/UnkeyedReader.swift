@@ -36,7 +36,7 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
   }
 
   /// Returns the range of the next element.
-  private func next() throws(Misfit) -> Range<Int> {
+  private func next() throws(TypeMismatch) -> Range<Int> {
     guard position < array.end else { throw .missing }
     let end = part.bytes.withSpan { ValueFormat.skip($0, at: position, end: array.end) }
     guard let end else { throw .damaged }
@@ -50,9 +50,9 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
 
   @inline(__always)
   private mutating func element<T>(
-    _ read: (DecodingPart, Range<Int>) throws(Misfit) -> T
+    _ read: (DecodingPart, Range<Int>) throws(TypeMismatch) -> T
   ) throws -> T {
-    do throws(Misfit) {
+    do throws(TypeMismatch) {
       let range = try next()
       let value = try read(part, range)
       pass(range)
@@ -63,7 +63,7 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
   }
 
   mutating func decodeNil() throws -> Bool {
-    do throws(Misfit) {
+    do throws(TypeMismatch) {
       let range = try next()
       guard part.isNull(range) else { return false }
       pass(range)
@@ -74,72 +74,72 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
   }
 
   mutating func decode(_: Bool.Type) throws -> Bool {
-    try element { (part, range) throws(Misfit) in try part.bool(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.bool(range) }
   }
 
   mutating func decode(_: String.Type) throws -> String {
-    try element { (part, range) throws(Misfit) in try part.string(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.string(range) }
   }
 
   mutating func decode(_: Double.Type) throws -> Double {
-    try element { (part, range) throws(Misfit) in try part.double(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.double(range) }
   }
 
   mutating func decode(_: Float.Type) throws -> Float {
-    try element { (part, range) throws(Misfit) in try part.float(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.float(range) }
   }
 
   mutating func decode(_: Int.Type) throws -> Int {
-    try element { (part, range) throws(Misfit) in try part.integer(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   mutating func decode(_: Int8.Type) throws -> Int8 {
-    try element { (part, range) throws(Misfit) in try part.integer(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   mutating func decode(_: Int16.Type) throws -> Int16 {
-    try element { (part, range) throws(Misfit) in try part.integer(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   mutating func decode(_: Int32.Type) throws -> Int32 {
-    try element { (part, range) throws(Misfit) in try part.integer(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   mutating func decode(_: Int64.Type) throws -> Int64 {
-    try element { (part, range) throws(Misfit) in try part.integer(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   mutating func decode(_: UInt.Type) throws -> UInt {
-    try element { (part, range) throws(Misfit) in try part.integer(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   mutating func decode(_: UInt8.Type) throws -> UInt8 {
-    try element { (part, range) throws(Misfit) in try part.integer(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   mutating func decode(_: UInt16.Type) throws -> UInt16 {
-    try element { (part, range) throws(Misfit) in try part.integer(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   mutating func decode(_: UInt32.Type) throws -> UInt32 {
-    try element { (part, range) throws(Misfit) in try part.integer(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   mutating func decode(_: UInt64.Type) throws -> UInt64 {
-    try element { (part, range) throws(Misfit) in try part.integer(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   mutating func decode(_: Int128.Type) throws -> Int128 {
-    try element { (part, range) throws(Misfit) in try part.integer(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   mutating func decode(_: UInt128.Type) throws -> UInt128 {
-    try element { (part, range) throws(Misfit) in try part.integer(range) }
+    try element { (part, range) throws(TypeMismatch) in try part.integer(range) }
   }
 
   mutating func decode<T: Decodable>(_ type: T.Type) throws -> T {
     let range: Range<Int>
-    do throws(Misfit) {
+    do throws(TypeMismatch) {
       range = try next()
     } catch {
       throw part.fail(error, type, place.pathDepth, key: ElementKey(currentIndex))
@@ -171,12 +171,12 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
     return decoder
   }
 
-  private func nestedDecoder() throws -> (PlaceDecoder, Range<Int>) {
+  private func nestedDecoder() throws -> (LocationDecoder, Range<Int>) {
     let key = ElementKey(currentIndex)
-    do throws(Misfit) {
+    do throws(TypeMismatch) {
       let range = try next()
       let own = part.part(range, codingPath + [key])
-      return (try PlaceDecoder(own, callDepth: place.callDepth, holdsMarks: false), range)
+      return (try LocationDecoder(own, callDepth: place.callDepth, holdsMarks: false), range)
     } catch {
       throw part.fail(error, Any.self, place.pathDepth, key: key)
     }

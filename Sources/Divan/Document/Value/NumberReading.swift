@@ -15,7 +15,7 @@ enum NumberReading {
   /// - Throws: `range` if the type cannot represent the number.
   static func integer<I: FixedWidthInteger>(
     _ bytes: Span<UInt8>, _ range: Range<Int>
-  ) throws(Misfit) -> I? {
+  ) throws(TypeMismatch) -> I? {
     if let small = ValueFormat.int64(bytes, range) { return try require(I(exactly: small)) }
     if let large = unsigned(bytes, range) { return try require(I(exactly: large)) }
     if let double = ValueFormat.double(bytes, range) { return try require(I(exactly: double)) }
@@ -23,7 +23,7 @@ enum NumberReading {
   }
 
   /// Returns the number that fills `range`; nil if it holds another kind of value.
-  static func double(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(Misfit) -> Double? {
+  static func double(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(TypeMismatch) -> Double? {
     if let number = ValueFormat.double(bytes, range) {
       guard number.isFinite else { throw .damaged }
       return number
@@ -35,7 +35,7 @@ enum NumberReading {
   /// Returns the number that fills `range`; nil if it holds another kind of value.
   ///
   /// - Throws: `range` if the number is too large.
-  static func float(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(Misfit) -> Float? {
+  static func float(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(TypeMismatch) -> Float? {
     guard let number = try double(bytes, range).map({ Float($0) }) else { return nil }
     return try require(number.isFinite ? number : nil)
   }
@@ -48,7 +48,7 @@ enum NumberReading {
     return ValueFormat.integer(bytes, at: range.lowerBound + 1, width: 8)
   }
 
-  private static func require<N>(_ number: N?) throws(Misfit) -> N {
+  private static func require<N>(_ number: N?) throws(TypeMismatch) -> N {
     guard let number else { throw .range }
     return number
   }

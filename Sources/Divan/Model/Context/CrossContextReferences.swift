@@ -1,7 +1,7 @@
 // References to models of another context, which may belong to another database.
 
 /// The context of the models of a class, if it is not the one that refers to them.
-struct ModelElsewhere {
+struct CrossContextReference {
   /// The class.
   let type: Model.Type
   /// Whether a class is this one or a subclass of it.
@@ -36,23 +36,23 @@ extension ModelContext {
   ///   - context: the context of the models; nil, or this context, to look them up here.
   ///   - type: a class of models.
   public func setContext<M: Model>(_ context: ModelContext?, for type: M.Type) {
-    core.elsewhere.removeAll { $0.type == type }
+    core.crossContext.removeAll { $0.type == type }
     guard let context, context !== self else { return }
     // The latest setting for a class takes precedence over earlier ones for its superclasses.
-    core.elsewhere.insert(
-      ModelElsewhere(type: type, includes: { $0 is M.Type }, context: context), at: 0)
+    core.crossContext.insert(
+      CrossContextReference(type: type, includes: { $0 is M.Type }, context: context), at: 0)
   }
 }
 
 extension ModelContextCore {
   /// Whether models of a class are in another context.
-  func isElsewhere(_ type: Model.Type) -> Bool { elsewhere.contains { $0.includes(type) } }
+  func isElsewhere(_ type: Model.Type) -> Bool { crossContext.contains { $0.includes(type) } }
 
   /// Returns the context in which to look up the targets of references to a class.
   ///
   /// - Throws: ``DatabaseError/Code/closed`` if it was released.
   func home(of type: Model.Type) throws(DatabaseError) -> ModelContextCore {
-    guard !elsewhere.isEmpty, let found = elsewhere.first(where: { $0.includes(type) }) else {
+    guard !crossContext.isEmpty, let found = crossContext.first(where: { $0.includes(type) }) else {
       return self
     }
     guard let context = found.context else {

@@ -9,10 +9,10 @@ import DivanLog
 /// - There is at most one model for each ID. Models remove themselves when they are deallocated.
 /// - A model is in the slot of its hash, or in a later one with no free slot between the two.
 /// - The number of slots is zero or a power of two; at most two thirds are in use.
-struct LiveModels {
+struct IdentityMap {
   private struct Slot {
     var hash: UInt32
-    var model: UnheldModel
+    var model: UnownedModel
   }
 
   private var slots: [Slot?] = []
@@ -39,7 +39,7 @@ struct LiveModels {
 
   /// Sets the model of an ID with the given hash; the model already has the ID.
   mutating func set(_ model: Model, hash: UInt32) {
-    let slot = Slot(hash: hash, model: UnheldModel(model))
+    let slot = Slot(hash: hash, model: UnownedModel(model))
     if let index = index(of: model.documentID, hash) {
       slots[index] = slot
     } else {
@@ -76,7 +76,7 @@ struct LiveModels {
   }
 }
 
-extension LiveModels {
+extension IdentityMap {
   private func firstIndex(for hash: UInt32) -> Int { Int(hash) & (slots.count - 1) }
 
   private func index(after index: Int) -> Int { (index + 1) & (slots.count - 1) }

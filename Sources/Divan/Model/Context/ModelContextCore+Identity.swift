@@ -3,11 +3,11 @@
 extension ModelContextCore {
   /// Returns the live model with an ID.
   func known(_ id: String) -> Model? {
-    live.isEmpty ? nil : live[id, hash: LiveModels.hash(of: id)]
+    live.isEmpty ? nil : live[id, hash: IdentityMap.hash(of: id)]
   }
 
   func register(_ model: Model) {
-    let hash = LiveModels.hash(of: model.id)
+    let hash = IdentityMap.hash(of: model.id)
     // If the client chose an ID that is taken, saving finds the conflict.
     if let other = live[model.documentID, hash: hash], other.state != .deleted { return }
     live.set(model, hash: hash)

@@ -22,7 +22,7 @@ extension ModelContextCore {
 
   /// Returns the model of a document.
   func model<M: Model>(_ type: M.Type, of content: ModelContent) throws -> M {
-    let hash = LiveModels.hash(of: content.id)
+    let hash = IdentityMap.hash(of: content.id)
     if let known = live[content.id, hash: hash] {
       if let model = known as? M { return model }
       guard hasOtherClass(content.body, than: known) else { return try cast(known) }
@@ -33,7 +33,7 @@ extension ModelContextCore {
     if !isObservable { model.stopObservation() }
     model.documentID = content.id
     model.attach(content.body, state: .stored)
-    if isInTransaction { reversals.noteReading(of: model) }
+    if isInTransaction { rollbackLog.noteReading(of: model) }
     // Before any hook is called, which may read references to this document.
     live.set(model, hash: hash)
     model.upgradeIfOutdated()

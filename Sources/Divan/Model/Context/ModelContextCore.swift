@@ -32,14 +32,14 @@ final class ModelContextCore {
   private(set) var snapshotCount = 0
   /// The error that prevents all reading.
   private var failure: (any Error)?
-  var live = LiveModels()
+  var live = IdentityMap()
   var unsaved = UnsavedModels()
   /// The number of times that a model became unsaved.
   var lastOrder: UInt64 = 0
   /// Notifies autosaving tasks that models became unsaved; nil while there are none.
   var unsavedSignal: ChangeSignal?
   /// The iterators to notify of models that took over changes.
-  var followers: [ModelUpdates.WeakFollower] = []
+  var observers: [ModelUpdates.WeakFollower] = []
   /// The live queries that show the context's snapshot.
   var liveQueries: [WeakLiveQuery] = []
   /// Documents that their models have not fully taken over; `refresh` checks them again.
@@ -69,9 +69,9 @@ final class ModelContextCore {
   var indexedClasses: Set<ObjectIdentifier> = []
   var undoHistory = UndoHistory()
   /// What a rollback within the transaction can restore; empty elsewhere.
-  var reversals = ModelReversals()
+  var rollbackLog = RollbackLog()
   /// The classes whose models are in other contexts.
-  var elsewhere: [ModelElsewhere] = []
+  var crossContext: [CrossContextReference] = []
   /// The models whose inverses are observed, by ID; models of two databases may share one.
   var inverseReaders: [DocumentKey: [WeakModel]] = [:] {
     didSet { hasInverseReaders = !inverseReaders.isEmpty }
@@ -92,7 +92,7 @@ final class ModelContextCore {
       case .snapshot(let given): snapshot = given
       case .transaction(let transaction):
         isInTransaction = true
-        transaction.followers.add(self)
+        transaction.observers.add(self)
       case .over(let error): failure = error
       }
     } catch {
@@ -127,6 +127,6 @@ final class ModelContextCore {
     isInTransaction = false
     snapshot = nil
     scannedReferences = [:]
-    reversals = ModelReversals()
+    rollbackLog = RollbackLog()
   }
 }

@@ -73,7 +73,8 @@ extension Snapshot {
     defer {
       context.core.end(
         DatabaseError(
-          .closed, "the context is over", hint: "Use it only within the closure it was lent to"))
+          .closed, "the context is over", hint: "Use it only within the closure it was borrowed to")
+      )
     }
     return try body(context)
   }

@@ -78,7 +78,7 @@ extension LiveQuery {
   }
 }
 
-extension LiveQuery: ContextFollowing {
+extension LiveQuery: ContextObserver {
   func contextMoved() {
     // Observers are notified during an update, and `onChange` is called at its end. If they save,
     // the resulting update waits until they return, so that changes are reported in order.
@@ -185,13 +185,13 @@ extension LiveQuery: ContextFollowing {
 }
 
 /// An object that is updated when its context moves on.
-protocol ContextFollowing: AnyObject {
+protocol ContextObserver: AnyObject {
   func contextMoved()
 }
 
 /// A weak reference to a live query, for its context.
 struct WeakLiveQuery {
-  weak var query: (any ContextFollowing)?
+  weak var query: (any ContextObserver)?
 }
 
 extension ModelContextCore {

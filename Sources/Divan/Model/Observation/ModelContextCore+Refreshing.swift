@@ -61,7 +61,7 @@ extension ModelContextCore {
   func showAgain(_ models: [Model]) {
     guard !models.isEmpty else { return }
     _ = telling { taken in
-      for model in models.sorted(by: LiveModels.isOrdered) {
+      for model in models.sorted(by: IdentityMap.isOrdered) {
         do {
           let document = try requireSnapshot().get(model.id)
           try update(model, document, settlesConflicts: true, &taken)
@@ -77,7 +77,7 @@ extension ModelContextCore {
   func telling(_ body: (inout ModelUpdate) throws -> Void) rethrows -> ModelUpdate {
     var taken = ModelUpdate()
     defer {
-      if !taken.isEmpty { for each in followers { each.follower?.note(taken) } }
+      if !taken.isEmpty { for each in observers { each.observer?.note(taken) } }
       // Only after all models are up to date: a hook may save or refresh.
       for model in taken.changed { model.didLoad() }
     }
@@ -107,7 +107,7 @@ extension ModelContextCore {
     if newest.hasPurged(since: last) {
       defer { announceInverses() }
       // A purge is not in the changes, so that each document must be checked.
-      for model in live.all.sorted(by: LiveModels.isOrdered) where model.state == .stored {
+      for model in live.all.sorted(by: IdentityMap.isOrdered) where model.state == .stored {
         if try newest.exists(model.id) { continue }
         try update(model, nil, settlesConflicts: settlesConflicts, &taken)
       }
@@ -176,7 +176,7 @@ extension ModelContextCore {
         return
       }
       model.announcing(ModelObservation.statePath) { model.state = .deleted }
-      if isInTransaction { reversals.noteReading(of: model) }
+      if isInTransaction { rollbackLog.noteReading(of: model) }
       noteClean(model)
       model.noteExternalChange()
       taken.deleted.append(model)
@@ -206,7 +206,7 @@ extension ModelContextCore {
     }
     let wasDeleted = model.state == .deleted
     model.rebase(on: body)
-    if isInTransaction { reversals.noteReading(of: model) }
+    if isInTransaction { rollbackLog.noteReading(of: model) }
     if !model.isKnown { register(model) }
     if wasDeleted, model.isUnsaved { noteUnsaved(model) }
     model.upgradeIfOutdated()
@@ -229,7 +229,7 @@ extension ModelContextCore {
   /// The model is treated as deleted; the document gets a new model when it is requested.
   func detach(_ model: Model, _ taken: inout ModelUpdate) {
     let isLost = model.isUnsaved
-    if isInTransaction { reversals.noteReading(of: model) }
+    if isInTransaction { rollbackLog.noteReading(of: model) }
     outdated.remove(DocumentKey(model.id))
     forget(model)
     guard model.state != .deleted else { return }

@@ -31,11 +31,11 @@ extension Database {
     let context = ModelContext(.database(self), registry)
     guard let actor else { return context }
     let core = context.core
-    let follower = ModelFollower(context, of: self, on: actor)
-    core.tasks.append(Task.detached { await follower.follow() })
+    let observer = ModelUpdateObserver(context, of: self, on: actor)
+    core.tasks.append(Task.detached { await observer.follow() })
     if let delay {
       core.startSaving(on: actor)
-      core.tasks.append(Task.detached { await follower.save(after: delay) })
+      core.tasks.append(Task.detached { await observer.save(after: delay) })
     }
     return context
   }
@@ -44,7 +44,7 @@ extension Database {
 /// Follows and saves a context on its actor, without retaining either of them.
 ///
 /// `@unchecked Sendable`: the context is accessed only on its actor; everything else is immutable.
-private final class ModelFollower: @unchecked Sendable {
+private final class ModelUpdateObserver: @unchecked Sendable {
   private weak var context: ModelContext?
   private weak var actor: (any Actor)?
   private let changesAndPurges: ChangeSignal

@@ -73,7 +73,7 @@ extension ModelProperty {
 
 extension Model {
   /// The observation path of a property.
-  final func observationPath(of place: PropertyPlace) -> ModelObservation.Path {
+  final func observationPath(of place: PropertyLocation) -> ModelObservation.Path {
     modelClass.observationPaths[place.index]
   }
 
@@ -81,7 +81,7 @@ extension Model {
   private var isObserved: Bool { modelClass.isObservable && !isUnobserved }
 
   /// The initial flags of a property of this model.
-  final func initialFlags(at place: PropertyPlace) -> UInt16 {
+  final func initialFlags(at place: PropertyLocation) -> UInt16 {
     isUnobserved ? place.initialFlags & ~PropertyFlags.observed : place.initialFlags
   }
 

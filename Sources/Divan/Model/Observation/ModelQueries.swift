@@ -86,7 +86,7 @@ extension QueryProperty {
         return QueryProperty<Inner>(path.appending(.key(key)))
       }
     } catch {
-      return QueryProperty<Inner>(path, refusal: QueryRefusal(error))
+      return QueryProperty<Inner>(path, refusal: QueryRejection(error))
     }
     // The ID of a reference's target is the stored reference itself.
     guard path.steps.last == .reference else { return QueryProperty<Inner>(.documentID) }

@@ -45,11 +45,11 @@ public struct ModelUpdates: AsyncSequence {
   let core: ModelContextCore
 
   /// Creates an iterator that waits for changes.
-  public func makeAsyncIterator() -> Iterator { Iterator(follower: Follower(core)) }
+  public func makeAsyncIterator() -> Iterator { Iterator(observer: Follower(core)) }
 
   /// An iterator that waits for one update after another.
   public struct Iterator: AsyncIteratorProtocol {
-    fileprivate let follower: Follower
+    fileprivate let observer: Follower
 
     /// Returns the next update; nil when the task is cancelled or the context is released.
     public mutating func next() async throws -> ModelUpdate? {
@@ -60,12 +60,12 @@ public struct ModelUpdates: AsyncSequence {
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(any Error) -> ModelUpdate? {
-      let core = follower.core
+      let core = observer.core
       // Contexts of transactions and snapshots do not move on.
       guard case .database(let database) = core.source else { return nil }
       let signal = database.store.commits.changesAndPurges
       while !Task.isCancelled, core.handle != nil {
-        if let update = follower.missed.take() { return update }
+        if let update = observer.missed.take() { return update }
         let count = try core.requireSnapshot().changesAndPurges
         await signal.wait(beyond: count)
         guard !Task.isCancelled, core.handle != nil else { break }
@@ -83,10 +83,10 @@ public struct ModelUpdates: AsyncSequence {
 
     fileprivate init(_ core: ModelContextCore) {
       self.core = core
-      core.followers.append(WeakFollower(follower: self))
+      core.observers.append(WeakFollower(observer: self))
     }
 
-    deinit { core.followers.removeAll { $0.follower == nil } }
+    deinit { core.observers.removeAll { $0.observer == nil } }
 
     /// Adds models that took over changes.
     func note(_ update: ModelUpdate) {
@@ -99,7 +99,7 @@ public struct ModelUpdates: AsyncSequence {
 
   /// A weak reference to a follower, for the context.
   struct WeakFollower {
-    weak var follower: Follower?
+    weak var observer: Follower?
   }
 }
 

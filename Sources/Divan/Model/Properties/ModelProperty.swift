@@ -1,7 +1,7 @@
 import DivanLog
 
 /// The location of a property in the objects of its class and in their documents.
-struct PropertyPlace: Sendable {
+struct PropertyLocation: Sendable {
   /// The property's name.
   var name = ""
   /// The property's key in documents.
@@ -23,25 +23,25 @@ struct PropertyPlace: Sendable {
 
 /// A type-erased wrapper.
 protocol PersistedWrapper {
-  static func place(at offset: Int) -> PropertyPlace
-  static func makeProperty(_ place: PropertyPlace) -> any ModelProperty
+  static func place(at offset: Int) -> PropertyLocation
+  static func makeProperty(_ place: PropertyLocation) -> any ModelProperty
 }
 
 extension Persisted: PersistedWrapper {
-  static func place(at offset: Int) -> PropertyPlace {
+  static func place(at offset: Int) -> PropertyLocation {
     guard let indexOffset = MemoryLayout<Self>.offset(of: \._index),
       let flagsOffset = MemoryLayout<Self>.offset(of: \._flags)
     else { refuseUse("\(Self.self) has no stored properties") }
     precondition(MemoryLayout<Self>.offset(of: \._value) == 0, "The value is not in its place")
     let property = storage.makeProperty(
-      PropertyPlace(
+      PropertyLocation(
         offset: offset, indexOffset: indexOffset, flagsOffset: flagsOffset, initialFlags: 0))
-    return PropertyPlace(
+    return PropertyLocation(
       offset: offset, indexOffset: indexOffset, flagsOffset: flagsOffset,
       initialFlags: property.classFlags)
   }
 
-  static func makeProperty(_ place: PropertyPlace) -> any ModelProperty {
+  static func makeProperty(_ place: PropertyLocation) -> any ModelProperty {
     storage.makeProperty(place)
   }
 
@@ -56,7 +56,7 @@ extension Persisted: PersistedWrapper {
 
 /// A type-erased property of a model class.
 protocol ModelProperty: AnyObject, Sendable {
-  var place: PropertyPlace { get }
+  var place: PropertyLocation { get }
   /// The declared type of the property.
   var valueType: Any.Type { get }
   var keyBytes: SharedBytes { get }
@@ -106,7 +106,7 @@ protocol ModelProperty: AnyObject, Sendable {
   /// Returns nil if the property is not a reference.
   func setProbe(in model: Model) -> Model?
   /// The error of a stored value that is not of the property's type; nil if it is, or is null.
-  func misfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError?
+  func typeMismatch(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError?
 }
 
 extension ModelProperty {
@@ -143,8 +143,8 @@ extension ModelProperty {
 
   /// Reports that the document's value is not of the property's type.
   func noteMisfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) {
-    guard let misfit = misfit(bytes, range, in: model) else { return }
-    model.core?.handle?.mismatchHandler?(misfit)
+    guard let typeMismatch = typeMismatch(bytes, range, in: model) else { return }
+    model.core?.handle?.mismatchHandler?(typeMismatch)
   }
 
   /// The error of reading the property from the model's document, if there is one.
@@ -153,7 +153,7 @@ extension ModelProperty {
     let range = try keyBytes.withSpan { (key) throws(DatabaseError) in
       try body.propertyRange(key)
     }
-    return range.flatMap { misfit(body.bytes, $0, in: model) }
+    return range.flatMap { typeMismatch(body.bytes, $0, in: model) }
   }
 }
 

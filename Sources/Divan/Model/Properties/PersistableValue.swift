@@ -35,7 +35,7 @@ public protocol PersistableOptional: SendableMetatype {
 /// The storage of the values of a type; only Divan creates instances.
 public struct _PersistedStorage {
   /// Creates the property for a location in a class.
-  let makeProperty: (PropertyPlace) -> any ModelProperty
+  let makeProperty: (PropertyLocation) -> any ModelProperty
 }
 
 extension PersistableValue {

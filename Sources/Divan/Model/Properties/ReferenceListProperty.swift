@@ -20,10 +20,10 @@ extension Array: ReferenceList where Element: Model {
 /// change of the list removes references to deleted documents. It keeps other references without a
 /// target, whose documents may arrive later.
 final class ReferenceListProperty<Target: Model>: ModelProperty {
-  let place: PropertyPlace
+  let place: PropertyLocation
   let keyBytes: SharedBytes
 
-  init(place: PropertyPlace) {
+  init(place: PropertyLocation) {
     self.place = place
     keyBytes = SharedBytes(copying: Array(place.key.utf8))
   }
@@ -50,7 +50,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     noteMisfit(body.bytes, range, in: model)
   }
 
-  func misfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {
+  func typeMismatch(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {
     guard !bytes.isNull(range), ids(bytes, range) == nil else { return nil }
     return DatabaseError(
       .mismatchedType,

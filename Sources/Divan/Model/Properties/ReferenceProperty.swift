@@ -5,10 +5,10 @@ import DivanLog
 /// The wrapper retains the target only during a read or a modification, so that models that refer
 /// to each other do not form a cycle.
 final class ReferenceProperty<Target: Model>: ModelProperty {
-  let place: PropertyPlace
+  let place: PropertyLocation
   let keyBytes: SharedBytes
 
-  init(place: PropertyPlace) {
+  init(place: PropertyLocation) {
     self.place = place
     keyBytes = SharedBytes(copying: Array(place.key.utf8))
   }
@@ -29,7 +29,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
     noteMisfit(body.bytes, range, in: model)
   }
 
-  func misfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {
+  func typeMismatch(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {
     guard !bytes.isNull(range), bytes.withSpan({ String.decode($0, range) }) == nil else {
       return nil
     }
@@ -208,7 +208,7 @@ extension Model {
     referenceLists = [:]
     guard !targets.isEmpty else { return }
     if let going { return going.models += targets }
-    let going = GoingModels()
+    let going = ReleasedModels()
     going.models = targets
     targets = []
     while var next = going.models.popLast() {
@@ -218,6 +218,6 @@ extension Model {
 }
 
 /// Models that are released one after another.
-final class GoingModels {
+final class ReleasedModels {
   var models: [Model] = []
 }

@@ -6,7 +6,7 @@ protocol StoredForm: SendableMetatype {
   /// Replaces `value` with the one that fills `range`; returns false if it is of another type.
   static func read(_ bytes: SharedBytes, _ range: Range<Int>, into value: inout Value) -> Bool
   /// The error of decoding `range`, if it says more than that the type is wrong.
-  static func misfit(_ bytes: SharedBytes, _ range: Range<Int>) -> (any Error)?
+  static func typeMismatch(_ bytes: SharedBytes, _ range: Range<Int>) -> (any Error)?
   /// Encodes a value.
   static func write(_ value: Value, to encoder: inout ValueEncoder) throws(DatabaseError)
   /// Returns the new stored form, with the unknown properties of the one in `range` it replaces.
@@ -33,7 +33,7 @@ enum OwnForm<Value: StorableValue>: StoredForm {
     Value.read(bytes, range, into: &value)
   }
 
-  static func misfit(_ bytes: SharedBytes, _ range: Range<Int>) -> (any Error)? { nil }
+  static func typeMismatch(_ bytes: SharedBytes, _ range: Range<Int>) -> (any Error)? { nil }
 
   static func write(_ value: Value, to encoder: inout ValueEncoder) throws(DatabaseError) {
     guard value.encode(into: &encoder) else {
@@ -62,7 +62,7 @@ enum CodedForm<Value: Codable>: StoredForm {
     return true
   }
 
-  static func misfit(_ bytes: SharedBytes, _ range: Range<Int>) -> (any Error)? {
+  static func typeMismatch(_ bytes: SharedBytes, _ range: Range<Int>) -> (any Error)? {
     do {
       _ = try decode(bytes, range)
       return nil
@@ -75,11 +75,11 @@ enum CodedForm<Value: Codable>: StoredForm {
     _ bytes: SharedBytes, _ range: Range<Int>, noting keys: KnownKeys? = nil
   ) throws -> Value {
     // Only `Value` can represent a null.
-    if bytes.isNull(range), Value.self != Divan.Value.self { throw Misfit.null }
+    if bytes.isNull(range), Value.self != Divan.Value.self { throw TypeMismatch.null }
     let session = DecodingSession(userInfo: [:], id: nil, revision: nil, keys: keys)
-    guard let own = bytes.slice(range.lowerBound, range.count) else { throw Misfit.damaged }
+    guard let own = bytes.slice(range.lowerBound, range.count) else { throw TypeMismatch.damaged }
     let part = DecodingPart(session, own)
-    guard let place = part.whole(holdsMarks: false) else { throw Misfit.damaged }
+    guard let place = part.whole(holdsMarks: false) else { throw TypeMismatch.damaged }
     return try part.decode(Value.self, at: place)
   }
 

@@ -6,12 +6,12 @@ import Synchronization
 final class TypedProperty<Form: StoredForm>: ModelProperty {
   typealias V = Form.Value
 
-  let place: PropertyPlace
+  let place: PropertyLocation
   let keyBytes: SharedBytes
   /// Whether nil is stored as null: 0 if not determined yet, 1 for no, 2 for yes.
   private let nullRule = Atomic<UInt8>(0)
 
-  init(place: PropertyPlace) {
+  init(place: PropertyLocation) {
     self.place = place
     keyBytes = SharedBytes(copying: Array(place.key.utf8))
   }
@@ -58,14 +58,14 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
     if let range, let bytes = model.body?.bytes { noteMisfit(bytes, range, in: model) }
   }
 
-  func misfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {
+  func typeMismatch(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {
     guard !bytes.isNull(range) else { return nil }
     var value = declaredValue(in: model)
     guard !Form.read(bytes, range, into: &value) else { return nil }
     var error = DatabaseError(
       .mismatchedType, "the document does not fit \(type(of: model)).\(name)",
       hint: "Assign the property to replace what the document has",
-      documentID: model.documentID, underlying: Form.misfit(bytes, range))
+      documentID: model.documentID, underlying: Form.typeMismatch(bytes, range))
     let inner = (error.underlying as? DatabaseError)?.propertyPath
     error.propertyPath = inner.map { $0.hasPrefix("[") ? key + $0 : "\(key).\($0)" } ?? key
     return error

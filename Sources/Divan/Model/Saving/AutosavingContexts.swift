@@ -64,7 +64,7 @@ extension ModelContextCore {
     } else if case .database(let database) = source {
       let context = AutosavingContext(self, on: actor)
       autosaving = context
-      database.store.companions.get(AutosavingContexts.self) { AutosavingContexts() }.add(context)
+      database.store.services.get(AutosavingContexts.self) { AutosavingContexts() }.add(context)
     }
   }
 
@@ -77,7 +77,7 @@ extension ModelContextCore {
   /// Unregisters the context, which no longer autosaves.
   func forgetAutosaving() {
     guard let ended = autosaving.take(), case .database(let database) = source else { return }
-    database.store.companions.get(AutosavingContexts.self) { AutosavingContexts() }.remove(ended)
+    database.store.services.get(AutosavingContexts.self) { AutosavingContexts() }.remove(ended)
   }
 }
 

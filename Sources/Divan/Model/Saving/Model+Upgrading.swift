@@ -24,7 +24,7 @@ extension Model {
   /// Resets every property to the document's value, or else to the declared one.
   final func takeBackChanges() {
     upgradedFrom = nil
-    let given = state == .new ? extras?.givenAttachments ?? [:] : [:]
+    let given = state == .new ? pendingChanges?.givenAttachments ?? [:] : [:]
     announcing(dirtyPaths + ModelObservation.otherPaths) {
       for place in modelClass.places {
         setFlags(
@@ -33,7 +33,7 @@ extension Model {
       }
       references.removeAll()
       referenceLists.removeAll()
-      extras = nil
+      pendingChanges = nil
       isChanged = false
     }
     give(given)

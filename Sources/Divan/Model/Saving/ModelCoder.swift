@@ -21,7 +21,7 @@ struct ModelCoder: ~Copyable {
         .conflict, "the document was deleted since the model was read", documentID: model.id)
     }
     let currentBody = try current.encoded()
-    let isMerged = currentBody.bytes != base.bytes || model.extras?.bases.isEmpty == false
+    let isMerged = currentBody.bytes != base.bytes || model.pendingChanges?.bases.isEmpty == false
     if isMerged, model.core?.hasOtherClass(currentBody, than: model) == true {
       throw DatabaseError(
         .conflict,
@@ -61,7 +61,9 @@ struct ModelCoder: ~Copyable {
       return try merge(model, over: base, type: type)
     }
     let body = try encodeNew(model)
-    guard let undeclared = model.extras?.undeclared, !undeclared.isEmpty else { return body }
+    guard let undeclared = model.pendingChanges?.undeclared, !undeclared.isEmpty else {
+      return body
+    }
     return try merge(undeclared, into: body) { _ in }
   }
 
@@ -98,7 +100,7 @@ struct ModelCoder: ~Copyable {
     let isTyped =
       type == nil ? true : try document.property(model.modelClass.documentTypeKey) != nil
     if !model.isChanged, isTyped { return document }
-    return try merge(model.extras?.undeclared ?? [:], into: document) {
+    return try merge(model.pendingChanges?.undeclared ?? [:], into: document) {
       (object) throws(DatabaseError) in
       for property in model.modelClass.properties where property.isDirty(in: model) {
         object[property.key] = try ModelCoder.value(of: property, in: model, over: document)

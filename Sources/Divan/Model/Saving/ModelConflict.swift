@@ -32,7 +32,7 @@ extension ModelConflict: Sendable {}
 extension ModelConflict {
   var error: DatabaseError {
     DatabaseError(
-      .conflict, "the property \(key.debugDescription) was changed here and elsewhere",
+      .conflict, "the property \(key.debugDescription) was changed here and crossContext",
       hint:
         "Refresh the context and save again, revert the model, or set the context's `conflictHandler`",
       documentID: model.id, propertyPath: key)
@@ -43,12 +43,12 @@ extension Model {
   /// The keys of the properties with unsaved changes.
   final var changedKeys: [String] {
     modelClass.places.filter { isDirty($0) }.map(\.key)
-      + (extras?.undeclared.keys.sorted() ?? [])
+      + (pendingChanges?.undeclared.keys.sorted() ?? [])
   }
 
   /// Remembers the base values of changed properties that differ in the document to take over.
   final func rememberBases(before next: EncodedValue) {
-    var bases = extras?.bases ?? [:]
+    var bases = pendingChanges?.bases ?? [:]
     for key in changedKeys where bases[key] == nil {
       do throws(DatabaseError) {
         let old = try body?.property(key)
@@ -58,13 +58,13 @@ extension Model {
       }
     }
     guard !bases.isEmpty else { return }
-    var extras = extras ?? ModelExtras()
-    extras.bases = bases
-    self.extras = extras
+    var pendingChanges = pendingChanges ?? PendingChanges()
+    pendingChanges.bases = bases
+    self.pendingChanges = pendingChanges
   }
 
   /// Makes the changes made here win over all changes that were taken over so far.
-  final func settleConflicts() { extras?.bases = [:] }
+  final func settleConflicts() { pendingChanges?.bases = [:] }
 }
 
 extension ModelCoder {
@@ -81,7 +81,7 @@ extension ModelCoder {
       let theirs = try current.property(key)
       let mine = try result.property(key)
       let before: EncodedValue?
-      if let remembered = model.extras?.bases[key] {
+      if let remembered = model.pendingChanges?.bases[key] {
         before = remembered
       } else {
         before = try base.property(key)

@@ -38,7 +38,7 @@ extension ModelContextCore {
 
   /// Throws if a rule reaches into another context, which the transaction cannot change.
   fileprivate func requireHere(_ model: Model) throws(DatabaseError) {
-    guard !elsewhere.isEmpty else { return }
+    guard !crossContext.isEmpty else { return }
     let inverse = model.modelClass.inverses.first { $0.rule != .none && isElsewhere($0.source) }
     let property = model.modelClass.properties.first {
       ($0.place.deleteRule == .cascade || $0.place.deleteRule == .deny)
@@ -94,10 +94,10 @@ extension ModelContextCore {
 
   /// Settles the conflict with a removed reference in a model that also took over other changes.
   private func settle(_ change: SavedChange, _ key: String) throws {
-    guard let model = known(change.id), case let base?? = model.extras?.bases[key],
+    guard let model = known(change.id), case let base?? = model.pendingChanges?.bases[key],
       try base.decode() == change.before?.properties[key]
     else { return }
-    model.extras?.bases[key] = nil
+    model.pendingChanges?.bases[key] = nil
   }
 
   private func delete(
@@ -105,7 +105,7 @@ extension ModelContextCore {
   ) throws -> SavedChange? {
     guard let document = try transaction.get(model.id) else { return nil }
     let isCurrent = try document.encoded().bytes == model.body?.bytes
-    guard isCurrent, model.extras?.bases.isEmpty ?? true else {
+    guard isCurrent, model.pendingChanges?.bases.isEmpty ?? true else {
       throw DatabaseError(
         .conflict, "the document was changed since the model was read",
         hint: "Refresh the context, and delete the model again", documentID: model.id)
@@ -208,7 +208,7 @@ private struct ModelDeletion {
       let now = try transaction.ids(of: each.relation.index, equalTo: .string(each.target.id))
       guard let new = now.first(where: { !known.contains(DocumentKey($0)) }) else { continue }
       throw DatabaseError(
-        .conflict, "the document \(new.debugDescription) came to refer to it elsewhere",
+        .conflict, "the document \(new.debugDescription) came to refer to it crossContext",
         hint: "Refresh the context, and delete the model again", documentID: each.target.id)
     }
   }

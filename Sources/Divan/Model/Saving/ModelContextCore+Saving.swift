@@ -146,7 +146,7 @@ extension ModelContextCore {
       model.isChanged = false
       if model.mark == .asked { model.mark = .none }
       model.upgradedFrom = nil
-      model.extras = nil
+      model.pendingChanges = nil
     }
     for (index, place) in model.modelClass.places.enumerated() {
       let flags = model.flags(at: place)

@@ -103,7 +103,7 @@ extension ModelContextCore {
     piece.isStrict = isStrict
     piece.isObservable = false
     piece.undoLimit = undoHistory.isOn ? .max : 0
-    piece.core.elsewhere = elsewhere
+    piece.core.crossContext = crossContext
     return piece
   }
 
@@ -122,7 +122,7 @@ extension ModelContextCore {
 
   private static var pieceIsOver: DatabaseError {
     DatabaseError(
-      .closed, "the model was lent to a change of many",
+      .closed, "the model was borrowed to a change of many",
       hint: "Use it only within the closure, and ask the context for its own model afterwards")
   }
 }

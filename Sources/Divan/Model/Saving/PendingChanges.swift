@@ -2,7 +2,7 @@
 ///
 /// Invariant: `undeclared` and `attachments` hold only differences from the document. `bases` is
 /// used only for properties that are still changed.
-struct ModelExtras {
+struct PendingChanges {
   /// Undeclared properties as they were set, by key; nil to remove one.
   var undeclared: ByteKeyed<Value?> = [:]
   /// The base values of changed properties, by key; nil if there was no value.
@@ -39,7 +39,7 @@ extension Model {
       }
     } else if isUnsaved, modelClass.hasOwn(key) {
       return try ModelCoder.properties(of: self).property(key)?.decode()
-    } else if let changed = extras?.undeclared[key] {
+    } else if let changed = pendingChanges?.undeclared[key] {
       return changed
     }
     return try body?.property(key)?.decode()
@@ -70,13 +70,13 @@ extension Model {
   private func setUndeclared(_ value: Value?, for key: String) throws(DatabaseError) {
     try PropertyNames.validate([key: value ?? .null])
     if let value { _ = try ValueCoding.encode(value) }
-    var extras = extras ?? ModelExtras()
+    var pendingChanges = pendingChanges ?? PendingChanges()
     if try body?.property(key)?.decode() == value {
-      extras.undeclared[key] = nil
+      pendingChanges.undeclared[key] = nil
     } else {
-      extras.undeclared[key] = .some(value)
+      pendingChanges.undeclared[key] = .some(value)
     }
-    announcing(ModelObservation.undeclaredPath) { change(extras) }
+    announcing(ModelObservation.undeclaredPath) { change(pendingChanges) }
   }
 
   /// Returns all properties as saving the model now would store them.
@@ -93,8 +93,8 @@ extension Model {
   }
 
   /// Sets the extras, and updates whether the model is changed.
-  private func change(_ changed: ModelExtras) {
-    extras = changed
+  private func change(_ changed: PendingChanges) {
+    pendingChanges = changed
     if changed.isChanged { return noteChange() }
     guard isChanged, !modelClass.properties.contains(where: { $0.isDirty(in: self) }) else {
       return
@@ -124,22 +124,24 @@ extension Model {
     get {
       noteAccess(ModelObservation.attachmentsPath)
       var all = originalAttachments()
-      for (name, attachment) in (extras?.attachments ?? [:]).entries { all[name] = attachment }
+      for (name, attachment) in (pendingChanges?.attachments ?? [:]).entries {
+        all[name] = attachment
+      }
       return all
     }
     set {
       let original = originalAttachments()
-      var extras = extras ?? ModelExtras()
+      var pendingChanges = pendingChanges ?? PendingChanges()
       // Saving compares with them to find changes made elsewhere, even if there were none.
-      extras.originalAttachments = original
-      extras.attachments = [:]
+      pendingChanges.originalAttachments = original
+      pendingChanges.attachments = [:]
       for (name, attachment) in newValue where original[name] != attachment {
-        extras.attachments[name] = attachment
+        pendingChanges.attachments[name] = attachment
       }
       for name in original.keys where newValue[name] == nil {
-        extras.attachments[name] = .some(nil)
+        pendingChanges.attachments[name] = .some(nil)
       }
-      announcing(ModelObservation.attachmentsPath) { change(extras) }
+      announcing(ModelObservation.attachmentsPath) { change(pendingChanges) }
     }
   }
 
@@ -147,21 +149,21 @@ extension Model {
   final func give(_ given: Document.Attachments) {
     guard !given.isEmpty else { return }
     attachments = given
-    extras?.givenAttachments = given
+    pendingChanges?.givenAttachments = given
   }
 
   private func originalAttachments() -> Document.Attachments {
-    if let known = extras?.originalAttachments { return known }
+    if let known = pendingChanges?.originalAttachments { return known }
     guard state != .new, let core else { return [:] }
     do {
       // The attachments are those that the transaction has now, which a rollback may change.
-      if core.isInTransaction { core.reversals.noteReading(of: self) }
+      if core.isInTransaction { core.rollbackLog.noteReading(of: self) }
       guard let document = try core.requireSnapshot().get(id) else { return [:] }
       // Most documents have none, and need no extras.
-      if !document.attachments.isEmpty || extras != nil {
-        var extras = extras ?? ModelExtras()
-        extras.originalAttachments = document.attachments
-        self.extras = extras
+      if !document.attachments.isEmpty || pendingChanges != nil {
+        var pendingChanges = pendingChanges ?? PendingChanges()
+        pendingChanges.originalAttachments = document.attachments
+        self.pendingChanges = pendingChanges
       }
       return document.attachments
     } catch let error as DatabaseError {
@@ -176,13 +178,14 @@ extension Model {
   final func merge(into current: Document.Attachments) throws(DatabaseError)
     -> Document.Attachments
   {
-    guard let extras, !extras.attachments.isEmpty else { return current }
+    guard let pendingChanges, !pendingChanges.attachments.isEmpty else { return current }
     var merged = current
-    for (name, mine) in extras.attachments.entries {
+    for (name, mine) in pendingChanges.attachments.entries {
       let theirs = current[name]
-      if let original = extras.originalAttachments, theirs != original[name], theirs != mine {
+      if let original = pendingChanges.originalAttachments, theirs != original[name], theirs != mine
+      {
         throw DatabaseError(
-          .conflict, "the attachment \(name.debugDescription) was changed here and elsewhere",
+          .conflict, "the attachment \(name.debugDescription) was changed here and crossContext",
           hint: "Refresh the context and save again, or revert the model", documentID: id,
           propertyPath: "_attachments.\(name)")
       }
@@ -193,15 +196,19 @@ extension Model {
 
   /// Takes over the document's attachments; returns whether they differ from those read before.
   final func rebase(onAttachments attachments: Document.Attachments) -> Bool {
-    guard let known = extras?.originalAttachments, known != attachments else { return false }
-    announcing(ModelObservation.attachmentsPath) { extras?.originalAttachments = attachments }
+    guard let known = pendingChanges?.originalAttachments, known != attachments else {
+      return false
+    }
+    announcing(ModelObservation.attachmentsPath) {
+      pendingChanges?.originalAttachments = attachments
+    }
     return true
   }
 
-  final var hasChangedAttachments: Bool { extras?.attachments.isEmpty == false }
+  final var hasChangedAttachments: Bool { pendingChanges?.attachments.isEmpty == false }
 
   /// Forgets the document's original attachments, unless some have unsaved changes.
   final func forgetOriginalAttachments() {
-    if extras?.attachments.isEmpty == true { extras?.originalAttachments = nil }
+    if pendingChanges?.attachments.isEmpty == true { pendingChanges?.originalAttachments = nil }
   }
 }

@@ -24,7 +24,7 @@ final class DeclaredIndexes: Sendable {
 
   /// The declared indexes of a store.
   static func of(_ store: Store) -> DeclaredIndexes {
-    store.companions.get(DeclaredIndexes.self) { DeclaredIndexes() }
+    store.services.get(DeclaredIndexes.self) { DeclaredIndexes() }
   }
 
   /// Registers an index, replacing another one with its name.

@@ -73,26 +73,26 @@ extension Model {
   }
 
   /// The flags of a property.
-  func flags(at place: PropertyPlace) -> UInt16 {
+  func flags(at place: PropertyLocation) -> UInt16 {
     // As in `withValue`; the flags are stored in the wrapper as such.
     unsafe Unmanaged.passUnretained(self).toOpaque().load(
       fromByteOffset: place.offset + place.flagsOffset, as: UInt16.self)
   }
 
   /// Sets the flags of a property.
-  func setFlags(_ flags: UInt16, at place: PropertyPlace) {
+  func setFlags(_ flags: UInt16, at place: PropertyLocation) {
     unsafe Unmanaged.passUnretained(self).toOpaque().storeBytes(
       of: flags, toByteOffset: place.offset + place.flagsOffset, as: UInt16.self)
   }
 
   /// Stores the property's number in its wrapper.
-  func setIndex(_ index: UInt16, at place: PropertyPlace) {
+  func setIndex(_ index: UInt16, at place: PropertyLocation) {
     unsafe Unmanaged.passUnretained(self).toOpaque().storeBytes(
       of: index, toByteOffset: place.offset + place.indexOffset, as: UInt16.self)
   }
 
   /// The number that `setIndex` or the wrapper's initializer stored.
-  func index(at place: PropertyPlace) -> UInt16 {
+  func index(at place: PropertyLocation) -> UInt16 {
     unsafe Unmanaged.passUnretained(self).toOpaque().load(
       fromByteOffset: place.offset + place.indexOffset, as: UInt16.self)
   }
@@ -105,7 +105,7 @@ extension Model {
 /// It must be dropped before the model is deallocated, at the latest in the deinitializer of
 /// `Model`.
 @safe
-struct UnheldModel {
+struct UnownedModel {
   private let model: Unmanaged<Model>
 
   init(_ model: Model) { unsafe self.model = .passUnretained(model) }

@@ -9,7 +9,7 @@ final class ModelClass: Sendable {
   let type: Model.Type
   let properties: [any ModelProperty]
   /// The locations of the properties, for iterating over them without reference counting.
-  let places: [PropertyPlace]
+  let places: [PropertyLocation]
   let encodingOrder: [Int]
   /// Whether any property refers to models.
   let hasReferences: Bool

@@ -67,7 +67,7 @@ extension PersistableOptional where Self: Model {
       let value = try ModelCoder.value(of: property, in: self)
       try copy.setValue(value, for: property.key)
     }
-    copy.extras = extras
+    copy.pendingChanges = pendingChanges
     copy.isChanged = isChanged
     copy.upgradedFrom = upgradedFrom
     return copy

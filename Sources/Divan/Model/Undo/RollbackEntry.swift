@@ -3,7 +3,7 @@ import DivanLog
 /// The state of a model before its context's transaction changed it, and the states before that.
 ///
 /// Only the model retains it, so that it is released with it.
-final class ModelReversal {
+final class RollbackEntry {
   enum Change {
     case saving(Saving)
     /// The state before the model was deleted.
@@ -15,11 +15,11 @@ final class ModelReversal {
   }
 
   private var change: Change
-  /// The number of the nested changes that had begun last: see ``ModelReversals``.
+  /// The number of the nested changes that had begun last: see ``RollbackLog``.
   let number: Int
-  private(set) var previous: ModelReversal?
+  private(set) var previous: RollbackEntry?
 
-  init(_ change: Change, _ number: Int, after previous: ModelReversal?) {
+  init(_ change: Change, _ number: Int, after previous: RollbackEntry?) {
     self.change = change
     self.number = number
     self.previous = previous
@@ -45,7 +45,7 @@ final class ModelReversal {
   }
 
   /// Merges this into the previous changes down to a number, and returns what remains.
-  func folded(since number: Int) -> ModelReversal {
+  func folded(since number: Int) -> RollbackEntry {
     var last = self
     while let previous = last.previous, previous.number >= number, previous.add(last.change) {
       last = previous
@@ -60,7 +60,7 @@ final class ModelReversal {
       model.announcing(ModelObservation.statePath) { model.state = state }
     case .rebasing(let body, let bases):
       model.rebase(on: body)
-      model.extras?.bases = bases
+      model.pendingChanges?.bases = bases
     case .removal(let index, let references, let left):
       let property = model.modelClass.properties[index]
       guard property.references(in: model).map(\.key) == left else { return }
@@ -69,12 +69,12 @@ final class ModelReversal {
   }
 }
 
-extension ModelReversal {
+extension RollbackEntry {
   /// The state of a model before it was saved.
   struct Saving {
     private let state: Model.State
     private let body: EncodedValue?
-    private var extras: ModelExtras?
+    private var pendingChanges: PendingChanges?
     private let upgradedFrom: Int?
     /// The numbers of the properties that were changed.
     private var changed: Set<Int>
@@ -88,7 +88,7 @@ extension ModelReversal {
       let model = saved.model
       state = model.state
       body = model.body
-      extras = model.extras
+      pendingChanges = model.pendingChanges
       upgradedFrom = model.upgradedFrom
       changed = Set(
         model.modelClass.places.filter { model.isDirty($0) }.map(\.index))
@@ -99,7 +99,8 @@ extension ModelReversal {
     /// Returns the state from before two successive saves.
     fileprivate func adding(_ next: Saving) -> Saving {
       var all = self
-      all.extras = extras.map { $0.adding(next.extras) } ?? next.extras
+      all.pendingChanges =
+        pendingChanges.map { $0.adding(next.pendingChanges) } ?? next.pendingChanges
       all.changed.formUnion(next.changed)
       all.saved = next.saved
       all.isResolved = next.isResolved
@@ -122,8 +123,10 @@ extension ModelReversal {
         model.body = body
         model.state = state
         model.upgradedFrom = upgradedFrom
-        model.extras = extras.map { $0.adding(model.extras) } ?? model.extras
-        model.isChanged = model.isChanged || !changed.isEmpty || model.extras?.isChanged ?? false
+        model.pendingChanges =
+          pendingChanges.map { $0.adding(model.pendingChanges) } ?? model.pendingChanges
+        model.isChanged =
+          model.isChanged || !changed.isEmpty || model.pendingChanges?.isChanged ?? false
       }
     }
 
@@ -143,9 +146,9 @@ extension ModelReversal {
   }
 }
 
-extension ModelExtras {
+extension PendingChanges {
   /// Returns these changes, overwritten with later ones.
-  fileprivate func adding(_ later: ModelExtras?) -> ModelExtras {
+  fileprivate func adding(_ later: PendingChanges?) -> PendingChanges {
     guard let later else { return self }
     var all = self
     all.undeclared.merge(later.undeclared)

@@ -5,7 +5,7 @@
 /// everything with the number of its nested changes or a greater one.
 ///
 /// Invariant: `going` has those that began and did not end, with increasing numbers.
-struct ModelReversals {
+struct RollbackLog {
   /// Nested changes that are in progress, or have just ended.
   struct Nested {
     let number: Int
@@ -41,11 +41,11 @@ struct ModelReversals {
   /// that changes once.
   private mutating func fold(_ kept: Nested) {
     let number = going.last?.number ?? 0
-    for model in kept.models { model.reversal = model.reversal?.folded(since: number) }
+    for model in kept.models { model.rollbackEntry = model.rollbackEntry?.folded(since: number) }
     guard !going.isEmpty else { return }
     // Models without a greater number are in the list already.
     going[going.count - 1].models += kept.models.filter {
-      $0.reversal.map { $0.number >= kept.number } ?? false
+      $0.rollbackEntry.map { $0.number >= kept.number } ?? false
     }
   }
 
@@ -60,23 +60,23 @@ struct ModelReversals {
   ///
   /// Outside nested changes, the model is not retained: only the whole transaction can then be
   /// rolled back, which ends the context.
-  mutating func note(_ change: ModelReversal.Change, of model: Model) {
+  mutating func note(_ change: RollbackEntry.Change, of model: Model) {
     // A change that was recorded in the same nested changes is rolled back together with this.
-    if let last = model.reversal, last.number >= going.last?.number ?? 0, last.add(change) {
+    if let last = model.rollbackEntry, last.number >= going.last?.number ?? 0, last.add(change) {
       return
     }
-    model.reversal = ModelReversal(change, count, after: model.reversal)
+    model.rollbackEntry = RollbackEntry(change, count, after: model.rollbackEntry)
     guard !going.isEmpty else { return }
     going[going.count - 1].models.append(model)
     going[going.count - 1].isNoted = true
   }
 }
 
-extension ModelContextCore: TransactionFollower {
-  func nestedChangesBegan() { reversals.begin(undoHistory) }
+extension ModelContextCore: TransactionObserver {
+  func nestedChangesBegan() { rollbackLog.begin(undoHistory) }
 
   func nestedChangesEnded(areKept: Bool) {
-    guard let nested = reversals.end(areKept: areKept), !areKept else { return }
+    guard let nested = rollbackLog.end(areKept: areKept), !areKept else { return }
     // The limit is a setting, not a change of the transaction.
     let limit = undoHistory.limit
     undoHistory = nested.undoHistory
@@ -89,15 +89,15 @@ extension ModelContextCore: TransactionFollower {
 
   func transactionEnded(isCommitted: Bool) {
     if !isCommitted { takeBack(live.all, since: 0) }
-    for model in live.all { model.reversal = nil }
+    for model in live.all { model.rollbackEntry = nil }
     end(WriteTransaction.overError)
   }
 
   /// Restores models to their states before everything recorded since a number.
   private func takeBack(_ models: [Model], since number: Int) {
     for model in models {
-      while let last = model.reversal, last.number >= number {
-        model.reversal = last.previous
+      while let last = model.rollbackEntry, last.number >= number {
+        model.rollbackEntry = last.previous
         last.takeBack(model)
       }
       if model.isUnsaved { noteUnsaved(model) }
@@ -111,19 +111,19 @@ extension ModelContextCore {
   /// Records models that the context's transaction just saved, so that a rollback restores them.
   func noteReversal(of saved: [SavedModel]) {
     guard isInTransaction else { return }
-    for each in saved { reversals.note(.saving(ModelReversal.Saving(each)), of: each.model) }
+    for each in saved { rollbackLog.note(.saving(RollbackEntry.Saving(each)), of: each.model) }
   }
 
   /// Records models that are about to be deleted.
   func noteReversal(ofDeleting models: [Model]) {
     guard isInTransaction else { return }
-    for model in models { reversals.note(.deletion(model.state), of: model) }
+    for model in models { rollbackLog.note(.deletion(model.state), of: model) }
   }
 
   /// Records a model from whose document a reference is about to be removed.
   func noteReversal(ofRebasing model: Model) {
     guard isInTransaction, let body = model.body else { return }
-    reversals.note(.rebasing(body, model.extras?.bases ?? [:]), of: model)
+    rollbackLog.note(.rebasing(body, model.pendingChanges?.bases ?? [:]), of: model)
   }
 
   /// Records references that were removed from an unsaved model.
@@ -132,6 +132,6 @@ extension ModelContextCore {
     _ property: any ModelProperty, in model: Model
   ) {
     guard isInTransaction, before.count != after.count else { return }
-    reversals.note(.removal(property.place.index, before, left: after.map(\.key)), of: model)
+    rollbackLog.note(.removal(property.place.index, before, left: after.map(\.key)), of: model)
   }
 }

@@ -84,10 +84,10 @@ extension QuerySource {
     var sums = try aggregates.map { try RunningAggregate($0) }
     let isReading = aggregates.contains { $0.kind != .count }
     let run = try run(query, readsResults: isReading)
-    try run.forEachInAnyOrder { hit in
-      if isReading { try run.read(&hit) }
+    try run.forEachInAnyOrder { candidate in
+      if isReading { try run.read(&candidate) }
       for index in sums.indices {
-        if isReading { try sums[index].add(hit.row) } else { sums[index].addUnread() }
+        if isReading { try sums[index].add(candidate.row) } else { sums[index].addUnread() }
       }
       return true
     }
@@ -139,12 +139,12 @@ extension QuerySource {
     let byBytes = QueryAggregate<Subject>.sortsByBytes(V.self)
     var groups: [[UInt8]: (key: Value, sums: [RunningAggregate])] = [:]
     let run = try run(query, readsResults: true)
-    try run.forEachInAnyOrder { hit in
-      try run.read(&hit)
-      let value = try hit.row.value(at: path) ?? .null
+    try run.forEachInAnyOrder { candidate in
+      try run.read(&candidate)
+      let value = try candidate.row.value(at: path) ?? .null
       let bytes = SortKeys.bytes(of: value, byBytes: byBytes)
       var group = groups.removeValue(forKey: bytes) ?? (value, fresh)
-      for index in group.sums.indices { try group.sums[index].add(hit.row) }
+      for index in group.sums.indices { try group.sums[index].add(candidate.row) }
       groups[bytes] = group
       return true
     }
@@ -175,11 +175,11 @@ extension QuerySource {
     }
     let run = try run(query, readsResults: true)
     var rows: [[Value]] = []
-    try run.forEach { hit in
-      try run.read(&hit)
+    try run.forEach { candidate in
+      try run.read(&candidate)
       var row: [Value] = []
       row.reserveCapacity(paths.count)
-      for path in paths { row.append(try hit.row.value(at: path) ?? .null) }
+      for path in paths { row.append(try candidate.row.value(at: path) ?? .null) }
       rows.append(row)
       return true
     }

@@ -1,13 +1,13 @@
 internal import DivanLog
 
-/// An explanation of how a query was answered, with the estimates and the actual numbers.
+/// An explanation of how a query was covered, with the estimates and the actual numbers.
 public struct QueryExplanation: Sendable, CustomStringConvertible {
   /// The source of candidates, as text: every document, indexes, or IDs.
   public let access: String
   /// The names of the indexes that were searched.
   public let indexes: [String]
   /// The residual predicate that was tested on each candidate, as text; nil if there was none.
-  public let rest: String?
+  public let residual: String?
   /// How results were ordered, as text.
   public let order: String
   /// The number of candidates to examine, as estimated before.
@@ -32,7 +32,7 @@ public struct QueryExplanation: Sendable, CustomStringConvertible {
   /// The whole explanation in several lines.
   public var description: String {
     var lines = ["From \(access)"]
-    if let rest { lines.append("Each document is asked: \(rest)") }
+    if let residual { lines.append("Each document is asked: \(residual)") }
     lines.append("Order: \(order)")
     lines.append("Expected about \(estimatedRows) rows and \(estimatedResults) results")
     let remembered = rowsRemembered > 0 ? ", of which \(rowsRemembered) were remembered" : ""
@@ -43,19 +43,19 @@ public struct QueryExplanation: Sendable, CustomStringConvertible {
   }
 }
 
-extension QueryRun {
+extension QueryExecution {
   /// Returns an explanation of what was done so far.
   func explanation() throws(DatabaseError) -> QueryExplanation {
-    let rest: String? = if case .all = plan.rest { nil } else { plan.rest.description }
+    let residual: String? = if case .all = plan.residual { nil } else { plan.residual.description }
     var known = plan.estimate
     if known == nil { known = try QueryPlanner(view).estimate(of: plan, for: query) }
     let estimate = known ?? QueryEstimate()
     return QueryExplanation(
-      access: plan.access.description, indexes: plan.access.indexNames, rest: rest,
+      access: plan.access.description, indexes: plan.access.indexNames, residual: residual,
       order: orderInWords, estimatedRows: Int(rounding: estimate.rows),
       rows: tally.candidates, rowsRemembered: tally.remembered,
       estimatedResults: Int(rounding: estimate.results),
-      results: tally.results, estimatedCost: estimate.effort.cost,
+      results: tally.results, estimatedCost: estimate.cost.cost,
       entriesRead: tally.entriesRead, documentsRead: tally.documentsRead)
   }
 
@@ -77,7 +77,7 @@ extension Int {
   }
 }
 
-extension QueryAccess {
+extension AccessPath {
   fileprivate var indexNames: [String] {
     switch self {
     case .everything, .ids, .named, .nothing: []

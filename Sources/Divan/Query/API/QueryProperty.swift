@@ -6,9 +6,9 @@
 public struct QueryProperty<PropertyValue>: Sendable {
   let path: QueryPath
   /// The reason why the property cannot be queried, or nil.
-  let refusal: QueryRefusal?
+  let refusal: QueryRejection?
 
-  init(_ path: QueryPath, refusal: QueryRefusal? = nil) {
+  init(_ path: QueryPath, refusal: QueryRejection? = nil) {
     self.path = path
     self.refusal = refusal ?? (path.isTooLong ? QueryPath.tooLong : nil)
   }
@@ -32,7 +32,7 @@ public struct QueryProperty<PropertyValue>: Sendable {
 /// The reason why something cannot be queried.
 ///
 /// It is an object, because hardly any query has one, and all parts of queries are copied.
-final class QueryRefusal: Sendable {
+final class QueryRejection: Sendable {
   let error: DatabaseError
 
   init(_ error: DatabaseError) { self.error = error }
@@ -63,7 +63,7 @@ extension QueryProperty {
       return QueryProperty<Inner>(
         self.path.appending(.key(try CodableKeys.key(of: path, in: T.self))))
     } catch {
-      return QueryProperty<Inner>(self.path, refusal: QueryRefusal(error))
+      return QueryProperty<Inner>(self.path, refusal: QueryRejection(error))
     }
   }
 

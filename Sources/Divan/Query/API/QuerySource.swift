@@ -4,7 +4,7 @@
 /// the subclasses of model classes.
 ///
 /// Every call costs what the plan costs that ``explain(_:)`` returns. It throws ``DatabaseError``
-/// with the codes `invalidQuery` if the query cannot be answered, `damaged` if a document that must
+/// with the codes `invalidQuery` if the query cannot be covered, `damaged` if a document that must
 /// be read cannot be, and `closed`.
 public protocol QuerySource {
   /// Returns access to the documents, for Divan's own use.
@@ -13,7 +13,7 @@ public protocol QuerySource {
 
 /// The documents that a query reads; only Divan creates these.
 public struct _QueryView {
-  let view: StoreView
+  let view: ReadView
   /// Returns the condition that a document is of a subject; nil if the query's own applies.
   var kind: (Any.Type) -> FilterExpression? = { _ in nil }
 }
@@ -32,14 +32,14 @@ extension WriteTransaction: QuerySource {
 }
 
 extension QuerySource {
-  func run<Subject>(_ query: Query<Subject>, readsResults: Bool = false) throws -> QueryRun {
+  func run<Subject>(_ query: Query<Subject>, readsResults: Bool = false) throws -> QueryExecution {
     let source = try _queryView()
     guard let kind = source.kind(Subject.self) else {
-      return try QueryRun(source.view, query.core, readsResults: readsResults)
+      return try QueryExecution(source.view, query.core, readsResults: readsResults)
     }
     var core = query.core
     core.kind = kind
-    return try QueryRun(source.view, core, readsResults: readsResults)
+    return try QueryExecution(source.view, core, readsResults: readsResults)
   }
 
   /// Returns the documents that match a query, in its order.
@@ -67,8 +67,8 @@ extension QuerySource {
   public func ids<Subject>(_ query: Query<Subject>) throws -> [String] {
     var ids: [String] = []
     let run = try run(query)
-    try run.forEach { hit in
-      ids.append(try run.view.text(ofID: hit.id))
+    try run.forEach { candidate in
+      ids.append(try run.view.text(ofID: candidate.id))
       return true
     }
     return ids
@@ -90,7 +90,7 @@ extension QuerySource {
     return try run(query).count() > 0
   }
 
-  /// Runs a query, and returns how it was answered.
+  /// Runs a query, and returns how it was covered.
   public func explain<Subject>(_ query: Query<Subject>) throws -> QueryExplanation {
     let run = try run(query)
     try run.forEach { _ in true }
@@ -100,22 +100,22 @@ extension QuerySource {
   func documents<Subject>(of query: Query<Subject>) throws -> [Document] {
     let run = try run(query, readsResults: true)
     var documents: [Document] = []
-    try run.forEach { hit in
-      try run.add(hit, to: &documents)
+    try run.forEach { candidate in
+      try run.add(candidate, to: &documents)
       return true
     }
     return documents
   }
 }
 
-extension QueryRun {
+extension QueryExecution {
   /// Appends the document of a result.
   ///
   /// It is created in place: a document is large, and passing it on would copy it.
   func add(
-    _ hit: borrowing QueryHit, to documents: inout [Document]
+    _ candidate: borrowing QueryCandidate, to documents: inout [Document]
   ) throws(DatabaseError) {
-    try view.checkText(ofID: hit.id)
-    documents.append(view.document(of: try record(of: hit)))
+    try view.checkText(ofID: candidate.id)
+    documents.append(view.document(of: try record(of: candidate)))
   }
 }

@@ -2,9 +2,9 @@
 @dynamicMemberLookup
 public struct QuerySubject<Subject>: Sendable {
   let path: QueryPath
-  let refusal: QueryRefusal?
+  let refusal: QueryRejection?
 
-  init(path: QueryPath = QueryPath(), refusal: QueryRefusal? = nil) {
+  init(path: QueryPath = QueryPath(), refusal: QueryRejection? = nil) {
     self.path = path
     self.refusal = refusal ?? (path.isTooLong ? QueryPath.tooLong : nil)
   }
@@ -34,7 +34,7 @@ extension QuerySubject where Subject: DocumentCodable {
     do throws(DatabaseError) {
       return QueryProperty(try CodableKeys.path(to: path, in: Subject.self, from: self.path))
     } catch {
-      return QueryProperty(self.path, refusal: QueryRefusal(error))
+      return QueryProperty(self.path, refusal: QueryRejection(error))
     }
   }
 }

@@ -4,13 +4,13 @@ import DivanLog
 ///
 /// With the results of a query and the changes since then, it therefore determines the new results
 /// without running the query again, unless the query follows references.
-struct QueryJudge: Sendable {
+struct DocumentEvaluator: Sendable {
   /// Whether the result depends on documents other than the evaluated one.
   let followsReferences: Bool
   private let filter: CompiledFilter
   private let sorts: SortKeys
 
-  /// - Throws: `invalidQuery` if the query cannot be answered.
+  /// - Throws: `invalidQuery` if the query cannot be covered.
   init(_ query: QueryCore) throws(DatabaseError) {
     let whole = query.whole
     try whole.refuse()
@@ -29,7 +29,7 @@ struct QueryJudge: Sendable {
   /// - Throws: `damaged` if the bytes that are read are not a value; errors in reading referenced
   ///   documents.
   func key(
-    of id: SharedBytes, _ body: SharedBytes, in view: StoreView
+    of id: SharedBytes, _ body: SharedBytes, in view: ReadView
   ) throws(DatabaseError) -> [UInt8]? {
     var row = QueryRow(references: followsReferences ? QueryReferences(view) : nil)
     row.id = id

@@ -4,8 +4,8 @@ import DivanLog
 ///
 /// Use `while let id = try cursor.next() { … }`, or `while try cursor.advance() { … }` to read
 /// values first.
-struct IndexAccessCursor: ~Copyable {
-  private let run: QueryRun
+struct IndexScan: ~Copyable {
+  private let run: QueryExecution
   private let access: IndexAccess
   private let descending: Bool
   /// The number of the next range.
@@ -13,7 +13,7 @@ struct IndexAccessCursor: ~Copyable {
   private var entries: IndexEntryCursor
 
   init(
-    _ run: QueryRun, _ access: IndexAccess, descending: Bool = false
+    _ run: QueryExecution, _ access: IndexAccess, descending: Bool = false
   ) throws(DatabaseError) {
     self.run = run
     self.access = access
@@ -56,7 +56,7 @@ struct IndexAccessCursor: ~Copyable {
   mutating func withValue<R>(_ body: (Span<UInt8>) -> R) -> R { entries.withValue(body) }
 }
 
-extension QueryRun {
+extension QueryExecution {
   /// Returns the entries of one range, or none if there is no such range.
   ///
   /// It is a method of the run, which lends its version; other callers would copy that first.

@@ -4,15 +4,15 @@ import DivanLog
 ///
 /// Documents with the same value come together, and so do those whose order the index does not
 /// know. They are sorted before they are returned, unless their IDs decide.
-struct IndexWalk: ~Copyable {
-  private let run: QueryRun
+struct OrderedIndexScan: ~Copyable {
+  private let run: QueryExecution
   private let access: IndexAccess
   private let order: IndexOrder
-  private var entries: IndexAccessCursor
+  private var entries: IndexScan
   /// Whether the current entry has not been processed yet.
   private var hasEntry = false
   /// Candidates whose place among the results is known.
-  private var waiting: WaitingCandidates
+  private var waiting: PrefetchQueue
   /// The candidates read so far whose order the index does not know.
   private var group: Group?
   /// The candidates of a complete group in their order, except those that are waiting.
@@ -28,23 +28,23 @@ struct IndexWalk: ~Copyable {
   }
 
   init(
-    _ run: QueryRun, along access: IndexAccess, _ order: IndexOrder
+    _ run: QueryExecution, along access: IndexAccess, _ order: IndexOrder
   ) throws(DatabaseError) {
     self.run = run
     self.access = access
     self.order = order
-    entries = try IndexAccessCursor(run, access, descending: order.descending)
-    waiting = WaitingCandidates(run, areRead: run.readsCandidates, areAllWanted: false)
+    entries = try IndexScan(run, access, descending: order.descending)
+    waiting = PrefetchQueue(run, areRead: run.readsCandidates, areAllWanted: false)
     isFollowedByNone = access.isFollowedByNone
   }
 
   /// Moves to the next result; returns false at the end.
-  mutating func advance(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
+  mutating func advance(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool {
     while true {
-      while waiting.next(&hit) {
-        if try run.accept(&hit) { return true }
+      while waiting.next(&candidate) {
+        if try run.accept(&candidate) { return true }
       }
-      if try rows?.advance(&hit) == true { return true }
+      if try rows?.advance(&candidate) == true { return true }
       rows = nil
       guard try gather() else { return false }
     }
@@ -61,7 +61,7 @@ struct IndexWalk: ~Copyable {
         return try sortRest()
       }
     } while true
-    try waiting.bringIn()
+    try waiting.fill()
     return true
   }
 
@@ -94,7 +94,7 @@ struct IndexWalk: ~Copyable {
     guard let key = group?.key, let ids = group?.ids,
       key.isEqual && order.isWhole || ids.count == 1
     else { return false }
-    ordered = ArraySlice(order.isByID ? ids.reversed() : QueryRun.sorted(ids))
+    ordered = ArraySlice(order.isByID ? ids.reversed() : QueryExecution.sorted(ids))
     group = nil
     return true
   }
@@ -113,36 +113,36 @@ struct IndexWalk: ~Copyable {
   }
 }
 
-extension QueryRun {
+extension QueryExecution {
   /// Returns the given documents that match the filter, sorted.
   fileprivate func sort(_ ids: [SharedBytes]) throws(DatabaseError) -> SortedRows {
     var rows = SortedRows(limit: left)
-    var waiting = WaitingCandidates(self, areRead: readsCandidates, areAllWanted: true)
-    var hit = QueryHit(references: references)
-    var rest = ids[...]
+    var waiting = PrefetchQueue(self, areRead: readsCandidates, areAllWanted: true)
+    var candidate = QueryCandidate(references: references)
+    var remaining = ids[...]
     repeat {
-      while waiting.next(&hit) {
-        if try accept(&hit) { rows.add(try sortedRow(&hit)) }
+      while waiting.next(&candidate) {
+        if try accept(&candidate) { rows.add(try sortedRow(&candidate)) }
       }
-      while !waiting.isFull, let id = rest.popFirst() { waiting.add(id) }
-      try waiting.bringIn()
+      while !waiting.isFull, let id = remaining.popFirst() { waiting.add(id) }
+      try waiting.fill()
     } while !waiting.isEmpty
     return rows
   }
 
   /// Returns the documents whose value at a path is null or missing, sorted.
   fileprivate func sortThoseWithout(_ path: QueryPath) throws(DatabaseError) -> SortedRows {
-    // The index has answered no part of the filter for documents that it does not have.
+    // The index has covered no part of the filter for documents that it does not have.
     let filter = CompiledFilter(query.whole)
     let isNothing = CompiledFilter(.test(path, .equal(.null)))
     var rows = SortedRows(limit: left)
     var documents = try CandidateCursor(self, .everything, for: .sorting)
-    var hit = QueryHit(references: references)
-    while try documents.advance(&hit) {
-      guard try isThere(hit) else { continue }
-      try read(&hit)
-      if try filter.accepts(hit.row), try isNothing.accepts(hit.row) {
-        rows.add(try sortedRow(&hit))
+    var candidate = QueryCandidate(references: references)
+    while try documents.advance(&candidate) {
+      guard try isThere(candidate) else { continue }
+      try read(&candidate)
+      if try filter.accepts(candidate.row), try isNothing.accepts(candidate.row) {
+        rows.add(try sortedRow(&candidate))
       }
     }
     return rows

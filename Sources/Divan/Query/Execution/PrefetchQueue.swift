@@ -4,28 +4,28 @@ import DivanLog
 ///
 /// ```swift
 /// while !waiting.isFull, let id = … { waiting.add(id) }
-/// try waiting.bringIn()
+/// try waiting.fill()
 /// while waiting.next(&hit) { … }
 /// ```
-struct WaitingCandidates: ~Copyable {
-  private var batch = DocumentBatch()
+struct PrefetchQueue: ~Copyable {
+  private var batch = PrefetchBatch()
   /// The index of the candidate to return next.
   private var index = 0
   /// Whether candidates are being returned.
   private var isBroughtIn = false
   /// The maximum number of waiting candidates.
   private var limit: Int
-  private let run: QueryRun
+  private let run: QueryExecution
   /// Whether their records are probably read.
   private let areRead: Bool
   /// Whether all of them are examined, and not only until there are enough results.
   private let areAllWanted: Bool
 
-  init(_ run: QueryRun, areRead: Bool, areAllWanted: Bool) {
+  init(_ run: QueryExecution, areRead: Bool, areAllWanted: Bool) {
     self.run = run
     self.areRead = areRead
     self.areAllWanted = areAllWanted
-    limit = areAllWanted ? DocumentBatch.size : min(max(run.left, 1), DocumentBatch.size)
+    limit = areAllWanted ? PrefetchBatch.size : min(max(run.left, 1), PrefetchBatch.size)
   }
 
   var isEmpty: Bool { batch.count == 0 }
@@ -37,11 +37,11 @@ struct WaitingCandidates: ~Copyable {
   mutating func add(_ id: SharedBytes) { batch.append(id) }
 
   /// Adds a candidate whose place is known.
-  mutating func add(_ id: SharedBytes, _ place: DocumentPlace) { batch.append(id, place) }
+  mutating func add(_ id: SharedBytes, _ place: DocumentLocation) { batch.append(id, place) }
 
   /// Looks up the waiting candidates and prefetches their records; then they can be returned.
-  mutating func bringIn() throws(DatabaseError) {
-    try run.bringIn(&batch, areRead: areRead)
+  mutating func fill() throws(DatabaseError) {
+    try run.fill(&batch, areRead: areRead)
     index = 0
     isBroughtIn = true
   }
@@ -50,13 +50,13 @@ struct WaitingCandidates: ~Copyable {
   ///
   /// You may then add others.
   @inline(__always)
-  mutating func next(_ hit: inout QueryHit) -> Bool {
+  mutating func next(_ candidate: inout QueryCandidate) -> Bool {
     guard isBroughtIn else { return false }
     guard index < batch.count else {
       beginAnew()
       return false
     }
-    hit.become(batch.takeID(index), batch.place(index))
+    candidate.become(batch.takeID(index), batch.place(index))
     index += 1
     return true
   }
@@ -66,16 +66,16 @@ struct WaitingCandidates: ~Copyable {
     batch.removeAll()
     if areAllWanted { return }
     // A filter may refuse all of them. So more are examined together than there are results wanted.
-    limit = min(run.filter == nil ? max(run.left, 1) : 2 * limit, DocumentBatch.size)
+    limit = min(run.filter == nil ? max(run.left, 1) : 2 * limit, PrefetchBatch.size)
   }
 }
 
-extension QueryRun {
+extension QueryExecution {
   /// Looks up candidates, and prefetches their records if they are read.
   ///
   /// It is a method of the run, which lends its version; other callers would copy that first.
-  fileprivate func bringIn(_ batch: inout DocumentBatch, areRead: Bool) throws(DatabaseError) {
+  fileprivate func fill(_ batch: inout PrefetchBatch, areRead: Bool) throws(DatabaseError) {
     try batch.lookUp(in: view)
-    if areRead { batch.touchRecords(in: view) }
+    if areRead { batch.prefetchRecords(in: view) }
   }
 }

@@ -6,21 +6,21 @@ import DivanLog
 ///
 /// Some of them may not exist, or may be deleted.
 struct CandidateCursor: ~Copyable {
-  private let run: QueryRun
+  private let run: QueryExecution
   private let purpose: Purpose
   /// Whether the predicate cache knows the filter's verdict on any document.
   private let remembersAny: Bool
   /// Used if all documents are candidates in any order, and most probably are read.
-  private var changes: ChangedDocumentCursor?
+  private var changes: SequenceCursor?
   /// Used if all documents of a range are candidates in the order of IDs, and probably are read.
-  private var documents: DocumentPlaceCursor?
+  private var documents: DocumentLocationCursor?
   /// Used if all documents of a range are candidates, and are not read.
   private var entries: EntryCursor?
   /// Used for all other accesses.
   private var ids: CandidateIDs?
   /// Whether there are no more IDs after those that are waiting.
   private var areAllFound = false
-  private var waiting: WaitingCandidates
+  private var waiting: PrefetchQueue
 
   /// The purpose for which candidates are found.
   enum Purpose {
@@ -34,12 +34,12 @@ struct CandidateCursor: ~Copyable {
     case counting
   }
 
-  init(_ run: QueryRun, _ access: QueryAccess, for purpose: Purpose) throws(DatabaseError) {
+  init(_ run: QueryExecution, _ access: AccessPath, for purpose: Purpose) throws(DatabaseError) {
     self.run = run
     self.purpose = purpose
     remembersAny = run.remembersAny
     let areRead = run.readsCandidates
-    waiting = WaitingCandidates(run, areRead: areRead, areAllWanted: purpose == .sorting)
+    waiting = PrefetchQueue(run, areRead: areRead, areAllWanted: purpose == .sorting)
     // Each is set once: to overwrite a large property costs its destruction, even if it was empty.
     guard let range = access.idRange else {
       changes = nil
@@ -49,7 +49,7 @@ struct CandidateCursor: ~Copyable {
       return
     }
     let isInChanges = areRead && purpose != .inOrder && access.isEverything && run.view.past == nil
-    changes = isInChanges ? ChangedDocumentCursor(run.view) : nil
+    changes = isInChanges ? SequenceCursor(run.view) : nil
     documents =
       areRead && !isInChanges ? CandidateCursor.documents(of: run, range, for: purpose) : nil
     entries = areRead ? nil : EntryCursor(run.view, range, descending: false)
@@ -58,25 +58,28 @@ struct CandidateCursor: ~Copyable {
 
   /// Returns the documents in a range, except those that the predicate cache decides.
   private static func documents(
-    of run: QueryRun, _ range: IDRange, for purpose: Purpose
-  ) -> DocumentPlaceCursor {
-    guard run.remembersAny else { return DocumentPlaceCursor(run.view, range, descending: false) }
+    of run: QueryExecution, _ range: IDRange, for purpose: Purpose
+  ) -> DocumentLocationCursor {
+    guard run.remembersAny else {
+      return DocumentLocationCursor(run.view, range, descending: false)
+    }
     let isCounting = run.counts(purpose)
-    return DocumentPlaceCursor(run.view, range, descending: false) { place in
-      guard let verdict = run.remembered?.verdict(of: place.sequence),
-        isCounting || verdict != .accepted
+    return DocumentLocationCursor(run.view, range, descending: false) { place in
+      guard let matchResult = run.remembered?.matchResult(of: place.sequence),
+        isCounting || matchResult != .accepted
       else { return false }
-      run.notePassed(refused: verdict == .refused ? 1 : 0, accepted: verdict == .accepted ? 1 : 0)
+      run.notePassed(
+        refused: matchResult == .refused ? 1 : 0, accepted: matchResult == .accepted ? 1 : 0)
       return true
     }
   }
 
   /// Moves to the next candidate; returns false at the end.
-  mutating func advance(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
-    if changes != nil { return try advanceInChanges(&hit) }
-    if let isFound = try documents?.advance(&hit) { return isFound }
-    if let isFound = try entries?.advance(&hit) { return isFound }
-    while !waiting.next(&hit) {
+  mutating func advance(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool {
+    if changes != nil { return try advanceInChanges(&candidate) }
+    if let isFound = try documents?.advance(&candidate) { return isFound }
+    if let isFound = try entries?.advance(&candidate) { return isFound }
+    while !waiting.next(&candidate) {
       while !waiting.isFull {
         guard !areAllFound, let id = try ids?.next() else {
           areAllFound = true
@@ -85,13 +88,15 @@ struct CandidateCursor: ~Copyable {
         waiting.add(id)
       }
       guard !waiting.isEmpty else { return false }
-      try waiting.bringIn()
+      try waiting.fill()
     }
     return true
   }
 
   /// Moves to the next document in the order of changes, and reads it; returns false at the end.
-  private mutating func advanceInChanges(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
+  private mutating func advanceInChanges(_ candidate: inout QueryCandidate) throws(DatabaseError)
+    -> Bool
+  {
     while true {
       let isFound = remembersAny ? try advancePassingKnown() : try changes?.advance()
       guard isFound == true, let place = changes?.place else { return false }
@@ -100,8 +105,8 @@ struct CandidateCursor: ~Copyable {
         continue
       }
       run.tally.documentsRead += 1
-      hit.become(record.idBytes, place)
-      hit.take(record)
+      candidate.become(record.idBytes, place)
+      candidate.take(record)
       return true
     }
   }
@@ -119,7 +124,7 @@ struct CandidateCursor: ~Copyable {
     return try changes?.advance { sequence in
       // The caller checks for cancellation at the document that is not passed.
       if run.isCancelled { return false }
-      switch remembered?.verdict(of: sequence) {
+      switch remembered?.matchResult(of: sequence) {
       case nil: return false
       case .deleted: break
       case .refused: refused += 1
@@ -132,21 +137,23 @@ struct CandidateCursor: ~Copyable {
   }
 }
 
-extension DocumentPlaceCursor {
+extension DocumentLocationCursor {
   /// Moves to the next document; returns false at the end.
   @inline(__always)
-  fileprivate mutating func advance(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
+  fileprivate mutating func advance(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool
+  {
     guard try advance() else { return false }
-    hit.become(id, place)
+    candidate.become(id, place)
     return true
   }
 }
 
 extension EntryCursor {
   /// Moves to the next document; returns false at the end.
-  fileprivate mutating func advance(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
+  fileprivate mutating func advance(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool
+  {
     guard let (id, entry) = try next() else { return false }
-    hit.become(id, entry.place)
+    candidate.become(id, entry.place)
     return true
   }
 }
@@ -158,16 +165,16 @@ struct CandidateIDs: ~Copyable {
   /// Used if all documents of a range are candidates.
   private var scan: EntryCursor?
   /// Used if the entries of the index lead to each document once.
-  private var entries: IndexAccessCursor?
+  private var entries: IndexScan?
   /// The IDs that were found, for all other accesses.
   private let found: [SharedBytes]
   private var nextFound = 0
 
   /// Creates a cursor, which returns IDs in the order of their bytes if `isOrdered`.
-  init(_ run: QueryRun, _ access: QueryAccess, isOrdered: Bool) throws(DatabaseError) {
+  init(_ run: QueryExecution, _ access: AccessPath, isOrdered: Bool) throws(DatabaseError) {
     if case .index(let access) = access, access.isOneValue || !isOrdered && access.hasEachOnce {
       scan = nil
-      entries = try IndexAccessCursor(run, access)
+      entries = try IndexScan(run, access)
       found = []
     } else if let range = access.idRange {
       scan = EntryCursor(run.view, range, descending: false)
@@ -176,7 +183,7 @@ struct CandidateIDs: ~Copyable {
     } else {
       scan = nil
       entries = nil
-      found = QueryRun.sorted(try run.ids(of: access))
+      found = QueryExecution.sorted(try run.ids(of: access))
     }
   }
 
@@ -190,7 +197,7 @@ struct CandidateIDs: ~Copyable {
   }
 }
 
-extension QueryAccess {
+extension AccessPath {
   /// Whether every document is a candidate.
   fileprivate var isEverything: Bool { if case .everything = self { true } else { false } }
 
@@ -204,7 +211,7 @@ extension QueryAccess {
   }
 }
 
-extension QueryRun {
+extension QueryExecution {
   /// Returns the number of entries in the ranges of an index.
   func countEntries(of index: IndexAccess) throws(DatabaseError) -> Int {
     var count = 0
@@ -217,7 +224,7 @@ extension QueryRun {
   }
 
   /// Returns the IDs that an access finds.
-  fileprivate func ids(of access: QueryAccess) throws(DatabaseError) -> Set<[UInt8]> {
+  fileprivate func ids(of access: AccessPath) throws(DatabaseError) -> Set<[UInt8]> {
     var found: Set<[UInt8]> = []
     switch access {
     case .intersection(let accesses):
@@ -229,7 +236,7 @@ extension QueryRun {
     case .union(let accesses):
       for access in accesses { found.formUnion(try ids(of: access)) }
     case .index(let index):
-      var entries = try IndexAccessCursor(self, index)
+      var entries = try IndexScan(self, index)
       while let id = try entries.next() { found.insert(id.array) }
     case .nothing: break
     case .named(let ids): found = Set(ids.map { Array($0.utf8) })

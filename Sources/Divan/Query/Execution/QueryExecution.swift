@@ -4,17 +4,17 @@ import DivanLog
 ///
 /// Candidates come from the plan's access path (QueryCandidates.swift). Each is tested for the
 /// plan's residual predicate, and results are returned in the order of the query; along an index,
-/// IndexWalk.swift does this.
-final class QueryRun {
+/// OrderedIndexScan.swift does this.
+final class QueryExecution {
   /// The version that is queried.
-  let view: StoreView
+  let view: ReadView
   let query: QueryCore
   let plan: QueryPlan
   var tally = QueryTally()
-  /// The residual predicate; nil if the access has answered everything.
+  /// The residual predicate; nil if the access has covered everything.
   let filter: CompiledFilter?
   /// The predicate cache of the filter; nil if it is not cached.
-  var remembered: RememberedFilter?
+  var remembered: CachedPredicate?
   private let sorts: SortKeys
   /// Nil if the query does not follow references.
   let references: QueryReferences?
@@ -30,7 +30,7 @@ final class QueryRun {
   private let asksToStop: (() -> Bool)?
 
   init(
-    _ view: StoreView, _ query: QueryCore, readsResults: Bool = false,
+    _ view: ReadView, _ query: QueryCore, readsResults: Bool = false,
     isCancelled: (() -> Bool)? = nil
   ) throws(DatabaseError) {
     asksToStop = isCancelled
@@ -40,12 +40,12 @@ final class QueryRun {
     plan = try QueryPlanner(view).plan(query)
     references = query.followsReferences ? QueryReferences(view) : nil
     sorts = SortKeys(query.sorts)
-    if case .all = plan.rest {
+    if case .all = plan.residual {
       filter = nil
       return
     }
-    filter = CompiledFilter(plan.rest)
-    remembered = RememberedFilter(plan, in: view)
+    filter = CompiledFilter(plan.residual)
+    remembered = CachedPredicate(plan, in: view)
   }
 }
 
@@ -59,38 +59,38 @@ struct QueryTally {
   var results = 0
 }
 
-extension QueryRun {
+extension QueryExecution {
   /// Calls `body` with the results in their order, until it returns false.
-  func forEach(_ body: (inout QueryHit) throws -> Bool) throws {
+  func forEach(_ body: (inout QueryCandidate) throws -> Bool) throws {
     left = wanted ?? .max
     passed = 0
     guard query.limit != 0 else { return }
     defer { remembered?.keep() }
-    var hit = QueryHit(references: references)
+    var candidate = QueryCandidate(references: references)
     switch plan.order {
     case .fromIndex(let order):
       guard case .index(let access) = plan.access else { return }
-      var results = try IndexWalk(self, along: access, order)
-      while try results.advance(&hit) {
-        guard try passes() || body(&hit) else { return }
+      var results = try OrderedIndexScan(self, along: access, order)
+      while try results.advance(&candidate) {
+        guard try passes() || body(&candidate) else { return }
         if left == 0 { return }
       }
     case .byID:
       var candidates = try CandidateCursor(self, plan.access, for: .inOrder)
-      while try candidates.advance(&hit) {
-        guard try accept(&hit) else { continue }
-        guard try passes() || body(&hit) else { return }
+      while try candidates.advance(&candidate) {
+        guard try accept(&candidate) else { continue }
+        guard try passes() || body(&candidate) else { return }
         if left == 0 { return }
       }
     case .sorted:
       var rows = SortedRows(limit: wanted)
       var candidates = try CandidateCursor(self, plan.access, for: .sorting)
-      while try candidates.advance(&hit) {
-        if try accept(&hit) { rows.add(try sortedRow(&hit)) }
+      while try candidates.advance(&candidate) {
+        if try accept(&candidate) { rows.add(try sortedRow(&candidate)) }
       }
       var results = SortedRowCursor(rows, of: self)
-      while try results.advance(&hit) {
-        guard try passes() || body(&hit) else { return }
+      while try results.advance(&candidate) {
+        guard try passes() || body(&candidate) else { return }
         if left == 0 { return }
       }
     }
@@ -108,7 +108,7 @@ extension QueryRun {
   }
 
   /// Calls `body` with all results in any order; with a limit or an offset, like ``forEach(_:)``.
-  func forEachInAnyOrder(_ body: (inout QueryHit) throws -> Bool) throws {
+  func forEachInAnyOrder(_ body: (inout QueryCandidate) throws -> Bool) throws {
     // Along an index, documents without an entry come only with the order.
     if case .index(let access) = plan.access, access.isFollowedByNone {
       return try forEach(body)
@@ -116,11 +116,11 @@ extension QueryRun {
     guard query.limit == nil, query.offset == 0 else { return try forEach(body) }
     defer { remembered?.keep() }
     var candidates = try CandidateCursor(self, plan.access, for: .inAnyOrder)
-    var hit = QueryHit(references: references)
-    while try candidates.advance(&hit) {
-      guard try accept(&hit) else { continue }
+    var candidate = QueryCandidate(references: references)
+    while try candidates.advance(&candidate) {
+      guard try accept(&candidate) else { continue }
       tally.results += 1
-      guard try body(&hit) else { return }
+      guard try body(&candidate) else { return }
     }
   }
 
@@ -145,9 +145,9 @@ extension QueryRun {
     } else {
       defer { remembered?.keep() }
       var candidates = try CandidateCursor(self, plan.access, for: .counting)
-      var hit = QueryHit(references: references)
-      while left > 0, try candidates.advance(&hit) {
-        guard try accept(&hit) else { continue }
+      var candidate = QueryCandidate(references: references)
+      while left > 0, try candidates.advance(&candidate) {
+        guard try accept(&candidate) else { continue }
         all += 1
         left -= 1
       }
@@ -179,53 +179,54 @@ extension QueryRun {
   var readsCandidates: Bool { filter != nil || readsResults || !query.sorts.isEmpty }
 
   /// Whether a candidate is a document and meets the residual predicate.
-  func accept(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
-    guard try isThere(hit) else { return false }
+  func accept(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool {
+    guard try isThere(candidate) else { return false }
     guard let filter else { return true }
-    if let verdict = remembered?.verdict(of: hit.place.sequence) {
+    if let matchResult = remembered?.matchResult(of: candidate.place.sequence) {
       tally.remembered += 1
-      return verdict == .accepted
+      return matchResult == .accepted
     }
-    try read(&hit)
-    if let verdict = remembered?.note(hit) { return verdict == .accepted }
-    let isAccepted = try filter.accepts(hit.row)
-    remembered?.note(isAccepted ? .accepted : .refused, at: hit.place)
+    try read(&candidate)
+    if let matchResult = remembered?.note(candidate) { return matchResult == .accepted }
+    let isAccepted = try filter.accepts(candidate.row)
+    remembered?.note(isAccepted ? .accepted : .refused, at: candidate.place)
     return isAccepted
   }
 
   /// Whether a candidate is a document.
-  func isThere(_ hit: borrowing QueryHit) throws(DatabaseError) -> Bool {
+  func isThere(_ candidate: borrowing QueryCandidate) throws(DatabaseError) -> Bool {
     try stopIfCancelled()
     tally.candidates += 1
-    return !hit.place.isDeleted
+    return !candidate.place.isDeleted
   }
 
   /// Returns the record of a document.
   @inline(__always)
-  func record(of hit: borrowing QueryHit) throws(DatabaseError) -> StoredDocument {
+  func record(of candidate: borrowing QueryCandidate) throws(DatabaseError) -> StoredDocument {
     // A tested document was read already. Its parts are located again, because few records are
     // needed.
-    if hit.isRead { return try view.stored(hit.row.payload, at: hit.place) }
+    if candidate.isRead { return try view.stored(candidate.row.payload, at: candidate.place) }
     tally.documentsRead += 1
-    return try view.winningRecord(at: hit.place, hit.id)
+    return try view.winningRecord(at: candidate.place, candidate.id)
   }
 
   /// Reads a document to complete its row, if that was not done before.
-  func read(_ hit: inout QueryHit) throws(DatabaseError) {
-    if !hit.isRead { hit.take(try record(of: hit)) }
+  func read(_ candidate: inout QueryCandidate) throws(DatabaseError) {
+    if !candidate.isRead { candidate.take(try record(of: candidate)) }
   }
 
   /// Returns a result with the bytes by which it is sorted.
-  func sortedRow(_ hit: inout QueryHit) throws(DatabaseError) -> SortedRows.Row {
+  func sortedRow(_ candidate: inout QueryCandidate) throws(DatabaseError) -> SortedRows.Row {
     // The row does not keep the document, which is read again only if it is among the results.
-    try read(&hit)
-    return SortedRows.Row(key: try sorts.key(of: hit.row), id: hit.id, place: hit.place)
+    try read(&candidate)
+    return SortedRows.Row(
+      key: try sorts.key(of: candidate.row), id: candidate.id, place: candidate.place)
   }
 }
 
 // MARK: - Predicate cache
 
-extension QueryRun {
+extension QueryExecution {
   /// Whether the predicate cache has any verdict of the filter.
   var remembersAny: Bool { remembered.map { !$0.isEmpty } ?? false }
 
@@ -244,7 +245,7 @@ extension QueryRun {
   }
 
   /// Records that a document in the order of changes is deleted.
-  func noteDeleted(_ place: DocumentPlace) {
+  func noteDeleted(_ place: DocumentLocation) {
     if place != .unknown { remembered?.note(.deleted, at: place) }
   }
 }

@@ -33,7 +33,7 @@ struct QueryRow: ~Copyable {
 ///
 /// It belongs to one run of a query.
 final class QueryReferences {
-  private let view: StoreView
+  private let view: ReadView
   private var bodies: [SharedBytesKey: SharedBytes?] = [:]
   /// The maximum number of cached documents: a run over many must not keep all that they refer to.
   private static let countLimit = 10_000
@@ -42,7 +42,7 @@ final class QueryReferences {
     let bytes: [UInt8]
   }
 
-  init(_ view: StoreView) { self.view = view }
+  init(_ view: ReadView) { self.view = view }
 
   /// Returns the properties of the document with an ID; nil if there is none.
   func body(of id: Span<UInt8>) throws(DatabaseError) -> SharedBytes? {

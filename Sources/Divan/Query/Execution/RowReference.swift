@@ -4,10 +4,10 @@ import DivanLog
 ///
 /// One value is lent to all its users, and changed for the next document: copying it for each would
 /// cost more than most filters.
-struct QueryHit: ~Copyable {
+struct QueryCandidate: ~Copyable {
   /// The document as filters see it; without its properties until it is read.
   private(set) var row: QueryRow
-  private(set) var place = DocumentPlace.unknown
+  private(set) var place = DocumentLocation.unknown
   /// Whether the document was read.
   private(set) var isRead = false
 
@@ -17,7 +17,7 @@ struct QueryHit: ~Copyable {
 
   /// Makes this represent another document.
   @inline(__always)
-  mutating func become(_ id: consuming SharedBytes, _ place: DocumentPlace) {
+  mutating func become(_ id: consuming SharedBytes, _ place: DocumentLocation) {
     row.id = id
     self.place = place
     isRead = false

@@ -52,7 +52,7 @@ struct SortedRows {
   struct Row {
     let key: [UInt8]
     let id: SharedBytes
-    let place: DocumentPlace
+    let place: DocumentLocation
   }
 
   private var rows: [Row] = []
@@ -86,23 +86,23 @@ struct SortedRows {
 struct SortedRowCursor: ~Copyable {
   private let rows: [SortedRows.Row]
   private var index = 0
-  private var waiting: WaitingCandidates
+  private var waiting: PrefetchQueue
 
-  init(_ rows: consuming SortedRows, of run: QueryRun) {
+  init(_ rows: consuming SortedRows, of run: QueryExecution) {
     var rows = rows
     self.rows = rows.sorted()
-    waiting = WaitingCandidates(run, areRead: run.readsResults, areAllWanted: false)
+    waiting = PrefetchQueue(run, areRead: run.readsResults, areAllWanted: false)
   }
 
   /// Moves to the next row; returns false at the end.
-  mutating func advance(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
-    while !waiting.next(&hit) {
+  mutating func advance(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool {
+    while !waiting.next(&candidate) {
       guard index < rows.count else { return false }
       while index < rows.count, !waiting.isFull {
         waiting.add(rows[index].id, rows[index].place)
         index += 1
       }
-      try waiting.bringIn()
+      try waiting.fill()
     }
     return true
   }

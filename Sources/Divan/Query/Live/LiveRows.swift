@@ -17,7 +17,7 @@ struct LiveRows: Sendable {
   private let query: QueryCore
   private let load: Load?
   /// Nil until the query has been run.
-  private var judge: QueryJudge?
+  private var evaluator: DocumentEvaluator?
   private(set) var list = RankedList<LiveRow> { LiveRow.order($0.key, $1.key) }
   private var byID: [DocumentKey: LiveRow] = [:]
   /// The key up to which `list` is complete, if there may be more after it; nil if it has all rows.
@@ -80,7 +80,7 @@ extension LiveRows {
   /// - Throws: the errors of reading and of `load`, and `cancelled`. The rows are then unchanged,
   ///   and the next step runs the query again.
   mutating func advance(
-    to view: StoreView, isCancelled: @escaping () -> Bool = { false }
+    to view: ReadView, isCancelled: @escaping () -> Bool = { false }
   ) throws -> ListDifference {
     let newest = view.past?.sequence ?? view.state.lastSequence
     guard isStale || newest != sequence || view.state.purgeCount != purgeCount else {
@@ -88,13 +88,13 @@ extension LiveRows {
     }
     let wasStale = isStale
     isStale = true
-    let judge = try requireJudge()
+    let evaluator = try requireJudge()
     var edits: [LiveEdit]?
-    if !wasStale, !judge.followsReferences {
-      edits = try judged(by: judge, in: view, isCancelled)
+    if !wasStale, !evaluator.followsReferences {
+      edits = try judged(by: evaluator, in: view, isCancelled)
     }
     var horizon = horizon
-    if edits == nil { (edits, horizon) = try foundAnew(by: judge, in: view, isCancelled) }
+    if edits == nil { (edits, horizon) = try foundAnew(by: evaluator, in: view, isCancelled) }
     let difference = try apply(edits ?? [], view, isCancelled)
     self.horizon = horizon
     forgetSpareRows()
@@ -103,16 +103,16 @@ extension LiveRows {
     return difference
   }
 
-  private mutating func requireJudge() throws(DatabaseError) -> QueryJudge {
-    if let judge { return judge }
-    let made = try QueryJudge(query)
-    judge = made
+  private mutating func requireJudge() throws(DatabaseError) -> DocumentEvaluator {
+    if let evaluator { return evaluator }
+    let made = try DocumentEvaluator(query)
+    evaluator = made
     return made
   }
 
   /// Returns the edits for the changes since the last step; nil if too few rows would be left.
   private func judged(
-    by judge: QueryJudge, in view: StoreView, _ isCancelled: () -> Bool
+    by evaluator: DocumentEvaluator, in view: ReadView, _ isCancelled: () -> Bool
   ) throws -> [LiveEdit]? {
     var edits: [LiveEdit] = []
     if purgeCount != view.state.purgeCount {
@@ -127,7 +127,7 @@ extension LiveRows {
     while let change = try changes.next() {
       if isCancelled() { throw Database.cancelledError }
       let old = byID[DocumentKey(change.id)]
-      let new = try row(of: change, by: judge, in: view, old)
+      let new = try row(of: change, by: evaluator, in: view, old)
       guard old !== new else { continue }
       edits.append(LiveEdit(old: old, new: new))
     }
@@ -140,11 +140,11 @@ extension LiveRows {
 
   /// Returns the row of a changed document: the old one if it is the same, nil if there is none.
   private func row(
-    of change: Change, by judge: QueryJudge, in view: StoreView, _ old: LiveRow?
+    of change: Change, by evaluator: DocumentEvaluator, in view: ReadView, _ old: LiveRow?
   ) throws -> LiveRow? {
     guard !change.isDeleted, let revision = change.revision else { return nil }
     let body = try change.document.encoded().bytes
-    guard let key = try judge.key(of: SharedBytes(utf8: change.id), body, in: view) else {
+    guard let key = try evaluator.key(of: SharedBytes(utf8: change.id), body, in: view) else {
       return nil
     }
     if let horizon, LiveRow.order(key, horizon) > 0 { return nil }
@@ -167,23 +167,23 @@ extension LiveRows {
 
   /// Runs the query, and returns the edits and the new horizon.
   private func foundAnew(
-    by judge: QueryJudge, in view: StoreView, _ isCancelled: @escaping () -> Bool
+    by evaluator: DocumentEvaluator, in view: ReadView, _ isCancelled: @escaping () -> Bool
   ) throws -> (edits: [LiveEdit], horizon: [UInt8]?) {
     var core = query
     core.offset = 0
     core.limit = wantedCount.map { $0 + spareCount }
     if core.limit == nil { core.sorts = [] }
-    let run = try QueryRun(view, core, readsResults: true, isCancelled: isCancelled)
+    let run = try QueryExecution(view, core, readsResults: true, isCancelled: isCancelled)
     var edits: [LiveEdit] = []
     var found: Set<DocumentKey> = []
     var last: [UInt8]?
-    try run.forEachInAnyOrder { hit in
+    try run.forEachInAnyOrder { candidate in
       if isCancelled() { throw Database.cancelledError }
-      try run.read(&hit)
-      let key = try judge.key(ofResult: hit.row)
-      let record = try run.record(of: hit)
+      try run.read(&candidate)
+      let key = try evaluator.key(ofResult: candidate.row)
+      let record = try run.record(of: candidate)
       if last.map({ LiveRow.order($0, key) < 0 }) ?? true { last = key }
-      let id = try view.text(ofID: hit.id)
+      let id = try view.text(ofID: candidate.id)
       let document = DocumentKey(id)
       found.insert(document)
       let old = byID[document]
@@ -199,12 +199,12 @@ extension LiveRows {
 
   /// Applies edits, and returns the changes in the shown rows; changes nothing if it throws.
   private mutating func apply(
-    _ edits: [LiveEdit], _ view: StoreView, _ isCancelled: () -> Bool
+    _ edits: [LiveEdit], _ view: ReadView, _ isCancelled: () -> Bool
   ) throws -> ListDifference {
     guard !edits.isEmpty else { return ListDifference() }
     let removed = edits.compactMap(\.old).sorted(by: LiveRow.isBefore)
     let added = edits.compactMap(\.new).sorted(by: LiveRow.isBefore)
-    let places = LivePlaces(of: edits, in: list, window, isWindowed: isWindowed)
+    let places = LivePositions(of: edits, in: list, window, isWindowed: isWindowed)
     // In place: with a second reference to the list, chunks would be copied, which costs more than
     // all else.
     list.replace(removed, with: added)
@@ -227,7 +227,7 @@ extension LiveRows {
 
   /// Returns replacements for shown rows without content, and for hidden rows with content.
   private func exchangeContent(
-    _ shift: LiveShift, _ view: StoreView, _ isCancelled: () -> Bool
+    _ shift: LiveShift, _ view: ReadView, _ isCancelled: () -> Bool
   ) throws -> [LiveRow] {
     guard let load, isWindowed else { return [] }
     var exchanged: [LiveRow] = []

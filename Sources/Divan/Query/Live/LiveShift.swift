@@ -2,7 +2,7 @@
 ///
 /// Rows that are not touched keep their order. One of them can be shown or hidden only near an end
 /// of the window: at most as many rows away as are touched, on either side.
-struct LivePlaces {
+struct LivePositions {
   /// The edit of each row, and the index at which it is shown, if it is.
   ///
   /// A row that is not touched replaces itself.
@@ -18,11 +18,11 @@ struct LivePlaces {
   ) {
     all = edits.map { edit in (edit, edit.old.flatMap { list.index(of: $0, in: window) }) }
     guard isWindowed else { return }
-    let touched = Set(edits.compactMap(\.old).map(ObjectIdentifier.init))
+    let prefetched = Set(edits.compactMap(\.old).map(ObjectIdentifier.init))
     let reach = edits.reduce(0) { $0 + ($1.old == nil ? 0 : 1) + ($1.new == nil ? 0 : 1) }
-    for rank in LivePlaces.ranks(nearEndsOf: window, reach, of: list.count) {
+    for rank in LivePositions.ranks(nearEndsOf: window, reach, of: list.count) {
       let row = list[rank]
-      guard !touched.contains(ObjectIdentifier(row)) else { continue }
+      guard !prefetched.contains(ObjectIdentifier(row)) else { continue }
       let from = window.contains(rank) ? rank - window.lowerBound : nil
       all.append((LiveEdit(old: row, new: row), from))
     }
@@ -51,7 +51,7 @@ struct LiveShift {
   ///   - places: the positions before the edits.
   ///   - list: the list after the edits.
   ///   - window: the indexes of its rows that are shown.
-  init(from places: LivePlaces, to list: RankedList<LiveRow>, _ window: Range<Int>) {
+  init(from places: LivePositions, to list: RankedList<LiveRow>, _ window: Range<Int>) {
     var deletions: [Int] = []
     var insertions: [Int] = []
     var kept: [ListDifference.Match] = []

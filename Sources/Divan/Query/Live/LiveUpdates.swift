@@ -107,13 +107,13 @@ public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
   /// An iterator over results.
   public struct Iterator: AsyncIteratorProtocol {
     private let show: @Sendable (LiveRow) -> Row
-    private let follower: LiveFollower
-    private var versions: FollowedVersions
+    private let observer: LiveObserver
+    private var versions: ObservedVersions
 
     fileprivate init(_ updates: LiveUpdates) {
       show = updates.show
-      follower = LiveFollower(LiveRows(updates.query, load: updates.load))
-      versions = FollowedVersions(updates.database)
+      observer = LiveObserver(LiveRows(updates.query, load: updates.load))
+      versions = ObservedVersions(updates.database)
     }
   }
 }
@@ -125,9 +125,9 @@ extension LiveUpdates.Iterator {
   public mutating func next(
     isolation actor: isolated (any Actor)? = #isolation
   ) async throws -> LiveResult<Row>? {
-    let follower = follower
+    let observer = observer
     let step = try await versions.next(isolation: actor) { view, isCancelled in
-      try follower.step(to: view, isCancelled)
+      try observer.step(to: view, isCancelled)
     }
     return step.map { LiveResult($0, show) }
   }
@@ -143,7 +143,7 @@ struct LiveStep: Sendable {
 }
 
 /// The rows of a query, which are advanced from one version to the next on any thread.
-private final class LiveFollower: Sendable {
+private final class LiveObserver: Sendable {
   private struct State {
     var rows: LiveRows
     var hasGivenResult = false
@@ -153,7 +153,7 @@ private final class LiveFollower: Sendable {
 
   init(_ rows: LiveRows) { state = Guarded(State(rows: rows)) }
 
-  func step(to view: StoreView, _ isCancelled: @escaping () -> Bool) throws -> LiveStep? {
+  func step(to view: ReadView, _ isCancelled: @escaping () -> Bool) throws -> LiveStep? {
     try state.withLock { state in
       let difference = try state.rows.advance(to: view, isCancelled: isCancelled)
       let isFirst = !state.hasGivenResult

@@ -38,7 +38,7 @@ struct PropertyConditions {
   private var prefix: (part: Int, text: String)?
   private var lower: IndexRange.End?
   private var upper: IndexRange.End?
-  private var bounds = FilterPartSet()
+  private var bounds = ConjunctSet()
   /// Whether no value can be within the bounds.
   private var isNothing = false
 
@@ -74,12 +74,12 @@ struct PropertyConditions {
   /// The ranges of the values, and the filter's parts that these answer.
   ///
   /// Nil if an index can answer no part.
-  var lookup: (PropertyLookup, answered: FilterPartSet)? {
+  var lookup: (PropertyLookup, covered: ConjunctSet)? {
     // Nothing equals NaN.
     if let equal {
       return (
         equal.value.isNotANumber ? .several([]) : .one(.equal(equal.value)),
-        FilterPartSet(equal.part)
+        ConjunctSet(equal.part)
       )
     }
     if let set {
@@ -87,9 +87,9 @@ struct PropertyConditions {
       let distinct = set.values.filter {
         !$0.isNotANumber && seen.insert(IndexedValue.whole($0)).inserted
       }
-      return (PropertyLookup(distinct.map { .equal($0) }), FilterPartSet(set.part))
+      return (PropertyLookup(distinct.map { .equal($0) }), ConjunctSet(set.part))
     }
-    if let prefix { return (.one(.prefix(prefix.text)), FilterPartSet(prefix.part)) }
+    if let prefix { return (.one(.prefix(prefix.text)), ConjunctSet(prefix.part)) }
     if bounds.isEmpty { return nil }
     return (isNothing ? .several([]) : .one(.between(lower, upper)), bounds)
   }

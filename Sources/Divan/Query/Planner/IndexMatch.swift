@@ -4,12 +4,12 @@
 /// - No two of `ranges` have an entry in common. Each has conditions on the first properties of the
 ///   index, in their order, and only the last of these may be no equality.
 /// - Every document that matches the filter is among the entries of `ranges`, if `isWhole`. Each
-///   document among them meets the `answered` parts.
+///   document among them meets the `covered` parts.
 struct IndexMatch {
-  let kept: KeptIndex
+  let kept: IndexDefinition
   private(set) var ranges = IndexRanges.one([])
   /// The parts of the filter that need not be tested again.
-  private(set) var answered: FilterPartSet
+  private(set) var covered: ConjunctSet
   /// Whether documents without an entry cannot match the filter.
   fileprivate(set) var isWhole: Bool
 
@@ -28,7 +28,7 @@ struct IndexMatch {
   private static let productLimit = 256
 }
 
-extension FilterParts {
+extension Conjuncts {
   /// Calls `body` with each way in which an index can answer the filter.
   ///
   /// There is none if the index lacks matching documents. There may be several if it indexes the
@@ -36,18 +36,18 @@ extension FilterParts {
   /// documents without entries are included only if `mayLackDocuments`: the caller then adds those
   /// after all others.
   func forEachMatch(
-    _ kept: KeptIndex, mayLackDocuments: Bool = false, _ body: (IndexMatch) -> Void
+    _ kept: IndexDefinition, mayLackDocuments: Bool = false, _ body: (IndexMatch) -> Void
   ) {
     let index = kept.index
-    var answered = FilterPartSet()
+    var covered = ConjunctSet()
     for condition in index.conditions {
       guard imply(condition) else { return }
       for (number, part) in parts.enumerated() where part.isSame(as: condition) {
-        answered.insert(number)
+        covered.insert(number)
       }
     }
     guard index.eachElement else {
-      var match = IndexMatch(kept: kept, answered: answered, isWhole: false)
+      var match = IndexMatch(kept: kept, covered: covered, isWhole: false)
       match.extend(from: 0, parts)
       match.isWhole = match.isWhole || implyProperty(index.paths[0])
       if match.isWhole || mayLackDocuments { body(match) }
@@ -57,7 +57,7 @@ extension FilterParts {
       guard case .anyElement(let path, let condition) = part, path.leads(to: index.paths[0]) else {
         continue
       }
-      var match = IndexMatch(kept: kept, answered: answered, isWhole: true)
+      var match = IndexMatch(kept: kept, covered: covered, isWhole: true)
       if match.extend(byElement: condition, number, parts) { body(match) }
     }
   }
@@ -67,11 +67,11 @@ extension IndexMatch {
   /// Adds the conditions on the properties from `first` on, while they can be looked up together.
   fileprivate mutating func extend(from first: Int, _ parts: [FilterExpression]) {
     for number in first..<kept.index.paths.count {
-      guard let (found, answered) = lookup(number, parts),
+      guard let (found, covered) = lookup(number, parts),
         ranges.count <= 1 || ranges.count * found.count <= IndexMatch.productLimit
       else { return }
       ranges.append(found)
-      self.answered.formUnion(answered)
+      self.covered.formUnion(covered)
       // A range of an index's first property includes neither null nor missing values.
       isWhole = true
       guard found.areValues else { return }
@@ -81,14 +81,14 @@ extension IndexMatch {
   /// Returns the look-up for one property; nil if no index can answer any condition on it.
   private func lookup(
     _ number: Int, _ parts: [FilterExpression]
-  ) -> (PropertyLookup, answered: FilterPartSet)? {
+  ) -> (PropertyLookup, covered: ConjunctSet)? {
     let property = kept.index.paths[number]
     var conditions: PropertyConditions?
     for (part, expression) in parts.enumerated() {
       guard case .test(let path, let test) = expression, path.leads(to: property) else { continue }
       // An equality makes all other conditions residual, and most queries have one.
       if conditions == nil, case .equal(let value) = test, !value.isNull, !value.isNotANumber {
-        return (.one(.equal(value)), FilterPartSet(part))
+        return (.one(.equal(value)), ConjunctSet(part))
       }
       if conditions == nil { conditions = PropertyConditions(nullIsMissing: number > 0) }
       conditions?.add(test, part: part)
@@ -108,9 +108,9 @@ extension IndexMatch {
       guard case .test(let path, let test) = test, path == QueryPath() else { continue }
       conditions.add(test, part: number)
     }
-    guard let (found, answered) = conditions.lookup else { return false }
+    guard let (found, covered) = conditions.lookup else { return false }
     ranges.append(found)
-    if answered.count == inner.count { self.answered.insert(part) }
+    if covered.count == inner.count { self.covered.insert(part) }
     if found.areValues { extend(from: 1, parts) }
     return true
   }

@@ -1,9 +1,9 @@
 /// The plan for answering a query in one version of the store.
 struct QueryPlan: Sendable {
   /// The source of candidates.
-  var access: QueryAccess
+  var access: AccessPath
   /// The residual predicate on each candidate's document; `.all` if the access answers the filter.
-  var rest: FilterExpression
+  var residual: FilterExpression
   /// How results are ordered.
   var order: Order
   /// The estimate; nil if the plan did not need it, so that it is made only on request.
@@ -20,14 +20,14 @@ struct QueryPlan: Sendable {
 
 }
 
-/// The estimates for a query before it is answered.
+/// The estimates for a query before it is covered.
 struct QueryEstimate: Sendable {
   /// The estimated number of candidates to examine.
   var rows = 0.0
   /// The estimated number of results.
   var results = 0.0
-  /// The estimated effort.
-  var effort = QueryEffort()
+  /// The estimated cost.
+  var cost = QueryCost()
 
   /// Applies the query's offset and limit.
   mutating func limitResults(_ query: QueryCore) {
@@ -37,7 +37,7 @@ struct QueryEstimate: Sendable {
 }
 
 /// The access path of a query: the source of its candidates.
-enum QueryAccess: Sendable {
+enum AccessPath: Sendable {
   /// Every document, in the order of IDs.
   case everything
   /// The documents whose IDs are in a range.
@@ -48,7 +48,7 @@ enum QueryAccess: Sendable {
   /// The documents that all of them find, the smallest first.
   case intersection([IndexAccess])
   /// The documents that any of them finds.
-  case union([QueryAccess])
+  case union([AccessPath])
   case nothing
 }
 
@@ -56,7 +56,7 @@ enum QueryAccess: Sendable {
 ///
 /// It is an object, because plans and runs pass it on.
 final class IndexAccess: Sendable {
-  let kept: KeptIndex
+  let kept: IndexDefinition
   /// The ranges, no two of which share an entry; each has a condition on each first property.
   let ranges: IndexRanges
   /// The key range of each of them, nil for an empty one; an empty array if not known yet.
@@ -79,7 +79,7 @@ final class IndexAccess: Sendable {
 
   /// Returns the entries of one range.
   func entries(
-    _ number: Int, in view: StoreView, descending: Bool = false
+    _ number: Int, in view: ReadView, descending: Bool = false
   ) throws(DatabaseError) -> IndexEntryCursor {
     try .over(
       kept, IndexRange(ranges[number]), try keyRange(number), in: view, descending: descending)
@@ -92,7 +92,7 @@ final class IndexAccess: Sendable {
   }
 }
 
-extension QueryAccess {
+extension AccessPath {
   /// Whether candidates are known to exist; a document that is named by its ID may not.
   var isKnownToExist: Bool {
     switch self {
@@ -127,7 +127,7 @@ extension IndexRange.Kind: CustomStringConvertible {
   }
 }
 
-extension QueryAccess: CustomStringConvertible {
+extension AccessPath: CustomStringConvertible {
   var description: String {
     switch self {
     case .everything: "every document"

@@ -10,16 +10,16 @@ extension QueryPlanner {
   ///
   /// Alternatives are planned one by one only for the first `ownCount` parts.
   func cheapest(
-    _ filter: FilterParts, _ matches: [EstimatedMatch], _ outlook: QueryOutlook, ownCount: Int
-  ) throws(DatabaseError) -> AccessChoice {
-    var best: (choice: AccessChoice, cost: Double)?
+    _ filter: Conjuncts, _ matches: [EstimatedMatch], _ costModel: CostModel, ownCount: Int
+  ) throws(DatabaseError) -> AccessCandidate {
+    var best: (choice: AccessCandidate, cost: Double)?
     /// Of equal costs the first wins: that with fewer candidates, and an index rather than none.
-    func consider(_ choice: AccessChoice) {
-      let cost = outlook.effort(choice).cost
+    func consider(_ choice: AccessCandidate) {
+      let cost = costModel.cost(choice).cost
       if best.map({ cost < $0.cost }) ?? true { best = (choice, cost) }
     }
     for match in matches where match.match.isWhole { consider(match.choice) }
-    if matches.count > 1, let both = intersection(matches.filter(\.match.isWhole), outlook) {
+    if matches.count > 1, let both = intersection(matches.filter(\.match.isWhole), costModel) {
       consider(both)
     }
     if let named = named(filter.parts) { consider(named) }
@@ -31,19 +31,19 @@ extension QueryPlanner {
       unions += 1
       if let union = try union(alternatives, number, of: filter) { consider(union) }
     }
-    let walk = AccessChoice(
-      access: .everything, found: total, effort: fullWalk, isWalk: true, isByID: true)
+    let walk = AccessCandidate(
+      access: .everything, found: total, cost: fullScan, isWalk: true, isByID: true)
     consider(walk)
     return best?.choice ?? walk
   }
 
   /// Returns the documents that the filter names by their IDs.
-  private func named(_ parts: [FilterExpression]) -> AccessChoice? {
-    func choice(_ ids: [String], _ part: Int) -> AccessChoice {
+  private func named(_ parts: [FilterExpression]) -> AccessCandidate? {
+    func choice(_ ids: [String], _ part: Int) -> AccessCandidate {
       // Their existence must be looked up in any case.
-      AccessChoice(
+      AccessCandidate(
         access: .named(ids), found: Double(ids.count),
-        effort: QueryEffort(lookups: Double(ids.count)), answered: FilterPartSet(part),
+        cost: QueryCost(lookups: Double(ids.count)), covered: ConjunctSet(part),
         isWalk: true,
         isByID: true)
     }
@@ -60,16 +60,16 @@ extension QueryPlanner {
   }
 
   /// Returns the documents whose IDs begin as the filter requires.
-  private func idRange(_ parts: [FilterExpression]) throws(DatabaseError) -> AccessChoice? {
+  private func idRange(_ parts: [FilterExpression]) throws(DatabaseError) -> AccessCandidate? {
     for (number, part) in parts.enumerated() {
       guard case .test(.documentID, .text(.beginning, let text, [])) = part, !text.isEmpty else {
         continue
       }
       let range = IDRange.prefix(text)
       let count = Double(try view.estimatedCount(of: range))
-      return AccessChoice(
-        access: .ids(range), found: count, effort: QueryEffort(walked: count, searches: 1),
-        answered: FilterPartSet(number), isWalk: true, isByID: true)
+      return AccessCandidate(
+        access: .ids(range), found: count, cost: QueryCost(scanned: count, searches: 1),
+        covered: ConjunctSet(number), isWalk: true, isByID: true)
     }
     return nil
   }
@@ -94,37 +94,37 @@ extension QueryPlanner {
   ///
   /// Returns nil if all documents must be read for one of them.
   private func union(
-    _ alternatives: [FilterExpression], _ number: Int, of filter: FilterParts
-  ) throws(DatabaseError) -> AccessChoice? {
+    _ alternatives: [FilterExpression], _ number: Int, of filter: Conjuncts
+  ) throws(DatabaseError) -> AccessCandidate? {
     var given = filter.given
     var common: [(number: Int, part: FilterExpression)] = []
     for (other, part) in filter.parts.enumerated() where other != number {
       if case .or = part { given.append(part) } else { common.append((other, part)) }
     }
-    var union = AccessChoice(
-      access: .nothing, found: 0, effort: QueryEffort(),
-      answered: FilterPartSet(common.map(\.number) + [number]))
-    var accesses: [QueryAccess] = []
+    var union = AccessCandidate(
+      access: .nothing, found: 0, cost: QueryCost(),
+      covered: ConjunctSet(common.map(\.number) + [number]))
+    var accesses: [AccessPath] = []
     for alternative in alternatives {
       if case .nothing = alternative { continue }
       let own = alternative.conjuncts
-      let parts = FilterParts(own + common.map(\.part), given: given)
+      let parts = Conjuncts(own + common.map(\.part), given: given)
       let matches = try estimated(matches(parts, sorts: []))
-      let outlook = outlook(of: QueryCore(), parts, matches)
-      let best = try cheapest(parts, matches, outlook, ownCount: own.count)
+      let costModel = costModel(of: QueryCore(), parts, matches)
+      let best = try cheapest(parts, matches, costModel, ownCount: own.count)
       if case .everything = best.access { return nil }
       accesses.append(best.access)
       union.found += best.found
-      union.effort = union.effort + best.effort
-      union.effort.collected += best.found
-      // A part is answered if every alternative answers it.
-      if !own.indices.allSatisfy(best.answered.contains) { union.answered.remove(number) }
+      union.cost = union.cost + best.cost
+      union.cost.collected += best.found
+      // A part is covered if every alternative answers it.
+      if !own.indices.allSatisfy(best.covered.contains) { union.covered.remove(number) }
       for (offset, other) in common.enumerated()
-      where !best.answered.contains(own.count + offset) {
-        union.answered.remove(other.number)
+      where !best.covered.contains(own.count + offset) {
+        union.covered.remove(other.number)
       }
       // Further alternatives would only add cost.
-      if union.effort.cost > fullWalk.cost { return nil }
+      if union.cost.cost > fullScan.cost { return nil }
     }
     if !accesses.isEmpty { union.access = .union(accesses) }
     return union
@@ -133,24 +133,25 @@ extension QueryPlanner {
   /// Returns the candidates that several indexes have in common.
   ///
   /// An index is included only if it excludes documents that would cost more to read.
-  private func intersection(_ lookups: [EstimatedMatch], _ outlook: QueryOutlook) -> AccessChoice? {
+  private func intersection(_ lookups: [EstimatedMatch], _ costModel: CostModel) -> AccessCandidate?
+  {
     guard lookups.count > 1, let first = lookups.first else { return nil }
     var best = first.choice
     best.isByID = false
     var accesses = [first.access]
     for other in lookups.dropFirst() {
-      let isNew = !other.match.answered.isSubset(of: best.answered) || other.match.answered.isEmpty
+      let isNew = !other.match.covered.isSubset(of: best.covered) || other.match.covered.isEmpty
       // The same index again adds nothing, except for elements of arrays.
       guard isNew, other.match.kept != first.match.kept || first.match.kept.index.eachElement else {
         continue
       }
       var both = best
-      both.answered.formUnion(other.match.answered)
-      let added = other.match.answered.subtracting(best.answered)
-      both.found *= added.isEmpty ? min(1, other.entries / total) : outlook.share(of: added)
-      both.effort = both.effort + other.choice.effort
-      both.effort.collected += accesses.count == 1 ? first.entries + other.entries : other.entries
-      guard outlook.effort(both).cost < outlook.effort(best).cost else { continue }
+      both.covered.formUnion(other.match.covered)
+      let added = other.match.covered.subtracting(best.covered)
+      both.found *= added.isEmpty ? min(1, other.entries / total) : costModel.selectivity(of: added)
+      both.cost = both.cost + other.choice.cost
+      both.cost.collected += accesses.count == 1 ? first.entries + other.entries : other.entries
+      guard costModel.cost(both).cost < costModel.cost(best).cost else { continue }
       best = both
       accesses.append(other.access)
     }

@@ -7,7 +7,7 @@ extension QueryPlanner {
   /// ones are sort keys. The rest of the order is sorted within each group of documents that are
   /// equal in the index.
   func ordered(
-    _ found: EstimatedMatch, by sorts: [QuerySort], _ filter: FilterParts, _ outlook: QueryOutlook
+    _ found: EstimatedMatch, by sorts: [QuerySort], _ filter: Conjuncts, _ costModel: CostModel
   ) throws(DatabaseError) -> (plan: QueryPlan, estimate: QueryEstimate)? {
     let match = found.match
     let index = match.kept.index
@@ -36,35 +36,35 @@ extension QueryPlanner {
     } else if !first.byBytes {
       // The index sorts texts by their bytes, so all of them form one group, which is sorted.
       let texts = try entries(IndexKeyRange(IndexRange(range + [.prefix("")]), of: match.kept))
-      let before = (found.entries - texts) * outlook.share(without: match.answered)
-      let isReached = first.descending || outlook.wanted.map { before < $0 } ?? true
+      let before = (found.entries - texts) * costModel.selectivity(without: match.covered)
+      let isReached = first.descending || costModel.wanted.map { before < $0 } ?? true
       if isReached { unordered = texts }
     }
     let access = IndexAccess(match, keys: found.keys, isFollowedByNone: !match.isWhole)
     var collected = 0.0
     if !order.isWhole {
       unordered = max(
-        unordered, outlook.wanted == nil ? found.entries : try firstGroup(access, order))
+        unordered, costModel.wanted == nil ? found.entries : try firstGroup(access, order))
     } else if order.descending || !order.isByID {
       // For equal values, all IDs are collected before the first is returned.
-      collected = outlook.wanted == nil ? found.entries : try firstGroup(access, order)
+      collected = costModel.wanted == nil ? found.entries : try firstGroup(access, order)
     }
     // Null and missing values can only come last here; to come first, they would have to be
     // searched for.
     guard match.isWhole || first.descending else { return nil }
     let choice = found.choice
-    let share = outlook.shareToWalk(choice)
-    var effort = outlook.effortInOrder(
+    let share = costModel.fractionToScan(choice)
+    var cost = costModel.costInOrder(
       choice, unordered: unordered, isFollowedByNone: access.isFollowedByNone)
-    if share < 1 { effort.entries += collected }
-    effort.collected += collected
+    if share < 1 { cost.entries += collected }
+    cost.collected += collected
     return (
       QueryPlan(
-        access: .index(access), rest: filter.rest(without: match.answered),
+        access: .index(access), residual: filter.residual(without: match.covered),
         order: .fromIndex(order)),
       QueryEstimate(
         rows: max(unordered, choice.found * share),
-        results: choice.found * outlook.share(without: match.answered), effort: effort)
+        results: choice.found * costModel.selectivity(without: match.covered), cost: cost)
     )
   }
 

@@ -1,40 +1,40 @@
-/// Chooses how a query is answered, by the indexes of a version of the store and their sizes.
+/// Chooses how a query is covered, by the indexes of a version of the store and their sizes.
 ///
 /// Every access path (QueryPlanner+Access.swift) is a choice, and so is every index in the order of
-/// the results (QueryPlanner+Order.swift). The least ``QueryEffort`` wins. If one index has exactly
+/// the results (QueryPlanner+Order.swift). The least ``QueryCost`` wins. If one index has exactly
 /// the results, there is nothing to choose, and nothing is estimated.
 struct QueryPlanner {
-  let view: StoreView
+  let view: ReadView
   /// All indexes; only those that are ready can be used.
-  let indexes: [KeptIndex]
+  let indexes: [IndexDefinition]
   /// The number of documents.
   let total: Double
-  /// The effort of walking over all of them.
-  let fullWalk: QueryEffort
+  /// The cost of walking over all of them.
+  let fullScan: QueryCost
 
-  init(_ view: StoreView) {
+  init(_ view: ReadView) {
     self.view = view
     // A past version has no indexes of its own.
     indexes = view.past == nil ? view.state.indexes : []
     total = max(1, Double(Int(clamping: view.state.documentCount)))
-    fullWalk = QueryEffort(walked: max(total, QueryGuess.leastWalk))
+    fullScan = QueryCost(scanned: max(total, DefaultSelectivity.leastScan))
   }
 
   func plan(_ query: QueryCore) throws(DatabaseError) -> QueryPlan {
-    let filter = FilterParts(query.conjuncts)
+    let filter = Conjuncts(query.conjuncts)
     for part in filter.parts { try part.refuse() }
     if filter.areNothing {
-      return QueryPlan(access: .nothing, rest: .all, order: .byID, estimate: QueryEstimate())
+      return QueryPlan(access: .nothing, residual: .all, order: .byID, estimate: QueryEstimate())
     }
     if let plan = exact(filter, query) { return plan }
     let found = try estimated(matches(filter, sorts: query.sorts))
-    let outlook = outlook(of: query, filter, found)
-    let choice = try cheapest(filter, found, outlook, ownCount: filter.parts.count)
-    var (best, estimate) = plan(choice, filter, outlook)
-    if outlook.isSorted {
+    let costModel = costModel(of: query, filter, found)
+    let choice = try cheapest(filter, found, costModel, ownCount: filter.parts.count)
+    var (best, estimate) = plan(choice, filter, costModel)
+    if costModel.isSorted {
       for match in found {
-        guard let ordered = try ordered(match, by: query.sorts, filter, outlook) else { continue }
-        if ordered.estimate.effort.cost < estimate.effort.cost { (best, estimate) = ordered }
+        guard let ordered = try ordered(match, by: query.sorts, filter, costModel) else { continue }
+        if ordered.estimate.cost.cost < estimate.cost.cost { (best, estimate) = ordered }
       }
     }
     estimate.limitResults(query)
@@ -47,11 +47,11 @@ struct QueryPlanner {
   /// Results are read one by one as they are wanted. Any other plan must pass as many documents, so
   /// their number makes no difference. A walk over everything could be as short only if nearly all
   /// documents match and only the first is wanted.
-  private func exact(_ filter: FilterParts, _ query: QueryCore) -> QueryPlan? {
+  private func exact(_ filter: Conjuncts, _ query: QueryCore) -> QueryPlan? {
     var access: IndexAccess?
     for kept in indexes where kept.isReady && access == nil {
       filter.forEachMatch(kept) { match in
-        if access == nil, match.isOneValue, match.answered.count == filter.parts.count {
+        if access == nil, match.isOneValue, match.covered.count == filter.parts.count {
           access = IndexAccess(match)
         }
       }
@@ -59,7 +59,7 @@ struct QueryPlanner {
     guard let access, query.sorts.allSatisfy({ filter.constant($0.path) != nil }) else {
       return nil
     }
-    return QueryPlan(access: .index(access), rest: .all, order: .byID, estimate: nil)
+    return QueryPlan(access: .index(access), residual: .all, order: .byID, estimate: nil)
   }
 
   /// Returns the estimate for a plan that did not need one.
@@ -72,31 +72,31 @@ struct QueryPlanner {
     }
     let rows = query.limit.map { min(entries, Double($0) + Double(query.offset)) } ?? entries
     var estimate = QueryEstimate(
-      rows: rows, results: entries, effort: QueryEffort(searches: 1, entries: rows))
+      rows: rows, results: entries, cost: QueryCost(searches: 1, entries: rows))
     estimate.limitResults(query)
     return estimate
   }
 
   /// Returns the plan to examine candidates that have no order, or only that of their IDs.
   private func plan(
-    _ choice: AccessChoice, _ filter: FilterParts, _ outlook: QueryOutlook
+    _ choice: AccessCandidate, _ filter: Conjuncts, _ costModel: CostModel
   ) -> (plan: QueryPlan, estimate: QueryEstimate) {
-    let stops = choice.isByID && !outlook.isSorted
+    let stops = choice.isByID && !costModel.isSorted
     return (
       QueryPlan(
-        access: choice.access, rest: filter.rest(without: choice.answered),
-        order: outlook.isSorted ? .sorted : .byID),
+        access: choice.access, residual: filter.residual(without: choice.covered),
+        order: costModel.isSorted ? .sorted : .byID),
       QueryEstimate(
-        rows: choice.found * (stops ? outlook.shareToWalk(choice) : 1),
-        results: choice.found * outlook.share(without: choice.answered),
-        effort: outlook.effort(choice))
+        rows: choice.found * (stops ? costModel.fractionToScan(choice) : 1),
+        results: choice.found * costModel.selectivity(without: choice.covered),
+        cost: costModel.cost(choice))
     )
   }
 
   /// Returns the conditions of a filter that indexes can look up.
   ///
   /// An index that lacks documents without entries is included if those come last in its order.
-  func matches(_ filter: FilterParts, sorts: [QuerySort]) -> [IndexMatch] {
+  func matches(_ filter: Conjuncts, sorts: [QuerySort]) -> [IndexMatch] {
     var matches: [IndexMatch] = []
     for kept in indexes where kept.isReady {
       let hasOrder = sorts.contains { $0.descending && $0.path.leads(to: kept.index.path) }
@@ -113,37 +113,38 @@ struct QueryPlanner {
     guard found.count > 1 else { return found }
     // Of equal numbers, the match that answers more parts comes first.
     return found.sorted {
-      ($0.entries, -$0.match.answered.count) < ($1.entries, -$1.match.answered.count)
+      ($0.entries, -$0.match.covered.count) < ($1.entries, -$1.match.covered.count)
     }
   }
 
   /// Returns the facts about a query that follow from the matches of its filter's parts.
-  func outlook(
-    of query: QueryCore, _ filter: FilterParts, _ matches: [EstimatedMatch]
-  ) -> QueryOutlook {
-    var shares = filter.parts.map { part in
-      if case .not = part { QueryGuess.shareOfNot } else { QueryGuess.share }
+  func costModel(
+    of query: QueryCore, _ filter: Conjuncts, _ matches: [EstimatedMatch]
+  ) -> CostModel {
+    var selectivities = filter.parts.map { part in
+      if case .not = part { DefaultSelectivity.ofNegation } else { DefaultSelectivity.ofTest }
     }
     // The selectivity of several parts that an index answers together is assigned to those parts
     // that no index answers with fewer.
-    var known = FilterPartSet()
+    var known = ConjunctSet()
     let byParts =
       matches.count > 1
-      ? matches.sorted { $0.match.answered.count < $1.match.answered.count } : matches
+      ? matches.sorted { $0.match.covered.count < $1.match.covered.count } : matches
     for found in byParts where found.match.isWhole {
-      let unknown = found.match.answered.subtracting(known)
+      let unknown = found.match.covered.subtracting(known)
       guard let last = unknown.max() else { continue }
-      for part in unknown { shares[part] = 1 }
+      for part in unknown { selectivities[part] = 1 }
       var share = found.entries / total
-      for part in found.match.answered where known.contains(part) { share /= shares[part] }
+      for part in found.match.covered where known.contains(part) { share /= selectivities[part] }
       // Never zero, because it is a divisor.
-      shares[last] = min(1, max(share, 0.5 / total))
+      selectivities[last] = min(1, max(share, 0.5 / total))
       known.formUnion(unknown)
     }
-    return QueryOutlook(
-      total: total, fullWalk: fullWalk,
+    return CostModel(
+      total: total, fullScan: fullScan,
       wanted: query.limit.map { Double($0) + Double(query.offset) },
-      isSorted: query.sorts.contains { filter.constant($0.path) == nil }, shares: shares)
+      isSorted: query.sorts.contains { filter.constant($0.path) == nil },
+      selectivities: selectivities)
   }
 
   // MARK: Estimates
@@ -179,7 +180,7 @@ struct QueryPlanner {
   }
 
   /// Whether a range can have only one document; it is then assumed to have one.
-  private func isOne(_ range: [IndexRange.Kind], of kept: KeptIndex) -> Bool {
+  private func isOne(_ range: [IndexRange.Kind], of kept: IndexDefinition) -> Bool {
     kept.index.isUnique && range.count == kept.index.paths.count
       && range.allSatisfy { if case .equal(let value) = $0 { !value.isNull } else { false } }
   }
@@ -195,10 +196,10 @@ struct EstimatedMatch {
   var access: IndexAccess { IndexAccess(match, keys: keys) }
 
   /// The entries as candidates.
-  var choice: AccessChoice {
-    AccessChoice(
+  var choice: AccessCandidate {
+    AccessCandidate(
       access: .index(access), found: entries,
-      effort: QueryEffort(searches: Double(match.ranges.count), entries: entries),
-      answered: match.answered, isByID: match.isOneValue)
+      cost: QueryCost(searches: Double(match.ranges.count), entries: entries),
+      covered: match.covered, isByID: match.isOneValue)
   }
 }

@@ -1,5 +1,5 @@
 /// The parts of a filter that must all be true, which are matched with indexes.
-struct FilterParts {
+struct Conjuncts {
   let parts: [FilterExpression]
   /// Other conditions that all matching documents meet, and that are tested elsewhere.
   let given: [FilterExpression]
@@ -12,11 +12,13 @@ struct FilterParts {
   /// Whether no document can match all parts.
   var areNothing: Bool { parts.contains { if case .nothing = $0 { true } else { false } } }
 
-  /// Returns the residual predicate: the parts that are not answered.
-  func rest(without answered: FilterPartSet) -> FilterExpression {
-    var rest: [FilterExpression] = []
-    for (number, part) in parts.enumerated() where !answered.contains(number) { rest.append(part) }
-    return .joining(rest)
+  /// Returns the residual predicate: the parts that are not covered.
+  func residual(without covered: ConjunctSet) -> FilterExpression {
+    var residual: [FilterExpression] = []
+    for (number, part) in parts.enumerated() where !covered.contains(number) {
+      residual.append(part)
+    }
+    return .joining(residual)
   }
 
   /// Whether documents that match all parts meet a condition.
@@ -48,8 +50,8 @@ struct FilterParts {
 /// A set of parts of a filter, by their numbers.
 ///
 /// A set contains only the first 64 parts. A later part is therefore tested for every document,
-/// even if an index has answered it.
-struct FilterPartSet: Equatable, Sendable {
+/// even if an index has covered it.
+struct ConjunctSet: Equatable, Sendable {
   private var bits: UInt64 = 0
 
   init() {}
@@ -61,20 +63,20 @@ struct FilterPartSet: Equatable, Sendable {
   var count: Int { bits.nonzeroBitCount }
   var isEmpty: Bool { bits == 0 }
 
-  func contains(_ number: Int) -> Bool { bits & FilterPartSet.bit(number) != 0 }
-  func isSubset(of other: FilterPartSet) -> Bool { bits & ~other.bits == 0 }
-  func subtracting(_ other: FilterPartSet) -> FilterPartSet {
+  func contains(_ number: Int) -> Bool { bits & ConjunctSet.bit(number) != 0 }
+  func isSubset(of other: ConjunctSet) -> Bool { bits & ~other.bits == 0 }
+  func subtracting(_ other: ConjunctSet) -> ConjunctSet {
     var set = self
     set.bits &= ~other.bits
     return set
   }
 
-  mutating func insert(_ number: Int) { bits |= FilterPartSet.bit(number) }
-  mutating func remove(_ number: Int) { bits &= ~FilterPartSet.bit(number) }
-  mutating func formUnion(_ other: FilterPartSet) { bits |= other.bits }
+  mutating func insert(_ number: Int) { bits |= ConjunctSet.bit(number) }
+  mutating func remove(_ number: Int) { bits &= ~ConjunctSet.bit(number) }
+  mutating func formUnion(_ other: ConjunctSet) { bits |= other.bits }
 }
 
-extension FilterPartSet: Sequence {
+extension ConjunctSet: Sequence {
   /// The numbers, ascending.
   struct Iterator: IteratorProtocol {
     fileprivate var left: UInt64

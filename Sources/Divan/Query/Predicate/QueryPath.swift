@@ -73,7 +73,7 @@ extension QueryPath {
 
   var isTooLong: Bool { steps.count > QueryPath.stepLimit }
 
-  static let tooLong = QueryRefusal(
+  static let tooLong = QueryRejection(
     DatabaseError(
       .invalidQuery, "a path has more than \(stepLimit) steps",
       hint: "Documents are nested \(DocumentLimits.depth) deep at most"))

@@ -4,7 +4,7 @@ import DivanLog
 ///
 /// A value is tested once for each page that has it. Documents of the page are evaluated one by one
 /// as they are read, or all together from the values that other queries recorded.
-struct FilterColumns {
+struct CachedColumns {
   private let filter: ColumnFilter
   /// The paths to the columns' values in a document that was read.
   private let paths: [CompiledPath]
@@ -27,7 +27,7 @@ struct FilterColumns {
   }
 
   /// Creates the columns of a filter; nil if columns cannot decide any part of it.
-  init?(_ expression: FilterExpression, in memory: FilterMemory) {
+  init?(_ expression: FilterExpression, in memory: PredicateCache) {
     guard let filter = ColumnFilter(expression) else { return nil }
     self.filter = filter
     paths = filter.paths.map { CompiledPath($0) }
@@ -36,47 +36,47 @@ struct FilterColumns {
   }
 }
 
-extension FilterColumns {
+extension CachedColumns {
   /// Whether the columns have no values.
   var isEmpty: Bool { columns.allSatisfy(\.isEmpty) }
 
   /// Returns the filter's verdicts on the documents of a page.
   ///
   /// Returns nil if nothing is known of the page, or if it was evaluated before.
-  mutating func verdicts(ofPage number: Int) -> [FilterVerdict?]? {
+  mutating func matchResults(ofPage number: Int) -> [MatchResult?]? {
     begin(number)
     guard !pages[number].isJudged else { return nil }
     pages[number].isJudged = true
     let found = columns.map { $0[number] }
     guard found.contains(where: { $0 != nil }) else { return nil }
-    let unknown = Array(repeating: ColumnPage.unknown, count: RememberedPlace.pageSize)
+    let unknown = Array(repeating: ColumnChunk.unknown, count: PredicateCacheSlot.pageSize)
     let codes = found.map { $0?.codes ?? unknown }
     let answers = filter.questions.indices.map { index in
       let column = filter.questions[index].column
-      let answerOfCode = (0...ColumnPage.deleted).map { code in
+      let answerOfCode = (0...ColumnChunk.deleted).map { code in
         code <= found[column]?.values.count ?? 0 ? answer(index, code, ofPage: number) : .unknown
       }
       return codes[column].map { answerOfCode[Int($0)] }
     }
-    let truths = filter.truths(answers, count: RememberedPlace.pageSize)
-    var verdicts = truths.map { FilterVerdict($0) }
-    for offset in verdicts.indices {
+    let truths = filter.truths(answers, count: PredicateCacheSlot.pageSize)
+    var matchResults = truths.map { MatchResult($0) }
+    for offset in matchResults.indices {
       let codes = codes.lazy.map { $0[offset] }
-      if codes.contains(ColumnPage.deleted) {
-        verdicts[offset] = .deleted
-      } else if codes.allSatisfy({ $0 == ColumnPage.unknown }) {
+      if codes.contains(ColumnChunk.deleted) {
+        matchResults[offset] = .deleted
+      } else if codes.allSatisfy({ $0 == ColumnChunk.unknown }) {
         // The filter may accept any values; but there may be no such document, or not yet.
-        verdicts[offset] = nil
+        matchResults[offset] = nil
       }
     }
-    return verdicts
+    return matchResults
   }
 
   /// Records the columns' values of a document that was read.
   ///
   /// Returns the filter's verdict on it, or nil if the columns cannot decide.
-  mutating func note(_ row: borrowing QueryRow, _ place: RememberedPlace, _ sequence: UInt64)
-    -> FilterVerdict?
+  mutating func note(_ row: borrowing QueryRow, _ place: PredicateCacheSlot, _ sequence: UInt64)
+    -> MatchResult?
   {
     begin(place.page)
     for index in answers.indices { answers[index] = .unknown }
@@ -93,7 +93,7 @@ extension FilterColumns {
         }
       }
     }
-    return FilterVerdict(filter.truth(answers))
+    return MatchResult(filter.truth(answers))
   }
 
   /// Records that a document is deleted.
@@ -102,7 +102,7 @@ extension FilterColumns {
   }
 
   /// Publishes the recorded values to later queries.
-  mutating func keep(in memory: FilterMemory) {
+  mutating func keep(in memory: PredicateCache) {
     for index in columns.indices where columns[index].hasNews {
       memory.keep(columns[index], of: filter.paths[index])
       columns[index].endNews()
@@ -122,7 +122,7 @@ extension FilterColumns {
     if let known = pages[number].answers[index][Int(code)] { return known }
     let question = filter.questions[index]
     var answer = ColumnFilter.Truth.unknown
-    if code != ColumnPage.unknown, code != ColumnPage.deleted,
+    if code != ColumnChunk.unknown, code != ColumnChunk.deleted,
       let page = columns[question.column][number]
     {
       answer = question.truth(of: page.values[Int(code) - 1])
@@ -132,7 +132,7 @@ extension FilterColumns {
   }
 }
 
-extension FilterVerdict {
+extension MatchResult {
   fileprivate init?(_ truth: ColumnFilter.Truth) {
     switch truth {
     case .refused: self = .refused

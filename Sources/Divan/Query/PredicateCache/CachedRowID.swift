@@ -7,7 +7,7 @@
 ///
 /// Numbers are divided into pages. A page takes memory once any of its numbers is used, so numbers
 /// that no document has any more mostly cost nothing.
-struct RememberedPlace {
+struct PredicateCacheSlot {
   /// The index of the page, counted from the first that is cached.
   let page: Int
   /// The index of the number in the page.
@@ -21,10 +21,10 @@ struct RememberedPlace {
   /// Creates a place; nil if the number is too far back, or too far ahead.
   @inline(__always)
   init?(_ sequence: UInt64, firstPage: UInt64) {
-    let number = sequence / UInt64(RememberedPlace.pageSize)
-    guard number >= firstPage, number - firstPage < RememberedPlace.pageLimit else { return nil }
+    let number = sequence / UInt64(PredicateCacheSlot.pageSize)
+    guard number >= firstPage, number - firstPage < PredicateCacheSlot.pageLimit else { return nil }
     page = Int(truncatingIfNeeded: number &- firstPage)
-    offset = Int(truncatingIfNeeded: sequence % UInt64(RememberedPlace.pageSize))
+    offset = Int(truncatingIfNeeded: sequence % UInt64(PredicateCacheSlot.pageSize))
   }
 
   /// Returns the first page for a store with this last sequence number.

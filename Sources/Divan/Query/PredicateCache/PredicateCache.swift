@@ -8,17 +8,17 @@ import Synchronization
 /// another filter on the same properties, if these have few values.
 ///
 /// It keeps the most recently used entries, and takes no more memory than
-/// ``Configuration/filterMemorySize``. Each query takes copies of entries, which share their
+/// ``Configuration/predicateCacheSize``. Each query takes copies of entries, which share their
 /// memory, reads them without a lock, and returns what it has found.
-final class FilterMemory: Sendable {
+final class PredicateCache: Sendable {
   fileprivate struct Contents {
-    var filters: [Entry<FilterIdentity, FilterVerdicts>] = []
+    var filters: [Entry<FilterIdentity, MatchResults>] = []
     var columns: [Entry<QueryPath, PropertyColumn>] = []
     /// Increases with every use of an entry.
     var time = 0
   }
 
-  fileprivate struct Entry<Name: Sendable & Equatable, Thing: Remembered> {
+  fileprivate struct Entry<Name: Sendable & Equatable, Thing: PredicateCacheEntry> {
     let name: Name
     var thing: Thing
     /// The time of the last use.
@@ -35,13 +35,13 @@ final class FilterMemory: Sendable {
 
   /// Creates an empty cache for a store with this last sequence number.
   init(lastSequence: UInt64, sizeLimit: Int) {
-    firstPage = RememberedPlace.firstPage(lastSequence: lastSequence)
+    firstPage = PredicateCacheSlot.firstPage(lastSequence: lastSequence)
     self.sizeLimit = sizeLimit
   }
 }
 
 /// An entry of the predicate cache.
-protocol Remembered: Sendable {
+protocol PredicateCacheEntry: Sendable {
   /// Creates an empty entry, which takes at most `sizeLimit` bytes.
   init(firstPage: UInt64, sizeLimit: Int)
   /// The size in bytes.
@@ -52,22 +52,22 @@ protocol Remembered: Sendable {
   mutating func endNews()
 }
 
-extension FilterVerdicts: Remembered {}
-extension PropertyColumn: Remembered {}
+extension MatchResults: PredicateCacheEntry {}
+extension PropertyColumn: PredicateCacheEntry {}
 
-extension FilterMemory {
+extension PredicateCache {
   /// Returns the place of a document by its newest record's sequence number; nil if not cached.
-  func place(of sequence: UInt64) -> RememberedPlace? {
-    RememberedPlace(sequence, firstPage: firstPage)
+  func place(of sequence: UInt64) -> PredicateCacheSlot? {
+    PredicateCacheSlot(sequence, firstPage: firstPage)
   }
 
   /// Returns the known verdicts of a filter.
   ///
   /// No entry takes more than half of the room, so that a filter's columns do not evict its
   /// verdicts.
-  func verdicts(of filter: FilterIdentity) -> FilterVerdicts {
+  func matchResults(of filter: FilterIdentity) -> MatchResults {
     contents.withLock { $0.get(\.filters, filter) }
-      ?? FilterVerdicts(firstPage: firstPage, sizeLimit: sizeLimit / 2)
+      ?? MatchResults(firstPage: firstPage, sizeLimit: sizeLimit / 2)
   }
 
   /// Returns the known values at a path.
@@ -77,9 +77,9 @@ extension FilterMemory {
   }
 
   /// Caches verdicts of a filter, and evicts the least recently used entries if there is no room.
-  func keep(_ verdicts: FilterVerdicts, of filter: FilterIdentity) {
+  func keep(_ matchResults: MatchResults, of filter: FilterIdentity) {
     contents.withLock { contents in
-      contents.keep(\.filters, verdicts, filter)
+      contents.keep(\.filters, matchResults, filter)
       contents.makeRoom(sizeLimit)
     }
   }
@@ -93,9 +93,9 @@ extension FilterMemory {
   }
 }
 
-extension FilterMemory.Contents {
+extension PredicateCache.Contents {
   mutating func get<Name, Thing>(
-    _ list: WritableKeyPath<Self, [FilterMemory.Entry<Name, Thing>]>, _ name: Name
+    _ list: WritableKeyPath<Self, [PredicateCache.Entry<Name, Thing>]>, _ name: Name
   ) -> Thing? {
     guard let index = self[keyPath: list].firstIndex(where: { $0.name == name }) else { return nil }
     time += 1
@@ -104,7 +104,7 @@ extension FilterMemory.Contents {
   }
 
   mutating func keep<Name, Thing>(
-    _ list: WritableKeyPath<Self, [FilterMemory.Entry<Name, Thing>]>, _ thing: Thing, _ name: Name
+    _ list: WritableKeyPath<Self, [PredicateCache.Entry<Name, Thing>]>, _ thing: Thing, _ name: Name
   ) {
     var thing = thing
     if let index = self[keyPath: list].firstIndex(where: { $0.name == name }) {
@@ -113,13 +113,13 @@ extension FilterMemory.Contents {
     }
     thing.endNews()
     time += 1
-    self[keyPath: list].append(FilterMemory.Entry(name: name, thing: thing, time: time))
+    self[keyPath: list].append(PredicateCache.Entry(name: name, thing: thing, time: time))
   }
 
   /// Evicts the least recently used entries until the rest fits.
   mutating func makeRoom(_ sizeLimit: Int) {
     var size = filters.reduce(0) { $0 + $1.thing.size } + columns.reduce(0) { $0 + $1.thing.size }
-    while size > sizeLimit || filters.count + columns.count > FilterMemory.countLimit {
+    while size > sizeLimit || filters.count + columns.count > PredicateCache.countLimit {
       let filter = filters.indices.min { filters[$0].time < filters[$1].time }
       let column = columns.indices.min { columns[$0].time < columns[$1].time }
       let isFilterOlder =
@@ -133,16 +133,16 @@ extension FilterMemory.Contents {
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// The predicate cache for this version; nil if results are not cached.
   ///
   /// In a transaction they are not, because other changes may get its sequence numbers if it fails.
   /// In a past version they are not, because a purge may change which revision won.
-  var filterMemory: FilterMemory? {
-    let sizeLimit = store.configuration.filterMemorySize
+  var predicateCache: PredicateCache? {
+    let sizeLimit = store.configuration.predicateCacheSize
     guard past == nil, !isOfTransaction, sizeLimit > 0 else { return nil }
-    return store.companions.get(FilterMemory.self) {
-      FilterMemory(lastSequence: state.lastSequence, sizeLimit: sizeLimit)
+    return store.services.get(PredicateCache.self) {
+      PredicateCache(lastSequence: state.lastSequence, sizeLimit: sizeLimit)
     }
   }
 }

@@ -1,12 +1,12 @@
 import DivanLog
 
-/// The values of documents at one path, if they are few: see ``RememberedPlace``.
+/// The values of documents at one path, if they are few: see ``PredicateCacheSlot``.
 ///
 /// Each document has one byte, the code of its value among its page's values. A filter is therefore
 /// evaluated on the values of a page, not on its documents. A page with more values than a byte can
 /// distinguish, or with long ones, is given up.
 struct PropertyColumn: Sendable {
-  private var pages: [ColumnPage] = []
+  private var pages: [ColumnChunk] = []
   private let firstPage: UInt64
   /// The size in bytes.
   private(set) var size = 0
@@ -26,7 +26,7 @@ extension PropertyColumn {
   var isEmpty: Bool { size == 0 }
 
   /// The page at an index; nil if nothing is known of it.
-  subscript(page: Int) -> ColumnPage? {
+  subscript(page: Int) -> ColumnChunk? {
     guard page < pages.count, pages[page].isKnown else { return nil }
     return pages[page]
   }
@@ -46,13 +46,13 @@ extension PropertyColumn {
   /// Records that the document whose newest record has a sequence number is deleted.
   mutating func noteDeletion(of sequence: UInt64) {
     guard let place = beginPage(of: sequence) else { return }
-    pages[place.page].note(ColumnPage.deleted, at: place.offset)
+    pages[place.page].note(ColumnChunk.deleted, at: place.offset)
   }
 
   /// Returns the place of a document, in a page that exists; nil if nothing can be recorded.
   @inline(__always)
-  private mutating func beginPage(of sequence: UInt64) -> RememberedPlace? {
-    guard let place = RememberedPlace(sequence, firstPage: firstPage) else { return nil }
+  private mutating func beginPage(of sequence: UInt64) -> PredicateCacheSlot? {
+    guard let place = PredicateCacheSlot(sequence, firstPage: firstPage) else { return nil }
     if place.page >= pages.count || !pages[place.page].isKnown {
       guard begin(place.page) else { return nil }
     }
@@ -64,11 +64,11 @@ extension PropertyColumn {
   private mutating func begin(_ page: Int) -> Bool {
     let missing = max(0, page + 1 - pages.count)
     guard missing > 0 || !pages[page].isGivenUp else { return false }
-    let added = missing * MemoryLayout<ColumnPage>.stride
-    guard added + ColumnPage.leastSize <= sizeLimit - size else { return false }
-    if missing > 0 { pages += Array(repeating: ColumnPage(), count: missing) }
+    let added = missing * MemoryLayout<ColumnChunk>.stride
+    guard added + ColumnChunk.leastSize <= sizeLimit - size else { return false }
+    if missing > 0 { pages += Array(repeating: ColumnChunk(), count: missing) }
     pages[page].begin()
-    size += added + ColumnPage.leastSize
+    size += added + ColumnChunk.leastSize
     return true
   }
 
@@ -77,8 +77,8 @@ extension PropertyColumn {
     precondition(other.firstPage == firstPage, "A column whose pages are others")
     for page in other.pages.indices {
       if page >= pages.count {
-        pages.append(ColumnPage())
-        size += MemoryLayout<ColumnPage>.stride
+        pages.append(ColumnChunk())
+        size += MemoryLayout<ColumnChunk>.stride
       }
       guard other.pages[page].knowsMore(than: pages[page]) else { continue }
       size += other.pages[page].size - pages[page].size
@@ -91,7 +91,7 @@ extension PropertyColumn {
 }
 
 /// One page of a ``PropertyColumn``.
-struct ColumnPage: Sendable {
+struct ColumnChunk: Sendable {
   /// The code of each document's value, 1 for the first; empty if the page is unused or given up.
   private(set) var codes: [UInt8] = []
   /// The values in their stored form, each once; no bytes for a missing value.
@@ -117,24 +117,24 @@ struct ColumnPage: Sendable {
   static let valueSizeLimit = 64
   private static let slotCount = 512
   /// The size in bytes of a page without its values.
-  static let leastSize = RememberedPlace.pageSize + slotCount
+  static let leastSize = PredicateCacheSlot.pageSize + slotCount
 }
 
-extension ColumnPage {
+extension ColumnChunk {
   /// Whether the page has any values.
   var isKnown: Bool { !codes.isEmpty }
 
   /// Whether to keep this one of two pages that began as copies of the same page.
-  func knowsMore(than other: ColumnPage) -> Bool {
+  func knowsMore(than other: ColumnChunk) -> Bool {
     if isGivenUp || other.isGivenUp { return isGivenUp && !other.isGivenUp }
     return knownCount > other.knownCount
   }
 
   /// Makes room for a page without values.
   mutating func begin() {
-    codes = Array(repeating: ColumnPage.unknown, count: RememberedPlace.pageSize)
-    slots = Array(repeating: ColumnPage.unknown, count: ColumnPage.slotCount)
-    size = ColumnPage.leastSize
+    codes = Array(repeating: ColumnChunk.unknown, count: PredicateCacheSlot.pageSize)
+    slots = Array(repeating: ColumnChunk.unknown, count: ColumnChunk.slotCount)
+    size = ColumnChunk.leastSize
   }
 
   /// Records the value of a document; no bytes mean that there is none.
@@ -142,7 +142,7 @@ extension ColumnPage {
   /// Returns its code, or nil if the page is given up.
   mutating func note(_ value: Span<UInt8>, at offset: Int) -> UInt8? {
     guard let code = code(of: value) else {
-      self = ColumnPage()
+      self = ColumnChunk()
       isGivenUp = true
       return nil
     }
@@ -152,22 +152,22 @@ extension ColumnPage {
 
   /// Records the code of a document's value.
   mutating func note(_ code: UInt8, at offset: Int) {
-    if codes[offset] == ColumnPage.unknown { knownCount += 1 }
+    if codes[offset] == ColumnChunk.unknown { knownCount += 1 }
     codes[offset] = code
   }
 
   /// Returns the code of a value, which may be a new one; nil if there can be none.
   private mutating func code(of value: Span<UInt8>) -> UInt8? {
-    let word = ColumnPage.word(of: value)
+    let word = ColumnChunk.word(of: value)
     // The highest bits of the product depend on all bits of the word.
     var slot = Int(truncatingIfNeeded: (word &* 0x9E37_79B9_7F4A_7C15) >> 55)
     // There are twice as many slots as values.
-    while slots[slot] != ColumnPage.unknown {
+    while slots[slot] != ColumnChunk.unknown {
       let index = Int(slots[slot]) - 1
       if words[index] == word, value.count < 8 || isValue(index, value) { return slots[slot] }
-      slot = (slot + 1) % ColumnPage.slotCount
+      slot = (slot + 1) % ColumnChunk.slotCount
     }
-    guard values.count < ColumnPage.valueLimit, value.count <= ColumnPage.valueSizeLimit else {
+    guard values.count < ColumnChunk.valueLimit, value.count <= ColumnChunk.valueSizeLimit else {
       return nil
     }
     values.append(SharedBytes(copying: value).array)

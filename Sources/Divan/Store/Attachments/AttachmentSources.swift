@@ -5,9 +5,9 @@ import Synchronization
 ///
 /// While the source exists, the attachments that its version refers to are not deleted.
 private final class ViewSource: AttachmentSource {
-  private let view: StoreView
+  private let view: ReadView
 
-  init(_ view: StoreView) { self.view = view }
+  init(_ view: ReadView) { self.view = view }
 
   func open(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
     try view.openAttachment(digest)
@@ -54,7 +54,7 @@ final class StoredSource: AttachmentSource {
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Returns the attachments that a record lists, as a document has them.
   func attachments(_ entries: [AttachmentEntry]) -> Document.Attachments {
     var source: ViewSource?
@@ -65,7 +65,7 @@ extension StoreView {
         place = stored
       } else {
         // Never the transaction's own view, which other threads must not use.
-        let shared = source ?? ViewSource(StoreView(state: state, store: store))
+        let shared = source ?? ViewSource(ReadView(state: state, store: store))
         source = shared
         place = shared
       }
@@ -271,7 +271,7 @@ extension Store {
   ///
   /// After a crash, opening the store then looks for files that no record names.
   func beginWriting() throws(DatabaseError) {
-    try withTurn { (writer) throws(DatabaseError) in _ = try prepare(writer) }
+    try withWriterLock { (writer) throws(DatabaseError) in _ = try prepare(writer) }
   }
 }
 
@@ -280,7 +280,7 @@ enum AttachingRevision {
   /// A revision that is made here: an attachment that its parent has as well keeps its generation.
   case child(of: RevisionID?, DocumentEntry?)
   /// A revision that was made elsewhere: its generations are trusted, up to the revision's own.
-  case elsewhere(RevisionID)
+  case crossContext(RevisionID)
 }
 
 extension WriteTransaction {
@@ -314,7 +314,7 @@ extension WriteTransaction {
     of attachments: Document.Attachments, _ id: String, _ revision: AttachingRevision
   ) throws(DatabaseError) -> (String, Document.Attachment, SHA256.Digest) -> UInt64 {
     switch revision {
-    case .elsewhere(let revision):
+    case .crossContext(let revision):
       return { _, attachment, _ in
         attachment.generation > 0
           ? min(attachment.generation, revision.generation) : revision.generation

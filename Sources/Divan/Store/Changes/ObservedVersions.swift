@@ -3,7 +3,7 @@
 /// The first is the newest one. Then comes the newest version each time that something was
 /// committed or purged. A slow follower skips versions, so that changes come together and do not
 /// queue up.
-struct FollowedVersions: Sendable {
+struct ObservedVersions: Sendable {
   /// The database, which stays open while it is followed, unless it is closed explicitly.
   private let database: Database
   /// The value of ``Snapshot/changesAndPurges`` that the follower has seen last.
@@ -12,7 +12,7 @@ struct FollowedVersions: Sendable {
   init(_ database: Database) { self.database = database }
 }
 
-extension FollowedVersions {
+extension ObservedVersions {
   /// Reads one version after the other, off the caller's thread, until one gives a result.
   ///
   /// - Parameters:
@@ -25,7 +25,7 @@ extension FollowedVersions {
   mutating func next<Result: Sendable>(
     isolation actor: isolated (any Actor)?,
     _ look:
-      @escaping @Sendable (_ view: StoreView, _ isCancelled: @escaping () -> Bool) throws -> Result?
+      @escaping @Sendable (_ view: ReadView, _ isCancelled: @escaping () -> Bool) throws -> Result?
   ) async throws -> Result? {
     while !Task.isCancelled {
       let store = database.store

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// There is one object of each type. So the layers need no table of their own, and the store needs
 /// to know nothing of them.
-final class Companions: Sendable {
+final class AttachedServices: Sendable {
   private struct Entry {
     let type: ObjectIdentifier
     let thing: any Sendable & AnyObject
@@ -36,7 +36,7 @@ final class Companions: Sendable {
 
   /// Notifies the companions that the store is being closed.
   func noteClosing(of store: Store) {
-    for case let companion as any StoreCompanion in entries.withLock({ $0.map(\.thing) }) {
+    for case let companion as any AttachedService in entries.withLock({ $0.map(\.thing) }) {
       companion.storeIsClosing(store)
     }
   }
@@ -47,7 +47,7 @@ final class Companions: Sendable {
       defer { entries = [] }
       return entries
     }
-    for entry in ended { (entry.thing as? any StoreCompanion)?.storeDidClose() }
+    for entry in ended { (entry.thing as? any AttachedService)?.storeDidClose() }
   }
 }
 
@@ -60,7 +60,7 @@ protocol ClosingGuard: AnyObject, Sendable {
 }
 
 /// A companion that is notified of the end of its store.
-protocol StoreCompanion: AnyObject, Sendable {
+protocol AttachedService: AnyObject, Sendable {
   /// Called when everything is durable, and the store's files may be changed for the last time.
   ///
   /// Errors are reported, and do not keep the store from being closed.

@@ -7,7 +7,7 @@ struct DocumentEntry: Equatable, Sendable {
   /// The winning revision.
   var revision: RevisionID
   /// The part of the entry that is needed to read the document.
-  var place: DocumentPlace
+  var place: DocumentLocation
   var traits: Traits = []
 
   /// Properties of a document that must be checked before it is written again.
@@ -16,7 +16,7 @@ struct DocumentEntry: Equatable, Sendable {
     /// There is more than one leaf, or was.
     static let tree = Traits(rawValue: 1)
     static let expiry = Traits(rawValue: 2)
-    static let mayHoldOlder = Traits(rawValue: 4)
+    static let mayRetainOlder = Traits(rawValue: 4)
     static let attachments = Traits(rawValue: 8)
   }
 }
@@ -55,14 +55,14 @@ extension DocumentEntry {
   init(_ record: some DocumentContent, at locator: RecordLocator) {
     self.init(
       revision: record.revision,
-      place: DocumentPlace(
+      place: DocumentLocation(
         locator: locator, sequence: record.sequence, winningSequence: nil,
         isDeleted: record.isDeleted))
     guard let details = record.details else { return }
     if details.tree != nil { traits.insert(.tree) }
     if details.expiry != nil { traits.insert(.expiry) }
     if !details.attachments.isEmpty { traits.insert(.attachments) }
-    if details.mayHoldOlder { traits.insert(.mayHoldOlder) }
+    if details.mayRetainOlder { traits.insert(.mayRetainOlder) }
     if let winner = details.winner {
       revision = winner.revision
       isDeleted = winner.isDeleted
@@ -97,22 +97,22 @@ extension DocumentEntry {
       throw ByteError(offset: 0, reason: "a revision of generation 0")
     }
     return DocumentEntry(
-      revision: revision, place: try DocumentPlace(bytes, at: offset, flags: flags),
+      revision: revision, place: try DocumentLocation(bytes, at: offset, flags: flags),
       traits: Traits(rawValue: flags >> traitsShift))
   }
 }
 
-extension DocumentPlace {
+extension DocumentLocation {
   /// Reads the part of a ``DocumentEntry`` that is needed to read the document.
   ///
   /// It skips the revision, which the record has, too.
-  static func decode(_ bytes: Span<UInt8>) throws(ByteError) -> DocumentPlace {
+  static func decode(_ bytes: Span<UInt8>) throws(ByteError) -> DocumentLocation {
     var offset = 0
     let flags = try bytes.read(UInt8.self, at: &offset)
     try RevisionID.Digest.skip(
       bytes, at: &offset, isForeign: flags & DocumentEntry.foreignFlag != 0)
     _ = try bytes.readVarint(at: &offset)
-    return try DocumentPlace(bytes, at: offset, flags: flags)
+    return try DocumentLocation(bytes, at: offset, flags: flags)
   }
 
   /// Reads the bytes after the revision.
@@ -127,7 +127,7 @@ extension DocumentPlace {
   }
 }
 
-extension StoreState {
+extension Version {
   /// Returns the index entry of a document; nil if there is none.
   ///
   /// If the entry is invalid, returns nil and sets `problem`.

@@ -7,15 +7,15 @@ import Synchronization
 /// Committers that wait at the same time share one flush: the first of them flushes for all.
 /// Versions become visible in order, and at ``Durability/full`` only once they are durable.
 final class GroupCommit: Sendable {
-  fileprivate struct Version {
-    let state: StoreState
+  fileprivate struct PendingVersion {
+    let state: Version
     let needsFlush: Bool
   }
 
   fileprivate struct State {
-    var visible: StoreVersion
+    var visible: VersionBox
     /// Newer versions, oldest first.
-    var waiting: [Version] = []
+    var waiting: [PendingVersion] = []
     var durableCommit: UInt64
     var isFlushing = false
     var sleepers: [DispatchSemaphore] = []
@@ -27,14 +27,14 @@ final class GroupCommit: Sendable {
   private let directory: StoreDirectory
   /// Signals readable changes, by the sequence number of the last change.
   let changes: ChangeSignal
-  /// Signals readable changes and purges, by ``StoreState/changesAndPurges``.
+  /// Signals readable changes and purges, by ``Version/changesAndPurges``.
   let changesAndPurges: ChangeSignal
 
   /// Begins with the version that was opened.
   ///
   /// Nothing was appended to `tail` yet, and never will be if the store is only read.
-  init(_ initial: StoreState, tail: LogTail, in directory: StoreDirectory) {
-    state = Guarded(State(visible: StoreVersion(initial), durableCommit: initial.commit))
+  init(_ initial: Version, tail: LogTail, in directory: StoreDirectory) {
+    state = Guarded(State(visible: VersionBox(initial), durableCommit: initial.commit))
     self.tail = tail
     self.directory = directory
     changes = ChangeSignal(initial.lastSequence)
@@ -44,7 +44,7 @@ final class GroupCommit: Sendable {
 
 extension GroupCommit {
   /// The newest version that readers may see.
-  var visible: StoreVersion { state.withLock { $0.visible } }
+  var visible: VersionBox { state.withLock { $0.visible } }
 
   /// The file that commits are appended to; nil if there is none yet.
   var activeFileID: UInt64? { tail.activeFileID }
@@ -53,9 +53,9 @@ extension GroupCommit {
   var failure: DatabaseError? { state.withLock { $0.failure } }
 
   /// Adds a new version.
-  func add(_ version: StoreState, needsFlush: Bool) {
+  func add(_ version: Version, needsFlush: Bool) {
     let reached = state.withLock {
-      $0.waiting.append(Version(state: version, needsFlush: needsFlush))
+      $0.waiting.append(PendingVersion(state: version, needsFlush: needsFlush))
       $0.publish()
       return $0.reached
     }
@@ -66,13 +66,13 @@ extension GroupCommit {
   ///
   /// Does nothing after a failure: then the newest version holds commits that must not become
   /// visible.
-  func replaceNewest(with version: StoreState) {
+  func replaceNewest(with version: Version) {
     state.withLock {
       guard $0.failure == nil else { return }
       if let last = $0.waiting.popLast() {
-        $0.waiting.append(Version(state: version, needsFlush: last.needsFlush))
+        $0.waiting.append(PendingVersion(state: version, needsFlush: last.needsFlush))
       } else {
-        $0.visible = StoreVersion(version)
+        $0.visible = VersionBox(version)
       }
     }
   }
@@ -207,7 +207,7 @@ extension GroupCommit.State {
       count += 1
     }
     guard count > 0 else { return }
-    visible = StoreVersion(waiting[count - 1].state)
+    visible = VersionBox(waiting[count - 1].state)
     waiting.removeFirst(count)
   }
 

@@ -2,7 +2,7 @@
 ///
 /// Other threads may wait for its rows while they hold the writer lock. So it must not wait for
 /// another thread.
-enum RunningMap {
+enum MapFunctionGuard {
   /// The name of its view.
   static let view = TaskLocal<String?>(wrappedValue: nil)
 

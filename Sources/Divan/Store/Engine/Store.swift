@@ -5,7 +5,7 @@ import Synchronization
 /// The engine behind ``Database``: joins the log, the index and the documents.
 ///
 /// `@unchecked Sendable`: `writer` and `newest` are accessed only by the thread that holds
-/// ``turn``; everything else is synchronized by itself.
+/// ``writerLock``; everything else is synchronized by itself.
 final class Store: @unchecked Sendable {
   let path: String
   let configuration: Configuration
@@ -18,13 +18,13 @@ final class Store: @unchecked Sendable {
   let hasGap: Bool
   /// Whether the index was rebuilt from the log alone because no checkpoint could be used.
   let isRebuilt: Bool
-  let turn = WriteTurn()
+  let writerLock = WriterLock()
   let commits: GroupCommit
   let maintenance: Maintenance
   /// The validations that revisions pass before they are stored, in the order of their names.
   let validations = Guarded<[Validation]>([])
   /// Objects that the layers above keep while the database is open.
-  let companions = Companions()
+  let services = AttachedServices()
   private let lock: (any FileLock)?
   private let closing = Atomic(false)
   private let scheduledFlush = ScheduledFlush()
@@ -33,19 +33,19 @@ final class Store: @unchecked Sendable {
 
   /// Appends to the log; nil if the store cannot be written to.
   ///
-  /// Guarded by ``turn``.
+  /// Guarded by ``writerLock``.
   var writer: LogWriter?
   /// The newest version, which the next transaction builds on.
   ///
-  /// Guarded by ``turn``.
-  var newest: StoreState
+  /// Guarded by ``writerLock``.
+  var newest: Version
   /// The highest sequence number of any named snapshot; nil while that is not known.
   ///
-  /// Guarded by ``turn``.
+  /// Guarded by ``writerLock``.
   var knownPin: UInt64?
   /// The earliest expiry set by a commit that is not yet acknowledged to its writer.
   ///
-  /// Guarded by ``turn``.
+  /// Guarded by ``writerLock``.
   private var earliestExpiry: UInt64?
 
   init(_ opened: OpenedStore, configuration: Configuration) {
@@ -83,9 +83,9 @@ final class Store: @unchecked Sendable {
 
 extension Store {
   /// The newest version that readers may see.
-  func view() throws(DatabaseError) -> StoreView {
+  func view() throws(DatabaseError) -> ReadView {
     guard !isClosed else { throw Store.closedError }
-    return StoreView(commits.visible, store: self)
+    return ReadView(commits.visible, store: self)
   }
 
   /// Runs `body` under the writer lock, and commits its changes.
@@ -94,13 +94,13 @@ extension Store {
     _ body: (WriteTransaction) throws -> R
   ) throws -> R {
     // A nested write fails at once, without waiting first.
-    if !inBackground, !turn.isMine { maintenance.throttle(self) }
-    let writer = try takeTurn(timeout: timeout)
+    if !inBackground, !writerLock.isHeldByThisThread { maintenance.throttle(self) }
+    let writer = try acquireWriterLock(timeout: timeout)
     let result: R
     let (base, commit): (UInt64, UInt64)
     let expiry: UInt64?
     do {
-      defer { turn.pass() }
+      defer { writerLock.release() }
       base = newest.commit
       result = try run(writer, durability: durability, body)
       commit = newest.commit
@@ -118,11 +118,11 @@ extension Store {
   }
 
   /// Waits for the writer lock; returns the log writer, which only the lock's holder may use.
-  func takeTurn(timeout: Duration?) throws(DatabaseError) -> LogWriter {
+  func acquireWriterLock(timeout: Duration?) throws(DatabaseError) -> LogWriter {
     guard !isClosed else { throw Store.closedError }
-    try RunningMap.refuse("writes to a database")
+    try MapFunctionGuard.refuse("writes to a database")
     if let refusal { throw refusal }
-    guard !turn.isMine else {
+    guard !writerLock.isHeldByThisThread else {
       throw DatabaseError(
         .nestedWrite, "`write` was called inside `write`",
         hint: "Use the transaction that is open, or its `nested`")
@@ -134,15 +134,15 @@ extension Store {
     }
     guard let writer else {
       // The store was closed while waiting.
-      turn.pass()
+      writerLock.release()
       throw Store.closedError
     }
     return writer
   }
 
   private func take(timeout: Duration?) -> Bool {
-    if let timeout { return turn.take(timeout: timeout) }
-    turn.take()
+    if let timeout { return writerLock.acquire(timeout: timeout) }
+    writerLock.acquire()
     return true
   }
 
@@ -189,7 +189,7 @@ extension Store {
     _ transaction: WriteTransaction, _ writer: LogWriter, needsFlush: Bool
   ) throws(DatabaseError) {
     if configuration.history.isOn, transaction.state.lastSequence > newest.lastSequence {
-      try transaction.noteMoment(after: StoreView(state: newest, store: self))
+      try transaction.noteCommitPoint(after: ReadView(state: newest, store: self))
     }
     var state = transaction.state
     do throws(LogError) {
@@ -206,7 +206,7 @@ extension Store {
       throw error
     }
     state.commit = writer.end.commit
-    state.companions = Companions()
+    state.services = AttachedServices()
     if let active = writer.active { state.segments.update(active) }
     newest = state
     commits.add(state, needsFlush: needsFlush)
@@ -264,13 +264,13 @@ extension Store {
 
   /// Ends writing, closes the log so that it opens fast, and releases the store's resources.
   func close() throws {
-    if turn.isMine {
+    if writerLock.isHeldByThisThread {
       throw DatabaseError(
         .nestedWrite, "`close` was called inside `write`", hint: "Close it after `write` returns")
     }
     maintenance.stop()
-    turn.take()
-    defer { turn.pass() }
+    writerLock.acquire()
+    defer { writerLock.release() }
     guard !isClosed else { return }
     defer {
       closing.store(true, ordering: .releasing)
@@ -278,7 +278,7 @@ extension Store {
       writer = nil
       lock?.release()
       commits.endSignals()
-      companions.end()
+      services.end()
     }
     // Attachments that are still being stored can no longer be referenced.
     let stored = attachments.close()
@@ -293,6 +293,6 @@ extension Store {
     try translating { () throws(LogError) in
       try writer.noteClosed()
     }
-    companions.noteClosing(of: self)
+    services.noteClosing(of: self)
   }
 }

@@ -2,7 +2,7 @@
 ///
 /// When it is notified that changes have ended, the transaction is in its new state and can be
 /// read.
-protocol TransactionFollower: AnyObject {
+protocol TransactionObserver: AnyObject {
   /// Notifies that changes begin that are kept or rolled back together.
   func nestedChangesBegan()
   /// Notifies that the innermost changes have ended; if not kept, they are rolled back.
@@ -15,9 +15,9 @@ protocol TransactionFollower: AnyObject {
 ///
 /// Invariant: the number of open beginnings that each follower was notified of equals the current
 /// depth.
-struct TransactionFollowers {
+struct TransactionObservers {
   private struct WeakFollower {
-    weak var follower: (any TransactionFollower)?
+    weak var observer: (any TransactionObserver)?
   }
 
   private var members: [WeakFollower] = []
@@ -25,22 +25,22 @@ struct TransactionFollowers {
   private var depth = 0
 
   /// Adds a follower, and notifies it of the nested changes in progress.
-  mutating func add(_ follower: any TransactionFollower) {
-    members.removeAll { $0.follower == nil }
-    members.append(WeakFollower(follower: follower))
-    for _ in 0..<depth { follower.nestedChangesBegan() }
+  mutating func add(_ observer: any TransactionObserver) {
+    members.removeAll { $0.observer == nil }
+    members.append(WeakFollower(observer: observer))
+    for _ in 0..<depth { observer.nestedChangesBegan() }
   }
 
   mutating func noteBeginning() {
     depth += 1
-    for member in members { member.follower?.nestedChangesBegan() }
+    for member in members { member.observer?.nestedChangesBegan() }
   }
 
   /// Ends nested changes; returns the followers, to be notified when no more state changes.
-  mutating func noteEnd() -> [any TransactionFollower] {
+  mutating func noteEnd() -> [any TransactionObserver] {
     depth -= 1
     return all
   }
 
-  var all: [any TransactionFollower] { members.compactMap(\.follower) }
+  var all: [any TransactionObserver] { members.compactMap(\.observer) }
 }

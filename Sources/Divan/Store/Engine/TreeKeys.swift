@@ -5,7 +5,7 @@ import DivanLog
 /// It consists of the document's ID, a zero byte, and the record's sequence number, big-endian. IDs
 /// may hold zero bytes themselves. So a key belongs to a document only if it begins with the ID and
 /// has the right size. FILE_FORMAT.md §10
-enum OlderKey {
+enum RetainedKey {
   /// The number of bytes after the ID.
   static let suffixSize = 9
 

@@ -3,7 +3,7 @@ import DivanLog
 // The effect of each kind of record on the index. Writers and replay share this code, so that they
 // arrive at the same state.
 
-extension StoreState {
+extension Version {
   /// Puts a document's newest record in the place of the one it supersedes.
   ///
   /// Costs lookups only for documents that also have other records.
@@ -14,17 +14,17 @@ extension StoreState {
       // A record that recovery has logged again supersedes itself: the old one is not an older
       // revision.
       if record.details?.keepsSuperseded == true, old.sequence != record.sequence {
-        setOlder(OlderKey.bytes(record.idBytes, old.sequence), old.locator, scratch: &scratch)
+        setOlder(RetainedKey.bytes(record.idBytes, old.sequence), old.locator, scratch: &scratch)
       } else {
         segments.noteDead(old.locator)
-        if old.sequence != record.sequence { historyFloor = max(historyFloor, commit) }
+        if old.sequence != record.sequence { historyHorizon = max(historyHorizon, commit) }
       }
       if old.sequence != record.sequence { removeSequence(old.sequence) }
     }
     segments.noteAdded(locator)
     if let details = record.details {
       // A revision that an earlier version may show is dropped.
-      if !details.released.isEmpty { historyFloor = max(historyFloor, commit) }
+      if !details.released.isEmpty { historyHorizon = max(historyHorizon, commit) }
       try put(details, of: record, scratch: &scratch)
     }
     index(DocumentEntry(record, at: locator), record.idBytes, scratch: &scratch)
@@ -45,23 +45,23 @@ extension StoreState {
   }
 
   private mutating func removeSequence(_ sequence: UInt64) {
-    let isNew = sequence > frozenSequence
+    let isNew = sequence > immutableSequence
     sequence.withBigEndianBytes { key in sequences.remove(key, isNewSinceCheckpoint: isNew) }
   }
 
-  /// Inserts a record's place into ``older``.
+  /// Inserts a record's place into ``retained``.
   mutating func setOlder(_ key: [UInt8], _ locator: RecordLocator, scratch: inout ByteWriter) {
     scratch.removeAll()
     locator.encode(to: &scratch)
-    scratch.withSpan { (value: Span<UInt8>) in older.set(key.span, value) }
+    scratch.withSpan { (value: Span<UInt8>) in retained.set(key.span, value) }
   }
 
   /// Drops a retained record.
   mutating func release(_ sequence: UInt64, of id: SharedBytes) throws(PageError) {
-    let key = OlderKey.bytes(id, sequence)
-    guard let value = try older.find(key.span) else { return }
+    let key = RetainedKey.bytes(id, sequence)
+    guard let value = try retained.find(key.span) else { return }
     if let locator = RecordLocator(indexed: value) { segments.noteDead(locator) }
-    older.remove(key.span)
+    retained.remove(key.span)
     mayHaveUnreferenced = true
   }
 
@@ -88,7 +88,7 @@ extension StoreState {
   /// Removes a document with everything known about it, or one record of it.
   mutating func purge(_ record: PurgeRecord, at locator: RecordLocator) throws(PageError) {
     segments.noteAdded(locator)
-    historyFloor = max(historyFloor, record.historyFloor)
+    historyHorizon = max(historyHorizon, record.historyHorizon)
     if let sequence = record.sequence {
       return try release(sequence, of: record.idBytes)
     }
@@ -102,27 +102,29 @@ extension StoreState {
     if let expiry = record.supersededExpiry {
       catalog.remove(CatalogKey.expiry(expiry, record.idBytes).span)
     }
-    if record.mayHoldOlder { try releaseOlder(of: record.idBytes) }
+    if record.mayRetainOlder { try releaseOlder(of: record.idBytes) }
   }
 
   /// Drops all retained records of a document.
   mutating func releaseOlder(of id: SharedBytes) throws(PageError) {
-    for sequence in try olderSequences(of: id) { try release(sequence, of: id) }
+    for sequence in try retainedSequences(of: id) { try release(sequence, of: id) }
   }
 
   /// Returns the sequence numbers of a document's records other than the newest one, ascending.
-  func olderSequences(of id: SharedBytes) throws(PageError) -> [UInt64] {
-    var scan = older.scan(
-      from: .inclusive(OlderKey.bytes(id, 0)), to: .inclusive(OlderKey.bytes(id, .max)))
+  func retainedSequences(of id: SharedBytes) throws(PageError) -> [UInt64] {
+    var scan = retained.scan(
+      from: .inclusive(RetainedKey.bytes(id, 0)), to: .inclusive(RetainedKey.bytes(id, .max)))
     var sequences: [UInt64] = []
     while let item = try scan.next() {
-      if let sequence = OlderKey.sequence(item.key, idSize: id.count) { sequences.append(sequence) }
+      if let sequence = RetainedKey.sequence(item.key, idSize: id.count) {
+        sequences.append(sequence)
+      }
     }
     return sequences
   }
 
   mutating func put(
-    _ record: LocalRecord, at locator: RecordLocator, scratch: inout ByteWriter
+    _ record: LocalDocumentRecord, at locator: RecordLocator, scratch: inout ByteWriter
   ) {
     setCatalog(
       CatalogKey.local(record.idBytes), isThere: record.body != nil, at: locator,
@@ -130,7 +132,7 @@ extension StoreState {
   }
 
   mutating func put(
-    _ record: NamedRecord, at locator: RecordLocator, scratch: inout ByteWriter
+    _ record: SnapshotNameRecord, at locator: RecordLocator, scratch: inout ByteWriter
   ) {
     setCatalog(
       CatalogKey.named(record.name), isThere: record.moment != nil, at: locator,
@@ -138,7 +140,7 @@ extension StoreState {
   }
 
   mutating func put(
-    _ record: IndexRecord, at locator: RecordLocator, scratch: inout ByteWriter
+    _ record: IndexDefinitionRecord, at locator: RecordLocator, scratch: inout ByteWriter
   ) {
     setCatalog(
       CatalogKey.index(record.name), isThere: record.kept != nil, at: locator,
@@ -178,12 +180,12 @@ extension StoreState {
     let value = try id.withSpan { (key) throws(PageError) in try documents.find(key) }
     guard let value, let entry = try? DocumentEntry.decode(value) else { return false }
     if entry.sequence == sequence { return true }
-    guard entry.traits.contains(.mayHoldOlder) else { return false }
-    return try older.contains(OlderKey.bytes(id, sequence).span)
+    guard entry.traits.contains(.mayRetainOlder) else { return false }
+    return try retained.contains(RetainedKey.bytes(id, sequence).span)
   }
 
   mutating func put(
-    _ record: MomentRecord, at locator: RecordLocator, scratch: inout ByteWriter
+    _ record: CommitPointRecord, at locator: RecordLocator, scratch: inout ByteWriter
   ) {
     setCatalog(
       CatalogKey.moment(record.moment.sequence), isThere: true, at: locator, superseding: nil,

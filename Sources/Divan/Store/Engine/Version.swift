@@ -3,28 +3,28 @@ import DivanLog
 /// One version of a store's index and counters.
 ///
 /// Copying it makes a snapshot, in O(1).
-struct StoreState: Sendable {
+struct Version: Sendable {
   /// Document ID → ``DocumentEntry``.
   var documents: LayeredTree
   /// Sequence number, big-endian → ``RecordLocator`` of the document's newest record that has it.
   var sequences: LayeredTree
-  /// ``OlderKey`` → ``RecordLocator`` of a retained record that is not a document's newest one.
+  /// ``RetainedKey`` → ``RecordLocator`` of a retained record that is not a document's newest one.
   ///
   /// It is that of another leaf, or of an earlier revision while history is kept.
-  var older: LayeredTree
+  var retained: LayeredTree
   /// ``CatalogKey`` → a value by kind: attachments, local documents, expiries, named snapshots.
   var catalog: LayeredTree
   /// The number of documents that are not deleted.
   var documentCount: UInt64 = 0
   var lastSequence: UInt64 = 0
   /// Numbers above this one are only in the overlay of ``sequences``.
-  var frozenSequence: UInt64 = 0
+  var immutableSequence: UInt64 = 0
   /// The last commit in this version.
   var commit: UInt64 = 0
   /// The time of that commit, in milliseconds since 1970.
   var time: UInt64 = 0
   /// Versions before this commit may be incomplete: a revision that they show may not be held.
-  var historyFloor: UInt64 = 0
+  var historyHorizon: UInt64 = 0
   /// The number of documents that were purged since the store was opened.
   var purgeCount: UInt64 = 0
   var segments: SegmentTable
@@ -32,21 +32,21 @@ struct StoreState: Sendable {
   ///
   /// Those that are not ready are being built by this process. Indexes that an earlier process left
   /// unfinished are not included.
-  var indexes: [KeptIndex] = []
+  var indexes: [IndexDefinition] = []
   /// Whether attachments may have lost their last reference since the last sweep.
   var mayHaveUnreferenced = true
   /// Shared by all copies of a version, to detect when no older version is left.
   var epoch = Epoch()
 
   /// Objects that upper layers keep for this version, while it is the newest or a reader holds it.
-  var companions = Companions()
+  var services = AttachedServices()
 
   /// See ``epoch``.
   final class Epoch: Sendable {}
 
   /// The trees, in the order in which a checkpoint holds them.
-  static let trees: [any WritableKeyPath<StoreState, LayeredTree> & Sendable] = [
-    \.documents, \.sequences, \.older, \.catalog,
+  static let trees: [any WritableKeyPath<Version, LayeredTree> & Sendable] = [
+    \.documents, \.sequences, \.retained, \.catalog,
   ]
 
   /// Rises with every change and with every purge, which is not a change.
@@ -56,26 +56,26 @@ struct StoreState: Sendable {
   ///
   /// There may be fewer lists of runs than trees; the other trees are empty.
   init(nodeSize: Int, runs: [[Run]] = []) {
-    precondition(runs.count <= StoreState.trees.count, "Runs of more trees than there are")
+    precondition(runs.count <= Version.trees.count, "Runs of more trees than there are")
     func tree(_ index: Int) -> LayeredTree {
       LayeredTree(runs: index < runs.count ? runs[index] : [], pageSize: nodeSize)
     }
     documents = tree(0)
     sequences = tree(1)
-    older = tree(2)
+    retained = tree(2)
     catalog = tree(3)
     segments = SegmentTable()
   }
 }
 
 /// A version shared by all its readers, so that passing it on is cheap.
-final class StoreVersion: Sendable {
-  let state: StoreState
+final class VersionBox: Sendable {
+  let state: Version
 
-  init(_ state: StoreState) { self.state = state }
+  init(_ state: Version) { self.state = state }
 }
 
-extension StoreState {
+extension Version {
   /// Updates the document count when a record replaces another.
   ///
   /// A file's count is trusted, but never so far as to trap: a forged checkpoint can hold more
@@ -86,11 +86,11 @@ extension StoreState {
   }
 
   /// The number of merges that this version has seen.
-  var mergeCount: Int { documents.mergeCount }
+  var compactionCount: Int { documents.compactionCount }
 
   /// Records that a merge has changed the set of segments.
-  mutating func noteMerge() {
-    for tree in StoreState.trees { self[keyPath: tree].mergeCount += 1 }
+  mutating func noteCompaction() {
+    for tree in Version.trees { self[keyPath: tree].compactionCount += 1 }
   }
 }
 
@@ -133,16 +133,16 @@ extension SegmentTable {
   }
 
   /// Prefetches documents' newest records into the CPU cache, all at once, where they are mapped.
-  func touch(_ places: [DocumentPlace]) {
-    var touched: UInt8 = 0
+  func prefetch(_ places: [DocumentLocation]) {
+    var prefetched: UInt8 = 0
     for place in places {
       let locator = place.locator
       guard let index = index(of: locator.fileID), let offset = Int(exactly: locator.offset) else {
         continue
       }
-      touched ^= mapped[index].touchEachCacheLine(offset, Int(locator.size))
+      prefetched ^= mapped[index].prefetchEachCacheLine(offset, Int(locator.size))
     }
-    SharedBytes.keep(touched)
+    SharedBytes.keep(prefetched)
   }
 
   /// Adds a segment, or updates its description.

@@ -3,7 +3,7 @@ import DivanLog
 import Synchronization
 
 /// A fair (first in, first out) writer lock.
-final class WriteTurn: Sendable {
+final class WriterLock: Sendable {
   private struct State {
     /// The thread that holds the lock.
     var holder: ThreadID?
@@ -18,9 +18,9 @@ final class WriteTurn: Sendable {
   private let state = Guarded(State())
 }
 
-extension WriteTurn {
+extension WriterLock {
   /// Whether the current thread holds the lock.
-  var isMine: Bool {
+  var isHeldByThisThread: Bool {
     let me = ThreadID.current
     return state.withLock { $0.holder == me }
   }
@@ -29,10 +29,10 @@ extension WriteTurn {
   var waiterCount: Int { state.withLock { $0.waiters.count } }
 
   /// Waits for the lock.
-  func take() { enqueue()?.wait() }
+  func acquire() { enqueue()?.wait() }
 
   /// Waits for the lock for at most `timeout`; returns false if it was not acquired in time.
-  func take(timeout: Duration) -> Bool {
+  func acquire(timeout: Duration) -> Bool {
     guard let waiter = enqueue() else { return true }
     return waiter.wait(timeout: .now() + timeout.dispatchInterval) == .success || giveUp(waiter)
   }
@@ -61,7 +61,7 @@ extension WriteTurn {
   }
 
   /// Passes the lock to the thread that has waited longest.
-  func pass() {
+  func release() {
     let next: Waiter? = state.withLock { state in
       let next = state.waiters.isEmpty ? nil : state.waiters.removeFirst()
       state.holder = next?.thread

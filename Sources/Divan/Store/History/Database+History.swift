@@ -58,7 +58,7 @@ public struct NamedSnapshot: Sendable, Equatable, Identifiable {
   /// The name.
   public var id: String { name }
 
-  init(_ named: NamedMoment, pinnedSize: UInt64) {
+  init(_ named: NamedCommitPoint, pinnedSize: UInt64) {
     name = String(decoding: named.name.array, as: UTF8.self)
     sequence = named.moment.sequence
     date = Date(timeIntervalSince1970: Double(named.moment.time) / 1000)
@@ -82,10 +82,10 @@ extension Database {
   ///   `write`.
   public func nameSnapshot(_ name: String, of snapshot: Snapshot? = nil) throws {
     let bytes = SharedBytes(utf8: name)
-    guard !bytes.isEmpty, bytes.count <= NamedRecord.nameSizeLimit else {
+    guard !bytes.isEmpty, bytes.count <= SnapshotNameRecord.nameSizeLimit else {
       throw DatabaseError(
         .invalidSnapshotName,
-        "the name of a snapshot has 1 to \(NamedRecord.nameSizeLimit) bytes, and this one "
+        "the name of a snapshot has 1 to \(SnapshotNameRecord.nameSizeLimit) bytes, and this one "
           + "\(bytes.count)", path: path)
     }
     if let snapshot, snapshot.view.store !== store {
@@ -100,7 +100,7 @@ extension Database {
   /// Costs a scan of all superseded revisions that are held.
   public func namedSnapshots() throws -> [NamedSnapshot] {
     let view = try store.view()
-    let named = try view.namedMoments()
+    let named = try view.namedCommitPoints()
     let sizes = try view.pinnedSizes(named.map(\.moment.sequence))
     return zip(named, sizes).map(NamedSnapshot.init)
   }
@@ -135,22 +135,22 @@ extension WriteTransaction {
         .alreadyExists, "there is a snapshot of that name already",
         hint: "Remove it first, or choose another name", path: store.path)
     }
-    let kept = snapshot?.view ?? StoreView(state: state, store: store)
-    let moment = Moment(
+    let kept = snapshot?.view ?? ReadView(state: state, store: store)
+    let moment = CommitPoint(
       sequence: kept.past?.sequence ?? kept.state.lastSequence,
       commit: kept.past?.commit ?? kept.state.commit, time: kept.past?.time ?? kept.state.time,
       documentCount: kept.past == nil
         ? kept.state.documentCount : UInt64(try kept.countDocuments()))
-    // A version below the history floor may be incomplete, unless a named snapshot keeps it.
-    if moment.commit < state.historyFloor {
-      guard try view.namedMoments().contains(where: { $0.moment.sequence == moment.sequence })
+    // A version below the history horizon may be incomplete, unless a named snapshot keeps it.
+    if moment.commit < state.historyHorizon {
+      guard try view.namedCommitPoints().contains(where: { $0.moment.sequence == moment.sequence })
       else {
         throw DatabaseError(
           .historyNotHeld, "something of that version is not held any more",
           hint: "Name a version before its documents change, or keep history", path: store.path)
       }
     }
-    try append(NamedRecord(name: name, superseded: nil, moment: moment))
+    try append(SnapshotNameRecord(name: name, superseded: nil, moment: moment))
   }
 
   fileprivate func forgetSnapshot(named name: String) throws(DatabaseError) {
@@ -158,10 +158,10 @@ extension WriteTransaction {
     guard let locator = try view.locator(in: \.catalog, CatalogKey.named(bytes)) else {
       throw WriteTransaction.noSuchName(name, store.path)
     }
-    try append(NamedRecord(name: bytes, superseded: locator, moment: nil))
+    try append(SnapshotNameRecord(name: bytes, superseded: locator, moment: nil))
   }
 
-  func append(_ record: NamedRecord) throws(DatabaseError) {
+  func append(_ record: SnapshotNameRecord) throws(DatabaseError) {
     let place = try append(.named, id: nil) { writer in record.encode(to: &writer) }
     state.put(record, at: place, scratch: &entryScratch)
     // The next writer looks it up again, whether this is committed or not.

@@ -3,25 +3,25 @@ import DivanLog
 // Which versions of the store are known, and how to find one by a sequence number, a time or a
 // name.
 
-extension StoreView {
+extension ReadView {
   /// Returns the version of the last whole commit at or below a sequence number.
-  func version(at sequence: UInt64) throws(DatabaseError) -> StoreView {
+  func version(at sequence: UInt64) throws(DatabaseError) -> ReadView {
     if sequence >= state.lastSequence { return self }
     if try isNewest(through: sequence) { return self }
     var wanted = sequence
     if let next = try firstMoment(from: sequence + 1), next.previous <= sequence {
-      if state.historyFloor < next.moment.commit { return at(try moment(before: next)) }
+      if state.historyHorizon < next.moment.commit { return at(try moment(before: next)) }
       wanted = next.previous
     }
     // A named snapshot may hold it nevertheless.
-    if let named = try namedMoments().first(where: { $0.moment.sequence == wanted }) {
+    if let named = try namedCommitPoints().first(where: { $0.moment.sequence == wanted }) {
       return at(named.moment)
     }
     throw try notHeld("the version at sequence number \(sequence)")
   }
 
   /// Returns the version of the last whole commit at or before a time in milliseconds since 1970.
-  func version(atTime time: UInt64) throws(DatabaseError) -> StoreView {
+  func version(atTime time: UInt64) throws(DatabaseError) -> ReadView {
     if state.time <= time { return self }
     let next = try firstMoment { $0.moment.time > time }
     guard let next else {
@@ -31,11 +31,11 @@ extension StoreView {
     }
     let before = try moment(before: next)
     // Without its own record, the time of the previous version is unknown.
-    if state.historyFloor < next.moment.commit, before.sequence == 0 || before.time <= time {
+    if state.historyHorizon < next.moment.commit, before.sequence == 0 || before.time <= time {
       return at(before)
     }
     // A named snapshot may hold it nevertheless, and records its time.
-    let named = try namedMoments().first {
+    let named = try namedCommitPoints().first {
       $0.moment.sequence == next.previous && $0.moment.time <= time
     }
     if let named { return at(named.moment) }
@@ -43,7 +43,7 @@ extension StoreView {
   }
 
   /// Returns the version that a named snapshot keeps; nil if there is none with that name.
-  func version(named name: SharedBytes) throws(DatabaseError) -> StoreView? {
+  func version(named name: SharedBytes) throws(DatabaseError) -> ReadView? {
     guard let locator = try locator(in: \.catalog, CatalogKey.named(name)) else { return nil }
     return try namedMoment(at: locator).map { at($0.moment) }
   }
@@ -57,7 +57,7 @@ extension StoreView {
   }
 
   private func notHeld(_ what: String) throws(DatabaseError) -> DatabaseError {
-    let first = try firstMoment { $0.moment.commit > state.historyFloor }
+    let first = try firstMoment { $0.moment.commit > state.historyHorizon }
     let start = first?.previous ?? state.lastSequence
     return DatabaseError(
       .historyNotHeld, "\(what) is not kept as a whole",
@@ -66,9 +66,9 @@ extension StoreView {
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Returns the first moment at or above a sequence number.
-  func firstMoment(from sequence: UInt64) throws(DatabaseError) -> MomentRecord? {
+  func firstMoment(from sequence: UInt64) throws(DatabaseError) -> CommitPointRecord? {
     var scan = state.catalog.scan(
       from: .inclusive(CatalogKey.moment(sequence)), to: .inclusive(CatalogKey.moment(.max)))
     guard let item = try step(&scan) else { return nil }
@@ -81,7 +81,7 @@ extension StoreView {
     return moment.moment.commit
   }
 
-  func lastMoment() throws(DatabaseError) -> MomentRecord? {
+  func lastMoment() throws(DatabaseError) -> CommitPointRecord? {
     var scan = state.catalog.scan(
       from: .inclusive(CatalogKey.moment(0)), to: .inclusive(CatalogKey.moment(.max)),
       descending: true)
@@ -93,9 +93,9 @@ extension StoreView {
   ///
   /// The predicate must be monotonic: true for every moment after one for which it is true.
   func firstMoment(
-    where isLater: (MomentRecord) -> Bool
-  ) throws(DatabaseError) -> MomentRecord? {
-    var found: MomentRecord?
+    where isLater: (CommitPointRecord) -> Bool
+  ) throws(DatabaseError) -> CommitPointRecord? {
+    var found: CommitPointRecord?
     // No moment below `low` is later, and the first at or above `high` is `found`.
     var (low, high) = (0 as UInt64, state.lastSequence + 1)
     while low < high {
@@ -114,10 +114,10 @@ extension StoreView {
     return found
   }
 
-  func decodeMoment(at locator: RecordLocator) throws(DatabaseError) -> MomentRecord {
+  func decodeMoment(at locator: RecordLocator) throws(DatabaseError) -> CommitPointRecord {
     let payload = try payload(of: .moment, at: locator)
     do throws(ByteError) {
-      return try MomentRecord.decode(payload)
+      return try CommitPointRecord.decode(payload)
     } catch {
       throw damage(at: locator, error.reason)
     }
@@ -126,7 +126,7 @@ extension StoreView {
   /// Returns the version before a moment.
   ///
   /// If that version's own moment is not known, it gets the time of `next`, which is later.
-  private func moment(before next: MomentRecord) throws(DatabaseError) -> Moment {
+  private func moment(before next: CommitPointRecord) throws(DatabaseError) -> CommitPoint {
     var moment = next.moment
     if let locator = try locator(in: \.catalog, CatalogKey.moment(next.previous)) {
       moment = try decodeMoment(at: locator).moment
@@ -139,17 +139,17 @@ extension StoreView {
 }
 
 /// A version that is kept under a name.
-struct NamedMoment: Equatable, Sendable {
+struct NamedCommitPoint: Equatable, Sendable {
   var name: SharedBytes
-  var moment: Moment
+  var moment: CommitPoint
 }
 
-extension StoreView {
+extension ReadView {
   /// Returns all named snapshots, in the order of their names' bytes.
-  func namedMoments() throws(DatabaseError) -> [NamedMoment] {
+  func namedCommitPoints() throws(DatabaseError) -> [NamedCommitPoint] {
     let prefix = [CatalogKey.Kind.named.rawValue]
     var scan = state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
-    var all: [NamedMoment] = []
+    var all: [NamedCommitPoint] = []
     while let item = try step(&scan) {
       if let named = try namedMoment(at: try decodeLocator(item)) { all.append(named) }
     }
@@ -158,11 +158,11 @@ extension StoreView {
 
   func namedMoment(
     at locator: RecordLocator
-  ) throws(DatabaseError) -> NamedMoment? {
+  ) throws(DatabaseError) -> NamedCommitPoint? {
     let payload = try payload(of: .named, at: locator)
     do throws(ByteError) {
-      let record = try NamedRecord.decode(payload)
-      return record.moment.map { NamedMoment(name: record.name, moment: $0) }
+      let record = try SnapshotNameRecord.decode(payload)
+      return record.moment.map { NamedCommitPoint(name: record.name, moment: $0) }
     } catch {
       throw damage(at: locator, error.reason)
     }
@@ -173,9 +173,9 @@ extension Store {
   /// The highest sequence number of any named snapshot; the caller holds the writer lock.
   var pinnedThrough: UInt64 {
     if let knownPin { return knownPin }
-    let view = StoreView(state: newest, store: self)
+    let view = ReadView(state: newest, store: self)
     // If the snapshots cannot be read, everything counts as needed.
-    guard let named = try? view.namedMoments() else { return .max }
+    guard let named = try? view.namedCommitPoints() else { return .max }
     let pin = named.map(\.moment.sequence).max() ?? 0
     knownPin = pin
     return pin
@@ -184,9 +184,9 @@ extension Store {
 
 extension WriteTransaction {
   /// Appends a moment: the record that a version ends with this transaction.
-  func noteMoment(after base: StoreView) throws(DatabaseError) {
-    let record = MomentRecord(
-      moment: Moment(
+  func noteCommitPoint(after base: ReadView) throws(DatabaseError) {
+    let record = CommitPointRecord(
+      moment: CommitPoint(
         sequence: state.lastSequence, commit: base.state.commit + 1,
         time: min(max(base.state.time, store.configuration.now()), counterLimit),
         documentCount: min(state.documentCount, counterLimit)),
@@ -194,13 +194,13 @@ extension WriteTransaction {
     try append(record)
   }
 
-  func append(_ record: MomentRecord) throws(DatabaseError) {
+  func append(_ record: CommitPointRecord) throws(DatabaseError) {
     let place = try append(.moment, id: nil) { writer in record.encode(to: &writer) }
     state.put(record, at: place, scratch: &entryScratch)
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// The sequence number of this version's last change, according to its moment if it has one.
   fileprivate var lastChange: UInt64 {
     get throws(DatabaseError) {

@@ -3,7 +3,7 @@ import DivanLog
 // Reading an earlier version from a newer one. The newest record that a document had in the earlier
 // version is either still its newest one, or is retained.
 
-extension StoreView {
+extension ReadView {
   /// Returns a document's entry in the version being read; nil if the document did not exist.
   ///
   /// Costs a search and one record read if the document was changed since.
@@ -13,12 +13,13 @@ extension StoreView {
     before newest: DocumentEntry, _ id: SharedBytes
   ) throws(DatabaseError) -> DocumentEntry? {
     guard let past, newest.sequence > past.sequence else { return newest }
-    guard newest.traits.contains(.mayHoldOlder) else { return nil }
-    var scan = state.older.scan(
-      from: .inclusive(OlderKey.bytes(id, 0)), to: .inclusive(OlderKey.bytes(id, past.sequence)),
+    guard newest.traits.contains(.mayRetainOlder) else { return nil }
+    var scan = state.retained.scan(
+      from: .inclusive(RetainedKey.bytes(id, 0)),
+      to: .inclusive(RetainedKey.bytes(id, past.sequence)),
       descending: true)
     while let item = try step(&scan) {
-      guard let sequence = OlderKey.sequence(item.key, idSize: id.count) else { continue }
+      guard let sequence = RetainedKey.sequence(item.key, idSize: id.count) else { continue }
       let locator = try decodeLocator(item)
       let record = try record(at: locator)
       guard record.sequence == sequence, record.idBytes == id else {
@@ -35,14 +36,14 @@ extension StoreView {
   ) throws(DatabaseError) -> DocumentEntry {
     var entry = DocumentEntry(record, at: locator)
     guard past != nil, let winner = entry.winningSequence,
-      try !holdsOlder(winner, of: record.idBytes)
+      try !retainsOlder(winner, of: record.idBytes)
     else { return entry }
     // The leaf that won then was purged since, so the best of the others wins.
     let tree = try tree(of: record)
     for leaf in tree.leaves {
       let node = tree.nodes[leaf]
       let isOwn = node.sequence == record.sequence
-      let isHeld = isOwn ? true : try holdsOlder(node.sequence, of: record.idBytes)
+      let isHeld = isOwn ? true : try retainsOlder(node.sequence, of: record.idBytes)
       guard isHeld else { continue }
       entry.revision = node.revision
       entry.isDeleted = node.isDeleted
@@ -72,7 +73,7 @@ struct ChangesBefore {
   /// The newest last.
   private var changes: [(sequence: UInt64, locator: RecordLocator)]?
   /// The next change to a document that was not changed again.
-  private var front: IndexEntry?
+  private var front: TreeEntry?
   private var isFetched = false
 
   init(since: UInt64, through end: UInt64) {
@@ -82,7 +83,7 @@ struct ChangesBefore {
 
   /// Returns the next change: one of these, or one that the order of changes still has.
   mutating func next(
-    of view: StoreView, besides scan: inout LayeredScan
+    of view: ReadView, besides scan: inout LayeredScan
   ) throws(DatabaseError) -> RecordLocator? {
     if changes == nil { changes = try gather(view) }
     if !isFetched {
@@ -101,12 +102,12 @@ struct ChangesBefore {
   }
 
   private func gather(
-    _ view: StoreView
+    _ view: ReadView
   ) throws(DatabaseError) -> [(sequence: UInt64, locator: RecordLocator)] {
     var newest: [[UInt8]: (sequence: UInt64, locator: RecordLocator)] = [:]
-    var scan = view.state.older.scan()
+    var scan = view.state.retained.scan()
     while let item = try view.step(&scan) {
-      let (id, sequence) = OlderKey.parts(item.key)
+      let (id, sequence) = RetainedKey.parts(item.key)
       guard sequence <= end, sequence > newest[id.array]?.sequence ?? 0 else { continue }
       newest[id.array] = (sequence, try view.decodeLocator(item))
     }
@@ -121,8 +122,8 @@ struct ChangesBefore {
   }
 }
 
-extension OlderKey {
-  /// Returns the document's ID and the sequence number in a key of ``StoreState/older``.
+extension RetainedKey {
+  /// Returns the document's ID and the sequence number in a key of ``Version/older``.
   static func parts(_ key: SharedBytes) -> (id: SharedBytes, sequence: UInt64) {
     let size = max(0, key.count - suffixSize)
     guard key.count >= suffixSize else { return (.empty, 0) }

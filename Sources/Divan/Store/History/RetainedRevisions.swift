@@ -6,7 +6,7 @@ import DivanLog
 /// leaves that this record's tree names. A record that is no longer a leaf never becomes one again.
 /// So the versions from some point on need the records that the first of them needs, and all that
 /// came later.
-struct HeldHistory {
+struct RetainedRevisions {
   let id: SharedBytes
   /// The held records other than the newest one, in ascending order.
   let records: [Held]
@@ -18,17 +18,17 @@ struct HeldHistory {
   }
 }
 
-extension HeldHistory {
-  /// Reads the history of the document to which a key of ``StoreState/older`` belongs.
+extension RetainedRevisions {
+  /// Reads the history of the document to which a key of ``Version/older`` belongs.
   ///
   /// Returns nil if that is not the document's first key, and if the document is gone.
-  init?(firstKey key: SharedBytes, in view: StoreView) throws(DatabaseError) {
-    let (id, sequence) = OlderKey.parts(key)
-    var scan = view.state.older.scan(
-      from: .inclusive(OlderKey.bytes(id, 0)), to: .inclusive(OlderKey.bytes(id, .max)))
+  init?(firstKey key: SharedBytes, in view: ReadView) throws(DatabaseError) {
+    let (id, sequence) = RetainedKey.parts(key)
+    var scan = view.state.retained.scan(
+      from: .inclusive(RetainedKey.bytes(id, 0)), to: .inclusive(RetainedKey.bytes(id, .max)))
     var records: [Held] = []
     while let item = try view.step(&scan) {
-      guard let found = OlderKey.sequence(item.key, idSize: id.count) else { continue }
+      guard let found = RetainedKey.sequence(item.key, idSize: id.count) else { continue }
       guard !records.isEmpty || found == sequence else { return nil }
       records.append(Held(sequence: found, locator: try view.decodeLocator(item)))
     }
@@ -49,7 +49,7 @@ extension HeldHistory {
 
   /// Returns the sequence numbers that the tree of one of the records, or of the newest one, names.
   func leaves(
-    of sequence: UInt64, in view: StoreView
+    of sequence: UInt64, in view: ReadView
   ) throws(DatabaseError) -> [UInt64] {
     let locator = records.first { $0.sequence == sequence }?.locator ?? newest.locator
     let record = try view.record(at: locator)
@@ -59,7 +59,7 @@ extension HeldHistory {
 
   /// Returns the records that current leaves and versions with these numbers need.
   func needed(
-    byVersions sequences: [UInt64], in view: StoreView
+    byVersions sequences: [UInt64], in view: ReadView
   ) throws(DatabaseError) -> Set<UInt64> {
     var needed: Set<UInt64> = []
     if newest.traits.contains(.tree) {
@@ -74,14 +74,14 @@ extension HeldHistory {
   }
 }
 
-extension HeldHistory {
+extension RetainedRevisions {
   /// Returns the bytes that would be freed with each of the records.
   ///
   /// That is its own size, and that of attachments that neither a later record nor one of the
   /// `current` ones has. Attachments that other documents share count all the same. Reads records
   /// only if the store has attachments.
   func sizes(
-    besides current: Set<UInt64>, in view: StoreView, hasAttachments: Bool
+    besides current: Set<UInt64>, in view: ReadView, hasAttachments: Bool
   ) throws(DatabaseError) -> [UInt64] {
     var sizes = records.map { UInt64($0.locator.size) }
     guard hasAttachments else { return sizes }
@@ -99,7 +99,7 @@ extension HeldHistory {
   ///
   /// The newest record and the `current` ones do not have them.
   func attachmentSize(
-    of needed: Set<UInt64>, besides current: Set<UInt64>, in view: StoreView
+    of needed: Set<UInt64>, besides current: Set<UInt64>, in view: ReadView
   ) throws(DatabaseError) -> UInt64 {
     var others = try digests(besides: current, in: view)
     var size: UInt64 = 0
@@ -114,7 +114,7 @@ extension HeldHistory {
 
   /// Returns the attachments of the newest record and the `current` ones.
   private func digests(
-    besides current: Set<UInt64>, in view: StoreView
+    besides current: Set<UInt64>, in view: ReadView
   ) throws(DatabaseError) -> Set<SHA256.Digest> {
     var digests = Set(try attachments(at: newest.locator, in: view).map(\.digest))
     for record in records where current.contains(record.sequence) {
@@ -125,7 +125,7 @@ extension HeldHistory {
 
   /// Returns the attachments of a record's revision; none if it is damaged.
   private func attachments(
-    at locator: RecordLocator, in view: StoreView
+    at locator: RecordLocator, in view: ReadView
   ) throws(DatabaseError) -> [AttachmentEntry] {
     do throws(DatabaseError) {
       return try view.record(at: locator).details?.attachments ?? []
@@ -141,14 +141,14 @@ extension UInt64 {
   mutating func add(_ size: UInt64) { self += Swift.min(size, .max - self) }
 }
 
-extension StoreView {
+extension ReadView {
   /// Calls `body` with the held history of each document that has older records; false stops.
-  func forEachHeld(
-    _ body: (HeldHistory) throws(DatabaseError) -> Bool
+  func forEachRetained(
+    _ body: (RetainedRevisions) throws(DatabaseError) -> Bool
   ) throws(DatabaseError) {
-    var scan = state.older.scan()
+    var scan = state.retained.scan()
     while let item = try step(&scan) {
-      guard let held = try HeldHistory(firstKey: item.key, in: self) else { continue }
+      guard let held = try RetainedRevisions(firstKey: item.key, in: self) else { continue }
       guard try body(held) else { return }
     }
   }
@@ -160,7 +160,7 @@ extension StoreView {
     var sizes = [UInt64](repeating: 0, count: sequences.count)
     guard !sequences.isEmpty else { return sizes }
     let hasAttachments = try hasReferences()
-    try forEachHeld { (held) throws(DatabaseError) in
+    try forEachRetained { (held) throws(DatabaseError) in
       let current = try held.needed(byVersions: [], in: self)
       for (index, sequence) in sequences.enumerated() {
         let needed = try held.needed(byVersions: [sequence], in: self).subtracting(current)

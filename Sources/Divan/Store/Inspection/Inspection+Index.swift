@@ -44,13 +44,13 @@ package struct InspectedRun {
   ///
   /// Nil if no run can have such a root.
   package init?(pages: SharedBytes, pageSize: Int, root: Root) {
-    let source = PagesInMemory(
+    let source = MappedPages(
       pages,
-      PagesInMemory.Layout(
+      MappedPages.Layout(
         start: 0, stride: pageSize, pageSize: pageSize, count: pages.count / pageSize))
     let summary = RunSummary(
       root: root.page, height: root.level, count: 0,
-      filter: KeyFilter(firstPage: root.filterPage, blockCount: root.filterBlocks))
+      filter: BloomFilter(firstPage: root.filterPage, blockCount: root.filterBlocks))
     guard let run = try? Run(source, summary) else { return nil }
     self.run = run
   }
@@ -85,6 +85,6 @@ extension InspectedRun {
 
   /// Returns whether the Bloom filter may contain the key.
   package func mayContain(_ key: SharedBytes) -> Bool {
-    key.withSpan { key in LentBytes.lend(key) { run.mayContain(KeyHash($0)) } }
+    key.withSpan { key in BorrowedBytes.borrow(key) { run.mayContain(KeyHash($0)) } }
   }
 }

@@ -6,20 +6,20 @@ package enum InspectedRecord: Sendable, Equatable {
   case purge(id: String, sequence: UInt64?)
   case local(id: String, isDeleted: Bool)
   /// A version gets a name, or loses it.
-  case named(name: String, Version?)
+  case named(name: String, NamedVersion?)
   /// An index is created, perhaps not complete yet, or removed.
   case index(name: String, DocumentIndex?, isReady: Bool)
   /// The end of a commit while history was kept.
-  case moment(Version)
+  case moment(NamedVersion)
 
   /// A version of the store.
-  package struct Version: Sendable, Equatable {
+  package struct NamedVersion: Sendable, Equatable {
     package let sequence: UInt64
     package let commit: UInt64
     package let time: UInt64
     package let documentCount: UInt64
 
-    fileprivate init(_ moment: Moment) {
+    fileprivate init(_ moment: CommitPoint) {
       sequence = moment.sequence
       commit = moment.commit
       time = moment.time
@@ -34,17 +34,17 @@ package enum InspectedRecord: Sendable, Equatable {
       let purge = try PurgeRecord.decode(record.payload)
       self = .purge(id: try Self.text(purge.idBytes), sequence: purge.sequence)
     case .local:
-      let local = try LocalRecord.decode(record.payload)
+      let local = try LocalDocumentRecord.decode(record.payload)
       self = .local(id: try Self.text(local.idBytes), isDeleted: local.body == nil)
     case .named:
-      let named = try NamedRecord.decode(record.payload)
-      self = .named(name: try Self.text(named.name), named.moment.map(Version.init))
+      let named = try SnapshotNameRecord.decode(record.payload)
+      self = .named(name: try Self.text(named.name), named.moment.map(NamedVersion.init))
     case .index:
-      let index = try IndexRecord.decode(record.payload)
+      let index = try IndexDefinitionRecord.decode(record.payload)
       self = .index(
         name: try Self.text(index.name), index.kept?.index, isReady: index.kept?.isReady ?? false)
     case .moment:
-      self = .moment(Version(try MomentRecord.decode(record.payload).moment))
+      self = .moment(NamedVersion(try CommitPointRecord.decode(record.payload).moment))
     default: return nil
     }
   }

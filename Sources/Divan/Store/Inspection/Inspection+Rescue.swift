@@ -68,7 +68,9 @@ extension InspectedRecord {
   package static func localProperties(
     _ payload: SharedBytes
   ) throws -> Value.Object? {
-    try LocalRecord.decode(payload).body.flatMap { try EncodedValue($0).decode().objectValue }
+    try LocalDocumentRecord.decode(payload).body.flatMap {
+      try EncodedValue($0).decode().objectValue
+    }
   }
 }
 

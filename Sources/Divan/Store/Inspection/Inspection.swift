@@ -66,7 +66,7 @@ package struct InspectedIndex: ~Copyable {
 
   /// Creates an empty index.
   package init() {
-    replay = Replay(onto: StoreState(nodeSize: BTree.defaultPageSize), isFromNothing: true)
+    replay = Replay(onto: Version(nodeSize: BTree.defaultPageSize), isFromNothing: true)
   }
 }
 
@@ -98,7 +98,7 @@ extension InspectedIndex {
   /// Other leaves, history or named snapshots hold them; some may be released already.
   package func heldSizes() -> [UInt64: UInt64] {
     var sizes: [UInt64: UInt64] = [:]
-    var scan = replay.state.older.scan()
+    var scan = replay.state.retained.scan()
     // Everything is in memory, so nothing can fail.
     while let item = try? scan.next() {
       if let locator = RecordLocator(indexed: item.value) {
@@ -269,18 +269,20 @@ package struct InspectedCheckpoint {
 
   /// Opens the newest checkpoint that is complete.
   ///
-  /// Returns also the floors that newer checkpoints prove, though they cannot be used: how far the
+  /// Returns also the watermarks that newer checkpoints prove, though they cannot be used: how far the
   /// log of their store was durable.
   package static func newest(
     among files: Set<FileName>, in directory: StoreDirectory
-  ) throws(LogError) -> (checkpoint: InspectedCheckpoint?, floors: [(StoreID, LogRecovery.Floor)]) {
+  ) throws(LogError) -> (
+    checkpoint: InspectedCheckpoint?, watermarks: [(StoreID, LogRecovery.Watermark)]
+  ) {
     var configuration = Configuration()
     configuration.reads = .buffered
     var notes: [String] = []
     var evidence: [Checkpoint.Evidence] = []
     let usable = try Checkpoint.newestUsable(
       among: files, in: directory, configuration: configuration, notes: &notes, evidence: &evidence)
-    return (usable.map(InspectedCheckpoint.init), evidence.map { ($0.storeID, $0.floor) })
+    return (usable.map(InspectedCheckpoint.init), evidence.map { ($0.storeID, $0.watermark) })
   }
 
   /// Opens a checkpoint; nil if a file that it depends on is missing.
@@ -332,7 +334,7 @@ extension InspectedCheckpoint {
       usable.state.sequences, rebuilt.sequences, "sequence", limit: limit, into: &found)
     // The log may have more held records: those that no merge has reached yet.
     InspectedCheckpoint.report(
-      usable.state.older, rebuilt.older, "older record", mayLack: { _ in true }, limit: limit,
+      usable.state.retained, rebuilt.retained, "older record", mayLack: { _ in true }, limit: limit,
       into: &found)
     // Indexes that are not complete may hold anything.
     let ready = Set(rebuilt.indexes.filter { usable.state.indexes.contains($0) }.map(\.number))
@@ -350,7 +352,7 @@ extension InspectedCheckpoint {
     mayLack: (SharedBytes) -> Bool = { _ in false }, limit: Int, into found: inout [String],
     where isCompared: (SharedBytes) -> Bool = { _ in true }
   ) {
-    func next(_ scan: inout LayeredScan) throws(PageError) -> IndexEntry? {
+    func next(_ scan: inout LayeredScan) throws(PageError) -> TreeEntry? {
       while let entry = try scan.next() {
         if isCompared(entry.key) { return entry }
       }

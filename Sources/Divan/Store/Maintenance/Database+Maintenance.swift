@@ -11,7 +11,7 @@ extension Database {
   ///   unchanged), `diskFull`, `inputOutput`, `readOnly` or `closed`.
   public func compact() throws {
     try store.maintenance.exclusively(store) { () throws(DatabaseError) in
-      try store.mergeEverything()
+      try store.compactEverything()
     }
   }
 }
@@ -25,9 +25,9 @@ extension Database {
   }
 
   /// Merges now the segments for which the policy says that it pays, for tests that must know when.
-  package func mergeWhatPays() throws {
+  package func compactWhatPays() throws {
     try store.maintenance.exclusively(store) { () throws(DatabaseError) in
-      try store.mergeWhatPays()
+      try store.compactWhatPays()
     }
   }
 }

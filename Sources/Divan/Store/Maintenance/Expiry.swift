@@ -99,7 +99,7 @@ enum Expiry {
   }
 }
 
-extension StoreView {
+extension ReadView {
   fileprivate func expiry(of id: String) throws(DatabaseError) -> Date? {
     guard let entry = try entry(id), entry.traits.contains(.expiry) else { return nil }
     return try newestRecord(of: entry, id).details?.expiry.map(Expiry.date)

@@ -1,16 +1,16 @@
 import DivanLog
 
 /// The place in the index of a record.
-enum IndexPlace {
+enum TreeSlot {
   /// The newest record of a document.
   case newest(id: SharedBytes, DocumentEntry)
-  /// A record in ``StoreState/older``, by its key.
-  case older([UInt8])
-  /// A record in ``StoreState/catalog``, by its key.
+  /// A record in ``Version/older``, by its key.
+  case retained([UInt8])
+  /// A record in ``Version/catalog``, by its key.
   case catalog([UInt8])
 
   /// Creates the place where a record of the log belongs; nil if the index has no such record.
-  init?(of item: RecordScan.Entry, in view: StoreView) throws(DatabaseError) {
+  init?(of item: RecordScan.Entry, in view: ReadView) throws(DatabaseError) {
     switch item.record.kind {
     case .document:
       let record = try view.decode(item) { (payload) throws(ByteError) in
@@ -19,24 +19,24 @@ enum IndexPlace {
       guard let entry = try view.entry(record.idBytes) else { return nil }
       if entry.sequence == record.sequence {
         self = .newest(id: record.idBytes, entry)
-      } else if entry.traits.contains(.mayHoldOlder) {
-        self = .older(OlderKey.bytes(record.idBytes, record.sequence))
+      } else if entry.traits.contains(.mayRetainOlder) {
+        self = .retained(RetainedKey.bytes(record.idBytes, record.sequence))
       } else {
         return nil
       }
     case .local:
       let record = try view.decode(item) { (payload) throws(ByteError) in
-        try LocalRecord.decode(payload)
+        try LocalDocumentRecord.decode(payload)
       }
       self = .catalog(CatalogKey.local(record.idBytes))
     case .named:
       let record = try view.decode(item) { (payload) throws(ByteError) in
-        try NamedRecord.decode(payload)
+        try SnapshotNameRecord.decode(payload)
       }
       self = .catalog(CatalogKey.named(record.name))
     case .index:
       let record = try view.decode(item) { (payload) throws(ByteError) in
-        try IndexRecord.decode(payload)
+        try IndexDefinitionRecord.decode(payload)
       }
       self = .catalog(CatalogKey.index(record.name))
     case .attachment:
@@ -46,7 +46,7 @@ enum IndexPlace {
       self = .catalog(CatalogKey.attachment(record.digest))
     case .moment:
       let record = try view.decode(item) { (payload) throws(ByteError) in
-        try MomentRecord.decode(payload)
+        try CommitPointRecord.decode(payload)
       }
       self = .catalog(CatalogKey.moment(record.moment.sequence))
     default:
@@ -56,10 +56,10 @@ enum IndexPlace {
   }
 
   /// Returns the locator that the index has at this place now.
-  func locator(in view: StoreView) throws(DatabaseError) -> RecordLocator? {
+  func locator(in view: ReadView) throws(DatabaseError) -> RecordLocator? {
     switch self {
     case .newest(_, let entry): entry.locator
-    case .older(let key): try view.locator(in: \.older, key)
+    case .retained(let key): try view.locator(in: \.retained, key)
     case .catalog(let key): try view.locator(in: \.catalog, key)
     }
   }
@@ -71,8 +71,8 @@ enum IndexPlace {
 /// what they removed.
 ///
 /// RECOVERY.md, rules 5 and 9.
-struct MergeJudge {
-  private let view: StoreView
+struct LivenessFilter {
+  private let view: ReadView
   private let inputs: [Segment]
   /// Files that are no longer used but still exist.
   private let awaitingDeletion: Set<FileName>
@@ -83,7 +83,7 @@ struct MergeJudge {
   private var indexedCount = 0
 
   init(
-    _ view: StoreView, inputs: [Segment], awaitingDeletion: Set<FileName>, isForced: Bool
+    _ view: ReadView, inputs: [Segment], awaitingDeletion: Set<FileName>, isForced: Bool
   ) {
     self.view = view
     self.inputs = inputs
@@ -95,7 +95,7 @@ struct MergeJudge {
   private static let readFactor: UInt64 = 64
 }
 
-extension MergeJudge {
+extension LivenessFilter {
   /// Returns whether the merge copies a record.
   mutating func keeps(_ item: RecordScan.Entry) throws(DatabaseError) -> Bool {
     // Only a later version may drop the records that a later version wrote.
@@ -103,7 +103,7 @@ extension MergeJudge {
     if let removal = RemovalKey(removedBy: item.record) {
       return try !forgettableKeys().contains(removal)
     }
-    guard try IndexPlace(of: item, in: view)?.locator(in: view) == item.locator else {
+    guard try TreeSlot(of: item, in: view)?.locator(in: view) == item.locator else {
       return false
     }
     indexedCount += 1
@@ -141,7 +141,7 @@ extension MergeJudge {
     var documents = view.state.documents.scan()
     while let item = try view.step(&documents) { try visit(view.decodeEntry(item).locator) }
     // Records of documents that were purged may still be indexed after a page was rebuilt.
-    try view.forEachHeld { (held) throws(DatabaseError) in
+    try view.forEachRetained { (held) throws(DatabaseError) in
       for record in held.records { try visit(record.locator) }
       return true
     }
@@ -173,7 +173,7 @@ extension MergeJudge {
     }
     let older = view.state.segments.segments.filter { $0.header.numbers.upperBound < first }
     let cost = older.reduce(0) { $0 + $1.end.offset }
-    guard isForced || cost <= size * MergeJudge.readFactor else { return [] }
+    guard isForced || cost <= size * LivenessFilter.readFactor else { return [] }
     try forEachRecord(of: older) { item in
       for key in RemovalKey.keys(of: item.record) { keys.remove(key) }
     }
@@ -219,17 +219,17 @@ struct RemovalKey: Hashable {
       guard let purge = try? PurgeRecord.decode(record.payload) else { return nil }
       self.init(.document, purge.idBytes, purge.sequence)
     case .local:
-      guard let local = try? LocalRecord.decode(record.payload), local.body == nil else {
+      guard let local = try? LocalDocumentRecord.decode(record.payload), local.body == nil else {
         return nil
       }
       self.init(.local, local.idBytes)
     case .named:
-      guard let named = try? NamedRecord.decode(record.payload), named.moment == nil else {
+      guard let named = try? SnapshotNameRecord.decode(record.payload), named.moment == nil else {
         return nil
       }
       self.init(.named, named.name)
     case .index:
-      guard let index = try? IndexRecord.decode(record.payload), index.kept == nil else {
+      guard let index = try? IndexDefinitionRecord.decode(record.payload), index.kept == nil else {
         return nil
       }
       self.init(.index, index.name)
@@ -248,15 +248,15 @@ struct RemovalKey: Hashable {
         ]
       }
     case .local:
-      if let local = try? LocalRecord.decode(record.payload) {
+      if let local = try? LocalDocumentRecord.decode(record.payload) {
         return [RemovalKey(.local, local.idBytes)]
       }
     case .named:
-      if let named = try? NamedRecord.decode(record.payload) {
+      if let named = try? SnapshotNameRecord.decode(record.payload) {
         return [RemovalKey(.named, named.name)]
       }
     case .index:
-      if let index = try? IndexRecord.decode(record.payload) {
+      if let index = try? IndexDefinitionRecord.decode(record.payload) {
         return [RemovalKey(.index, index.name)]
       }
     default: break

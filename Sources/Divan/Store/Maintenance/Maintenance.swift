@@ -49,7 +49,7 @@ final class Maintenance: Sendable {
   ///
   /// That is when no version is left of the epoch in which it was dropped, or of an earlier one.
   struct Unreferenced {
-    weak var epoch: StoreState.Epoch?
+    weak var epoch: Version.Epoch?
     let digest: SHA256.Digest
   }
 
@@ -135,7 +135,7 @@ extension Maintenance {
       try store.pruneHistory()
       try store.sweepAttachments()
       if isCheckpointDue { try store.writeCheckpoint() }
-      try store.mergeWhatPays()
+      try store.compactWhatPays()
     } catch {
       // It is retried after more writes; until then nothing is lost but space and time.
       problem = error
@@ -204,9 +204,9 @@ extension Maintenance {
   {
     // A step may be saving the rows of a view, or the thread with the writer lock may wait for
     // these.
-    try RunningMap.refuse("has the store cleaned or copied")
+    try MapFunctionGuard.refuse("has the store cleaned or copied")
     // A step may be waiting for the writer lock, and this would wait for the step.
-    guard !store.turn.isMine else {
+    guard !store.writerLock.isHeldByThisThread else {
       throw DatabaseError(
         .nestedWrite, "this cannot be done inside `write`", hint: "Do it after `write` returns")
     }

@@ -66,7 +66,7 @@ extension Database {
       let view = try store.view()
       let attachments = try view.sizes(
         in: \.catalog, prefix: [CatalogKey.Kind.attachment.rawValue])
-      let held = try view.sizes(in: \.older, prefix: [])
+      let held = try view.sizes(in: \.retained, prefix: [])
       return try translating { () throws(LogError) in
         let names = try store.directory.listing().files
         var checkpointSize = 0
@@ -103,17 +103,17 @@ extension Database {
           checkpointSize: checkpointSize, directorySize: directorySize + fileSize,
           attachmentCount: attachments.count, attachmentFileCount: fileCount,
           attachmentFileSize: fileSize, attachmentLogSize: attachments.size, heldSize: held.size,
-          pendingIndexEntries: state.documents.overlay.count + state.documents.frozenCount,
+          pendingIndexEntries: state.documents.memtable.count + state.documents.immutableCount,
           maintenanceProblem: store.maintenance.problem)
       }
     }
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Returns the number of keys in a tree with a prefix, and the total size of their records.
   fileprivate func sizes(
-    in tree: KeyPath<StoreState, LayeredTree>, prefix: [UInt8]
+    in tree: KeyPath<Version, LayeredTree>, prefix: [UInt8]
   ) throws(DatabaseError) -> (count: Int, size: Int) {
     var scan = state[keyPath: tree].scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
     var (count, size) = (0, 0)

@@ -18,8 +18,8 @@ import Synchronization
 extension Store {
   /// Removes the attachments that no held record refers to, and deletes their files when possible.
   func sweepAttachments() throws(DatabaseError) {
-    if let state = try withTurn({ (_) throws(DatabaseError) in beginSweep() }) {
-      let view = StoreView(state: state, store: self)
+    if let state = try withWriterLock({ (_) throws(DatabaseError) in beginSweep() }) {
+      let view = ReadView(state: state, store: self)
       var scan = state.catalog.scan(
         from: .inclusive([CatalogKey.Kind.attachment.rawValue]),
         to: .exclusive([CatalogKey.Kind.attachment.rawValue + 1]))
@@ -32,7 +32,7 @@ extension Store {
           try sweep(digest, in: view)
         }
       } catch {
-        try withTurn { (_) throws(DatabaseError) in newest.mayHaveUnreferenced = true }
+        try withWriterLock { (_) throws(DatabaseError) in newest.mayHaveUnreferenced = true }
         throw error
       }
     }
@@ -40,14 +40,14 @@ extension Store {
   }
 
   /// Returns the version to sweep; nil if there is nothing to sweep.
-  private func beginSweep() -> StoreState? {
+  private func beginSweep() -> Version? {
     guard newest.mayHaveUnreferenced, commits.failure == nil else { return nil }
     newest.mayHaveUnreferenced = false
     return newest
   }
 
   /// Removes references from records that are no longer held, and the attachment if none is left.
-  private func sweep(_ digest: SHA256.Digest, in view: StoreView) throws(DatabaseError) {
+  private func sweep(_ digest: SHA256.Digest, in view: ReadView) throws(DatabaseError) {
     let references = try view.repairing { (version) throws(PageError) in
       try version.state.attachmentReferences(digest)
     }
@@ -60,7 +60,7 @@ extension Store {
     }
     // Continue if there never was a reference, or if some reference is idle.
     guard references.isEmpty || !idle.isEmpty else { return }
-    try withTurn { (_) throws(DatabaseError) in
+    try withWriterLock { (_) throws(DatabaseError) in
       // Sequence numbers are never reused: a record that is not held will not be held again.
       for sequence in idle {
         newest.catalog.remove(CatalogKey.reference(digest, sequence).span)
@@ -72,7 +72,7 @@ extension Store {
 
   /// Removes an attachment from the index, unless a document has come to refer to it.
   private func forget(_ digest: SHA256.Digest) throws(DatabaseError) {
-    let view = StoreView(state: newest, store: self)
+    let view = ReadView(state: newest, store: self)
     let key = CatalogKey.attachment(digest)
     guard try !view.isReferenced(digest), let locator = try view.locator(in: \.catalog, key) else {
       return
@@ -84,7 +84,7 @@ extension Store {
     newest.segments.noteDead(locator)
     guard case .file? = record?.content else { return }
     let old = newest.epoch
-    newest.epoch = StoreState.Epoch()
+    newest.epoch = Version.Epoch()
     maintenance.state.withLock {
       $0.unreferenced.append(Maintenance.Unreferenced(epoch: old, digest: digest))
     }
@@ -109,7 +109,7 @@ extension Store {
     let done =
       isClosing
       ? try delete(digests, isClosing: true)
-      : try withTurn { (_) throws(DatabaseError) in
+      : try withWriterLock { (_) throws(DatabaseError) in
         // The log may hold a commit that was never acknowledged and that refers to such a file.
         guard commits.failure == nil else { return [] }
         return try delete(digests, isClosing: false)
@@ -125,7 +125,7 @@ extension Store {
   private func delete(
     _ digests: Set<SHA256.Digest>, isClosing: Bool
   ) throws(DatabaseError) -> Set<SHA256.Digest> {
-    let view = StoreView(state: newest, store: self)
+    let view = ReadView(state: newest, store: self)
     // Files of removed content that an older version may still show.
     let awaited =
       isClosing

@@ -7,16 +7,17 @@ extension Store {
   /// Holds the writer lock at the beginning and the end only.
   func writeCheckpoint() throws(DatabaseError) {
     try finishMerge()
-    guard let begun = try withTurn({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
+    guard
+      let begun = try withWriterLock({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
     else { return }
     let written: WrittenCheckpoint
     do throws(DatabaseError) {
       written = try write(begun)
     } catch {
-      try withTurn { (_) throws(DatabaseError) in takeBackCheckpoint() }
+      try withWriterLock { (_) throws(DatabaseError) in takeBackCheckpoint() }
       throw error
     }
-    try withTurn { (_) throws(DatabaseError) in bringIn(written) }
+    try withWriterLock { (_) throws(DatabaseError) in install(written) }
     try deleteWhatIsReplaced(by: written.checkpoint)
     // If a checkpoint found room, there may be room to recreate a released reserve.
     directory.makeReserve(size: configuration.reserveSize)
@@ -34,21 +35,22 @@ extension Store {
         takeBackCheckpoint()
         throw error
       }
-      bringIn(written)
+      install(written)
       try deleteWhatIsReplaced(by: written.checkpoint)
     }
   }
 
   /// Runs `body` while holding the writer lock.
-  func withTurn<R>(_ body: (LogWriter) throws(DatabaseError) -> R) throws(DatabaseError) -> R {
-    let writer = try takeTurn(timeout: nil)
-    defer { turn.pass() }
+  func withWriterLock<R>(_ body: (LogWriter) throws(DatabaseError) -> R) throws(DatabaseError) -> R
+  {
+    let writer = try acquireWriterLock(timeout: nil)
+    defer { writerLock.release() }
     return try body(writer)
   }
 
   private struct BegunCheckpoint {
     let number: UInt64
-    let state: StoreState
+    let state: Version
     let position: Checkpoint.Position
     let tail: LogTail
     let previous: Checkpoint?
@@ -73,8 +75,8 @@ extension Store {
     }
     guard isNeeded else { return nil }
     writer.tail.noteCovered()
-    for tree in StoreState.trees { newest[keyPath: tree].freeze() }
-    newest.frozenSequence = newest.lastSequence
+    for tree in Version.trees { newest[keyPath: tree].freeze() }
+    newest.immutableSequence = newest.lastSequence
     commits.replaceNewest(with: newest)
     return BegunCheckpoint(
       number: number, state: newest, position: position, tail: writer.tail, previous: previous)
@@ -90,7 +92,7 @@ extension Store {
   }
 
   private func takeBackCheckpoint() {
-    for tree in StoreState.trees { newest[keyPath: tree].thaw() }
+    for tree in Version.trees { newest[keyPath: tree].thaw() }
     commits.replaceNewest(with: newest)
   }
 
@@ -101,7 +103,7 @@ extension Store {
       number: begun.number, position: begun.position, time: state.time,
       lastSequence: state.lastSequence, documentCount: state.documentCount,
       highestFileID: state.segments.segments.map(\.fileID).reduce(0, max),
-      historyFloor: state.historyFloor, members: state.segments.members, trees: [])
+      historyHorizon: state.historyHorizon, members: state.segments.members, trees: [])
     let salt = configuration.random()
     let preamble = FilePreamble(
       kind: .checkpoint, storeID: storeID, salt: salt, createdAt: configuration.now())
@@ -115,7 +117,7 @@ extension Store {
       ) { (file) throws(LogError) in
         let sink = PageSink(
           CheckpointFileWriter(file, preamble: preamble, commit: state.commit))
-        for (index, path) in StoreState.trees.enumerated() {
+        for (index, path) in Version.trees.enumerated() {
           let tree = state[keyPath: path]
           // Lookups of sequence numbers that do not exist are rare.
           let isFiltered = path != \.sequences
@@ -155,7 +157,7 @@ extension Store {
   private func runsToMerge(_ tree: LayeredTree) -> Int {
     let counts = tree.runs.map(\.count)
     guard let base = counts.last else { return 0 }
-    var gathered = tree.frozenCount
+    var gathered = tree.immutableCount
     if 4 * (gathered + counts.dropLast().reduce(0, +)) >= base { return counts.count }
     var merged = 0
     while merged < counts.count - 1, counts[merged] <= 2 * gathered || counts.count - merged > 4 {
@@ -167,20 +169,20 @@ extension Store {
 
   /// Writes one run; nil if it would be empty.
   private func writeRun(
-    _ tree: LayeredTree, mergingNewest count: Int, isFiltered: Bool, _ state: StoreState,
+    _ tree: LayeredTree, mergingNewest count: Int, isFiltered: Bool, _ state: Version,
     to sink: PageSink
   ) throws(DatabaseError) -> RunSummary? {
     var entries = tree.entriesToWrite(mergingNewestRuns: count)
-    let keyCount = tree.runs.prefix(count).reduce(tree.frozenCount) { $0 + $1.count }
+    let keyCount = tree.runs.prefix(count).reduce(tree.immutableCount) { $0 + $1.count }
     var writer = RunWriter(
       pageSize: CheckpointHeader.pageSize, filteredKeys: isFiltered ? keyCount : 0
     ) { (page) throws(LogError) in try sink.append(page) }
     while true {
-      while let stretch = try repairing(
-        state, { () throws(PageError) in try entries.nextStretch() })
+      while let leafRange = try repairing(
+        state, { () throws(PageError) in try entries.nextLeafRange() })
       {
         try translating { () throws(LogError) in
-          try writer.append(stretch, keepsTombstones: entries.keepsTombstones)
+          try writer.append(leafRange, keepsTombstones: entries.keepsTombstones)
         }
       }
       let entry = try repairing(state) { () throws(PageError) in try entries.next() }
@@ -193,7 +195,7 @@ extension Store {
 
   /// Reads the index, and rebuilds damaged pages from the log.
   private func repairing<R>(
-    _ state: StoreState, _ body: () throws(PageError) -> R
+    _ state: Version, _ body: () throws(PageError) -> R
   ) throws(DatabaseError) -> R {
     while true {
       do throws(PageError) {
@@ -206,14 +208,14 @@ extension Store {
 
   /// Opens the runs that a new checkpoint names: its own, and older ones that are already open.
   private func open(
-    _ checkpoint: Checkpoint, merged: [Int], _ state: StoreState
+    _ checkpoint: Checkpoint, merged: [Int], _ state: Version
   ) throws(DatabaseError) -> [[Run]] {
     try translating { () throws(LogError) in
       let file = try CheckpointFile.open(
         checkpoint.number, in: directory, isMapped: configuration.reads == .mapped)
       let source = CheckpointPages.source(of: file)
       var runs: [[Run]] = []
-      for (index, path) in StoreState.trees.enumerated() {
+      for (index, path) in Version.trees.enumerated() {
         var tree = Array(state[keyPath: path].runs.dropFirst(merged[index]))
         if let place = checkpoint.trees[index].first, place.checkpoint == checkpoint.number {
           do throws(PageError) {
@@ -229,9 +231,9 @@ extension Store {
   }
 
   /// Replaces the frozen entries with the new runs.
-  private func bringIn(_ written: WrittenCheckpoint) {
-    for (tree, runs) in zip(StoreState.trees, written.runs) {
-      newest[keyPath: tree].replaceFrozen(with: runs)
+  private func install(_ written: WrittenCheckpoint) {
+    for (tree, runs) in zip(Version.trees, written.runs) {
+      newest[keyPath: tree].replaceImmutable(with: runs)
     }
     commits.replaceNewest(with: newest)
     maintenance.state.withLock {

@@ -6,35 +6,35 @@ extension Store {
   ///
   /// If the store is being closed, the current merge is completed: however short sessions are, each
   /// of them merges a part.
-  func mergeWhatPays() throws(DatabaseError) {
-    while try mergeOnce(isForced: false) {
+  func compactWhatPays() throws(DatabaseError) {
+    while try compactOnce(isForced: false) {
       try writeCheckpoint()
       if maintenance.isStopped { break }
     }
   }
 
   /// Merges all segments that hold dead records, and all small ones.
-  func mergeEverything() throws(DatabaseError) {
+  func compactEverything() throws(DatabaseError) {
     try pruneHistory()
     try sweepAttachments()
     try deleteOrphanedAttachments()
     try writeCheckpoint()
-    while try mergeOnce(isForced: true) { try writeCheckpoint() }
+    while try compactOnce(isForced: true) { try writeCheckpoint() }
   }
 
   /// Merges one group of neighbouring segments; returns false if there is none worth it.
-  private func mergeOnce(isForced: Bool) throws(DatabaseError) -> Bool {
+  private func compactOnce(isForced: Bool) throws(DatabaseError) -> Bool {
     try finishMerge()
     let (position, damaged) = maintenance.state.withLock { ($0.checkpoint?.position, $0.damaged) }
     guard let position else { return false }
     let begun:
       (
-        state: StoreState, inputs: [Segment], fileID: UInt64, tail: LogTail,
+        state: Version, inputs: [Segment], fileID: UInt64, tail: LogTail,
         releasedThrough: UInt64
       )? =
-        try withTurn { (writer) throws(DatabaseError) in
+        try withWriterLock { (writer) throws(DatabaseError) in
           guard commits.failure == nil else { return nil }
-          let policy = MergePolicy(
+          let policy = CompactionPolicy(
             segmentSizeGoal: UInt64(configuration.segmentSizeGoal),
             sizeLimit: UInt64(configuration.mergedSizeLimit), isForced: isForced)
           let inputs = policy.choose(
@@ -45,12 +45,12 @@ extension Store {
           let isHistoryKept = configuration.history.isOn || pinnedThrough > 0
           return (
             newest, inputs, writer.takeFileID(), writer.tail,
-            isHistoryKept ? newest.historyFloor : newest.commit
+            isHistoryKept ? newest.historyHorizon : newest.commit
           )
         }
     guard let begun else { return false }
-    var judge = MergeJudge(
-      StoreView(state: begun.state, store: self), inputs: begun.inputs,
+    var judge = LivenessFilter(
+      ReadView(state: begun.state, store: self), inputs: begun.inputs,
       awaitingDeletion: maintenance.state.withLock { $0.replaced }, isForced: isForced)
     let output: Segment
     var failure: DatabaseError?
@@ -64,8 +64,8 @@ extension Store {
       }
     }
     do throws(LogError) {
-      output = try SegmentMerge.run(
-        SegmentMerge.Order(
+      output = try SegmentCompaction.run(
+        SegmentCompaction.Order(
           inputs: begun.inputs, fileID: begun.fileID, salt: configuration.random(),
           now: configuration.now(), judgedAt: begun.state.commit,
           releasedThrough: begun.releasedThrough, isMapped: configuration.reads == .mapped),
@@ -98,7 +98,7 @@ extension Store {
   /// Brings an unfinished merge's output into the index, if there is one; a retry is possible.
   func finishMerge() throws(DatabaseError) {
     guard let (output, inputs) = maintenance.state.withLock({ $0.unfinished }) else { return }
-    try bringIn(output, inPlaceOf: inputs)
+    try install(output, inPlaceOf: inputs)
     maintenance.state.withLock { $0.unfinished = nil }
   }
 
@@ -106,26 +106,26 @@ extension Store {
   ///
   /// Holds the writer lock for some thousand records at a time, so that writers need not wait long.
   /// Only an entry that still refers to an input is moved; concurrent changes are left alone.
-  private func bringIn(
+  private func install(
     _ output: Segment, inPlaceOf inputs: [Segment]
   ) throws(DatabaseError) {
     let replaced = Set(inputs.map(\.fileID))
-    try withTurn { (_) throws(DatabaseError) in
+    try withWriterLock { (_) throws(DatabaseError) in
       newest.segments.update(output)
-      newest.noteMerge()
+      newest.noteCompaction()
       commits.replaceNewest(with: newest)
     }
     var scan = RecordScan(output)
     var isDone = false
     while !isDone {
-      try withTurn { (_) throws(DatabaseError) in
+      try withWriterLock { (_) throws(DatabaseError) in
         isDone = try move(&scan, from: replaced, count: 2000)
         commits.replaceNewest(with: newest)
       }
     }
-    try withTurn { (_) throws(DatabaseError) in
+    try withWriterLock { (_) throws(DatabaseError) in
       newest.segments.replace(replaced, with: output.fileID)
-      newest.noteMerge()
+      newest.noteCompaction()
       commits.replaceNewest(with: newest)
       maintenance.state.withLock {
         // A merge of a single segment reuses its input's name.
@@ -162,8 +162,8 @@ extension Store {
     // A merge also keeps some records that the index does not lead to: removals, and kinds that
     // only a later version can read. They are not dead.
     if !item.record.kind.isKnown || RemovalKey(removedBy: item.record) != nil { return }
-    let view = StoreView(state: newest, store: self)
-    guard let place = try IndexPlace(of: item, in: view),
+    let view = ReadView(state: newest, store: self)
+    guard let place = try TreeSlot(of: item, in: view),
       let old = try place.locator(in: view), inputs.contains(old.fileID)
     else { return newest.segments.noteDead(item.locator) }
     newest.segments.noteDead(old)
@@ -171,7 +171,7 @@ extension Store {
     case .newest(let id, var entry):
       entry.locator = item.locator
       newest.index(entry, id, scratch: &scratch)
-    case .older(let key):
+    case .retained(let key):
       newest.setOlder(key, item.locator, scratch: &scratch)
     case .catalog(let key):
       newest.setCatalog(key, leadingTo: item.locator, scratch: &scratch)
@@ -180,14 +180,14 @@ extension Store {
 }
 
 /// Chooses the neighbouring segments to merge next.
-struct MergePolicy {
+struct CompactionPolicy {
   let segmentSizeGoal: UInt64
   /// The maximum size of a merged segment.
   let sizeLimit: UInt64
   let isForced: Bool
 }
 
-extension MergePolicy {
+extension CompactionPolicy {
   private struct Candidate {
     let segment: Segment
     let live: UInt64

@@ -8,14 +8,14 @@ extension Store {
   /// and are dropped again. Records with attachments are purged in the log. Otherwise a crash could
   /// bring them back after the content of their attachments is gone.
   ///
-  /// The floor is raised above versions before they may become incomplete. Merges, checkpoints and
+  /// The horizon is raised above versions before they may become incomplete. Merges, checkpoints and
   /// those purges record it. RECOVERY.md, rule 7.
   func pruneHistory() throws(DatabaseError) {
     guard configuration.history.isOn || maintenance.takePruningDue() else { return }
     do throws(DatabaseError) {
       // Repeats if a version was named concurrently that was not taken into account.
       while !maintenance.isStopped {
-        let view = try withTurn { (_) in StoreView(state: newest, store: self) }
+        let view = try withWriterLock { (_) in ReadView(state: newest, store: self) }
         var pruning = try HistoryPruning(view)
         if try pruning.run() { break }
       }
@@ -28,16 +28,16 @@ extension Store {
 
   /// Drops retained records; returns false if the set of named versions has changed.
   fileprivate func release(
-    _ doomed: [HistoryPruning.Doomed], raisingFloorTo floor: UInt64, named: [NamedMoment]
+    _ doomed: [HistoryPruning.Doomed], raisingHorizonTo horizon: UInt64, named: [NamedCommitPoint]
   ) throws(DatabaseError) -> Bool {
-    try withTurn { (writer) throws(DatabaseError) in
+    try withWriterLock { (writer) throws(DatabaseError) in
       guard commits.failure == nil else { return true }
-      let view = StoreView(state: newest, store: self)
-      guard try view.namedMoments() == named else { return false }
-      try purge(doomed.filter(\.hasAttachments), raisingFloorTo: floor, writer)
-      newest = try StoreView(state: newest, store: self).repairing { (version) throws(PageError) in
+      let view = ReadView(state: newest, store: self)
+      guard try view.namedCommitPoints() == named else { return false }
+      try purge(doomed.filter(\.hasAttachments), raisingHorizonTo: horizon, writer)
+      newest = try ReadView(state: newest, store: self).repairing { (version) throws(PageError) in
         var state = version.state
-        state.historyFloor = max(state.historyFloor, floor)
+        state.historyHorizon = max(state.historyHorizon, horizon)
         for record in doomed { try state.release(record.sequence, of: record.id) }
         return state
       }
@@ -48,7 +48,7 @@ extension Store {
 
   /// Purges records in the log, so that they do not come back.
   private func purge(
-    _ doomed: [HistoryPruning.Doomed], raisingFloorTo floor: UInt64, _ writer: LogWriter
+    _ doomed: [HistoryPruning.Doomed], raisingHorizonTo horizon: UInt64, _ writer: LogWriter
   ) throws(DatabaseError) {
     var rest = ArraySlice(doomed)
     while !rest.isEmpty {
@@ -59,7 +59,7 @@ extension Store {
             transaction.isEmpty || transaction.size + 512 < configuration.transactionSizeLimit
           {
             try transaction.append(
-              PurgeRecord(idBytes: record.id, sequence: record.sequence, historyFloor: floor),
+              PurgeRecord(idBytes: record.id, sequence: record.sequence, historyHorizon: horizon),
               record.id.text)
             rest = rest.dropFirst()
           }
@@ -74,22 +74,22 @@ extension Store {
 
   /// Removes the commit times of versions that are no longer held.
   private func pruneMoments() throws(DatabaseError) {
-    let view = try withTurn { (_) in StoreView(state: newest, store: self) }
+    let view = try withWriterLock { (_) in ReadView(state: newest, store: self) }
     var scan = view.state.catalog.scan(
       from: .inclusive(CatalogKey.moment(0)), to: .inclusive(CatalogKey.moment(.max)))
     var keys: [[UInt8]] = []
     while let item = try view.step(&scan) {
       let record = try view.decodeMoment(at: try view.decodeLocator(item))
-      guard record.moment.commit < view.state.historyFloor else { break }
+      guard record.moment.commit < view.state.historyHorizon else { break }
       keys.append(item.key.array)
     }
     var rest = ArraySlice(keys)
     while !rest.isEmpty {
       let batch = rest.prefix(HistoryPruning.batchSize)
       rest = rest.dropFirst(batch.count)
-      try withTurn { (_) throws(DatabaseError) in
+      try withWriterLock { (_) throws(DatabaseError) in
         guard commits.failure == nil else { return }
-        newest = try StoreView(state: newest, store: self).repairing {
+        newest = try ReadView(state: newest, store: self).repairing {
           (version) throws(PageError) in
           var state = version.state
           for key in batch {
@@ -126,9 +126,9 @@ private struct HistoryPruning {
     let hasAttachments: Bool
   }
 
-  private let view: StoreView
+  private let view: ReadView
   private let retention: HistoryRetention
-  private let named: [NamedMoment]
+  private let named: [NamedCommitPoint]
   private let namedSequences: [UInt64]
   /// Whether there are attachments at all; if not, no record is read to look for them.
   private let mayHaveAttachments: Bool
@@ -137,15 +137,15 @@ private struct HistoryPruning {
   /// The first commit from which on all versions remain complete.
   private var startCommit: UInt64 = 0
   private var doomed: [Doomed] = []
-  private var floor: UInt64 = 0
+  private var horizon: UInt64 = 0
 
   /// The number of records dropped before waiting writers get the writer lock.
   static let batchSize = 2000
 
-  init(_ view: StoreView) throws(DatabaseError) {
+  init(_ view: ReadView) throws(DatabaseError) {
     self.view = view
     retention = view.store.configuration.history
-    named = try view.namedMoments()
+    named = try view.namedCommitPoints()
     namedSequences = named.map(\.moment.sequence)
     mayHaveAttachments = try view.hasReferences()
   }
@@ -157,7 +157,7 @@ extension HistoryPruning {
     try chooseStart()
     var isCurrent = true
     let view = view
-    try view.forEachHeld { (held) throws(DatabaseError) in
+    try view.forEachRetained { (held) throws(DatabaseError) in
       try judge(held)
       if doomed.count >= HistoryPruning.batchSize { isCurrent = try flush() }
       return isCurrent && !view.store.maintenance.isStopped
@@ -167,12 +167,12 @@ extension HistoryPruning {
   }
 
   private mutating func flush() throws(DatabaseError) -> Bool {
-    guard !doomed.isEmpty || floor > 0 else { return true }
+    guard !doomed.isEmpty || horizon > 0 else { return true }
     defer {
       doomed = []
-      floor = 0
+      horizon = 0
     }
-    return try view.store.release(doomed, raisingFloorTo: floor, named: named)
+    return try view.store.release(doomed, raisingHorizonTo: horizon, named: named)
   }
 
   // MARK: Limits for all documents
@@ -187,7 +187,7 @@ extension HistoryPruning {
     if let bytes = retention.bytes { start = max(start, try firstSequence(within: bytes)) }
     startCommit = start == 0 ? 0 : try view.commit(of: start)
     // Moments before that are dropped, even if no record is.
-    floor = startCommit
+    horizon = startCommit
   }
 
   /// Returns the sequence number of the version that was the newest `age` milliseconds ago.
@@ -205,7 +205,7 @@ extension HistoryPruning {
     var sizes = [UInt64](repeating: 0, count: 1024)
     var ends = [UInt64](repeating: 0, count: 1024)
     let width = view.state.lastSequence / 1024 + 1
-    try view.forEachHeld { (held) throws(DatabaseError) in
+    try view.forEachRetained { (held) throws(DatabaseError) in
       let needed = try held.needed(byVersions: namedSequences, in: view)
       let heldSizes = try held.sizes(
         besides: needed, in: view, hasAttachments: mayHaveAttachments)
@@ -227,7 +227,7 @@ extension HistoryPruning {
 
   // MARK: One document
 
-  private mutating func judge(_ held: HeldHistory) throws(DatabaseError) {
+  private mutating func judge(_ held: RetainedRevisions) throws(DatabaseError) {
     do throws(DatabaseError) {
       try findDoomed(held)
     } catch {
@@ -236,7 +236,7 @@ extension HistoryPruning {
     }
   }
 
-  private mutating func findDoomed(_ held: HeldHistory) throws(DatabaseError) {
+  private mutating func findDoomed(_ held: RetainedRevisions) throws(DatabaseError) {
     let pins = Set(namedSequences.compactMap { held.version(at: $0) })
     // Most documents end here, without reading a record.
     let others = held.records.filter { !pins.contains($0.sequence) }
@@ -261,7 +261,7 @@ extension HistoryPruning {
     }
     guard !gone.isEmpty else { return }
     let isEarlier = first <= start
-    floor = max(floor, isEarlier ? startCommit : try view.commit(of: first))
+    horizon = max(horizon, isEarlier ? startCommit : try view.commit(of: first))
     for record in held.records where gone.contains(record.sequence) {
       doomed.append(
         Doomed(
@@ -269,14 +269,14 @@ extension HistoryPruning {
     }
   }
 
-  private func hasAttachments(_ held: HeldHistory.Held) throws(DatabaseError) -> Bool {
+  private func hasAttachments(_ held: RetainedRevisions.Held) throws(DatabaseError) -> Bool {
     guard mayHaveAttachments else { return false }
     return try view.record(at: held.locator).details?.attachments.isEmpty == false
   }
 
   /// Returns the records that no version from `first` on needs.
   private func free(
-    _ records: [UInt64], before first: UInt64, _ held: HeldHistory
+    _ records: [UInt64], before first: UInt64, _ held: RetainedRevisions
   ) throws(DatabaseError) -> [UInt64] {
     guard let oldest = records.first, oldest < first else { return [] }
     let leaves = Set(try held.leaves(of: first, in: view))

@@ -42,7 +42,7 @@ extension Database {
 }
 
 private struct StoreCheck {
-  let view: StoreView
+  let view: ReadView
   let progress: ((Double) -> Bool)?
   var report = CheckReport()
   private var liveCount = 0
@@ -54,7 +54,7 @@ private struct StoreCheck {
   /// Whether every document was read, so that the expected number of index entries is known.
   private var areDocumentsWhole = true
 
-  init(_ view: StoreView, _ progress: ((Double) -> Bool)?) {
+  init(_ view: ReadView, _ progress: ((Double) -> Bool)?) {
     self.view = view
     self.progress = progress
   }
@@ -91,7 +91,7 @@ private struct StoreCheck {
   }
 
   /// Returns the next entry of the index; nil after an unreadable one, which is reported.
-  private mutating func next(_ scan: inout LayeredScan) throws(DatabaseError) -> IndexEntry? {
+  private mutating func next(_ scan: inout LayeredScan) throws(DatabaseError) -> TreeEntry? {
     do throws(DatabaseError) {
       return try view.step(&scan)
     } catch {
@@ -136,7 +136,7 @@ private struct StoreCheck {
       throw DatabaseError(
         .damaged, "the index and the log disagree about a revision", documentID: id)
     }
-    for sequence in try view.olderSequences(of: id, entry) {
+    for sequence in try view.retainedSequences(of: id, entry) {
       try check(try view.olderRecord(sequence, of: id))
     }
     try check(try view.tree(of: newest), of: newest, id, entry)

@@ -6,9 +6,9 @@ import DivanLog
 /// can fail: `while let id = try cursor.next() { … }`.
 public struct IDCursor {
   private var entries: EntryCursor
-  private let view: StoreView
+  private let view: ReadView
 
-  init(_ view: StoreView, _ range: IDRange, descending: Bool) {
+  init(_ view: ReadView, _ range: IDRange, descending: Bool) {
     entries = EntryCursor(view, range, descending: descending)
     self.view = view
   }
@@ -31,11 +31,11 @@ public struct IDCursor {
 ///
 /// A damaged document makes `next()` throw; the call after that continues after it.
 public struct DocumentCursor {
-  private var places: DocumentPlaceCursor
-  private let view: StoreView
+  private var places: DocumentLocationCursor
+  private let view: ReadView
 
-  init(_ view: StoreView, _ range: IDRange, descending: Bool) {
-    places = DocumentPlaceCursor(view, range, descending: descending)
+  init(_ view: ReadView, _ range: IDRange, descending: Bool) {
+    places = DocumentLocationCursor(view, range, descending: descending)
     self.view = view
   }
 
@@ -93,14 +93,14 @@ extension Change {
 
 /// A cursor over changes, in the order of their sequence numbers.
 public struct ChangeCursor {
-  private let view: StoreView
+  private let view: ReadView
   private var scan: LayeredScan
   /// The changes to documents that were changed again since; only in a past version, once known.
   private var changedAgain: ChangesBefore?
   /// The sequence number of the last change that was read or tried; at first the starting position.
   private(set) var position: UInt64
 
-  init(_ view: StoreView, since sequence: UInt64) {
+  init(_ view: ReadView, since sequence: UInt64) {
     self.view = view
     position = sequence
     scan = view.state.sequences.scan(
@@ -159,12 +159,12 @@ public struct ChangeCursor {
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Returns the next entry of a scan.
   ///
   /// Throws if something between two entries may be missing, as after damage to the log. A caller
   /// that continues after that gets the end of the scan, so that loops which skip errors terminate.
-  func step(_ scan: inout LayeredScan) throws(DatabaseError) -> IndexEntry? {
+  func step(_ scan: inout LayeredScan) throws(DatabaseError) -> TreeEntry? {
     guard !store.isClosed else { throw Store.closedError }
     if hasGap {
       guard !scan.isRefused else { return nil }

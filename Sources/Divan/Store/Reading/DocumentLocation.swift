@@ -3,7 +3,7 @@ import DivanLog
 /// The part of an index entry that is needed to read the document.
 ///
 /// A trivial type: many of them are copied without reference counting.
-struct DocumentPlace: BitwiseCopyable, Equatable, Sendable {
+struct DocumentLocation: BitwiseCopyable, Equatable, Sendable {
   /// The locator of the document's newest record.
   var locator: RecordLocator
   /// The sequence number of that record.
@@ -14,8 +14,8 @@ struct DocumentPlace: BitwiseCopyable, Equatable, Sendable {
   var isDeleted: Bool
 }
 
-extension DocumentPlace {
+extension DocumentLocation {
   /// The place of a document that is not in the index; it counts as deleted.
-  static let unknown = DocumentPlace(
+  static let unknown = DocumentLocation(
     locator: RecordLocator(fileID: 0, offset: 0, size: 0), sequence: 0, isDeleted: true)
 }

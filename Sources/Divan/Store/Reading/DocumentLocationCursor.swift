@@ -4,13 +4,13 @@ import DivanLog
 ///
 /// `while try cursor.advance() { … cursor.id … cursor.place … }`
 ///
-/// It looks ahead: see ``DocumentBatch``.
-struct DocumentPlaceCursor {
-  private let view: StoreView
+/// It looks ahead: see ``PrefetchBatch``.
+struct DocumentLocationCursor {
+  private let view: ReadView
   private var scan: LayeredScan
   /// Whether a document is skipped, because enough is known of it; nil if none is.
-  private let isPassed: ((DocumentPlace) -> Bool)?
-  private var batch = DocumentBatch()
+  private let isPassed: ((DocumentLocation) -> Bool)?
+  private var batch = PrefetchBatch()
   /// The index of the current document in ``batch``.
   private var index = 0
   /// An error to throw once the documents of the batch were returned.
@@ -18,11 +18,11 @@ struct DocumentPlaceCursor {
   /// The current document's ID.
   private(set) var id = SharedBytes.empty
   /// The current document's place.
-  private(set) var place = DocumentPlace.unknown
+  private(set) var place = DocumentLocation.unknown
 
   init(
-    _ view: StoreView, _ range: IDRange, descending: Bool,
-    passing isPassed: ((DocumentPlace) -> Bool)? = nil
+    _ view: ReadView, _ range: IDRange, descending: Bool,
+    passing isPassed: ((DocumentLocation) -> Bool)? = nil
   ) {
     self.view = view
     self.isPassed = isPassed
@@ -51,7 +51,7 @@ struct DocumentPlaceCursor {
     batch.removeAll()
     index = 0
     do throws(DatabaseError) {
-      while batch.count < DocumentBatch.size, let item = try view.step(&scan) {
+      while batch.count < PrefetchBatch.size, let item = try view.step(&scan) {
         let place =
           try view.past == nil
           ? view.decodePlace(item) : view.entry(before: view.decodeEntry(item), item.key)?.place
@@ -62,6 +62,6 @@ struct DocumentPlaceCursor {
       guard batch.count > 0 else { throw error }
       failure = error
     }
-    batch.touchRecords(in: view)
+    batch.prefetchRecords(in: view)
   }
 }

@@ -2,14 +2,14 @@ import DivanLog
 
 /// A cursor over index entries of documents, and on request over those of deleted ones.
 ///
-/// To read the documents, too, ``DocumentPlaceCursor`` is faster.
+/// To read the documents, too, ``DocumentLocationCursor`` is faster.
 struct EntryCursor {
-  private let view: StoreView
+  private let view: ReadView
   private let includesDeleted: Bool
   private var scan: LayeredScan
 
   init(
-    _ view: StoreView, _ range: IDRange, descending: Bool, includesDeleted: Bool = false
+    _ view: ReadView, _ range: IDRange, descending: Bool, includesDeleted: Bool = false
   ) {
     self.view = view
     self.includesDeleted = includesDeleted

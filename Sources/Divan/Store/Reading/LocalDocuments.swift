@@ -37,7 +37,7 @@ extension WriteTransaction {
     try DocumentID.validate(id)
     let body = try Document(id: id, properties).encoded().bytes
     try append(
-      LocalRecord(
+      LocalDocumentRecord(
         idBytes: SharedBytes(utf8: id), superseded: try view.localLocator(id), body: body), id)
   }
 
@@ -46,18 +46,19 @@ extension WriteTransaction {
   public func removeLocal(_ id: String) throws -> Bool {
     try check()
     guard let superseded = try view.localLocator(id) else { return false }
-    try append(LocalRecord(idBytes: SharedBytes(utf8: id), superseded: superseded, body: nil), id)
+    try append(
+      LocalDocumentRecord(idBytes: SharedBytes(utf8: id), superseded: superseded, body: nil), id)
     return true
   }
 
   /// Appends the record of a local document and puts it into the index.
-  func append(_ record: LocalRecord, _ id: String?) throws(DatabaseError) {
+  func append(_ record: LocalDocumentRecord, _ id: String?) throws(DatabaseError) {
     let place = try append(.local, id: id) { writer in record.encode(to: &writer) }
     state.put(record, at: place, scratch: &entryScratch)
   }
 }
 
-extension StoreView {
+extension ReadView {
   fileprivate func localLocator(_ id: String) throws(DatabaseError) -> RecordLocator? {
     try locator(in: \.catalog, CatalogKey.local(SharedBytes(utf8: id)))
   }
@@ -103,10 +104,10 @@ extension StoreView {
   }
 
   /// Reads the record of a local document.
-  func localRecord(at locator: RecordLocator) throws(DatabaseError) -> LocalRecord {
+  func localRecord(at locator: RecordLocator) throws(DatabaseError) -> LocalDocumentRecord {
     let payload = try payload(of: .local, at: locator)
     do throws(ByteError) {
-      return try LocalRecord.decode(payload)
+      return try LocalDocumentRecord.decode(payload)
     } catch {
       throw damage(at: locator, error.reason)
     }

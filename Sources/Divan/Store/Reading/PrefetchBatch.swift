@@ -5,31 +5,31 @@ import DivanLog
 /// Reading from a large store is mostly waiting for memory. So several documents are looked up
 /// together, and their records are prefetched together: the caller waits for memory once and not
 /// for each.
-struct DocumentBatch {
+struct PrefetchBatch {
   private(set) var ids: [SharedBytes] = []
   /// The places of the documents, of all or of none.
-  private var places: [DocumentPlace] = []
+  private var places: [DocumentLocation] = []
   /// The place of the document, if only one was looked up.
-  private var onlyPlace = DocumentPlace.unknown
+  private var onlyPlace = DocumentLocation.unknown
 
   /// The number of documents that are read together.
   static let size = 16
 }
 
-extension DocumentBatch {
+extension PrefetchBatch {
   var count: Int { ids.count }
 
   /// Adds a document that is still to be looked up.
   mutating func append(_ id: SharedBytes) { ids.append(id) }
 
   /// Adds a document whose place is known; then the places of all others must be known, too.
-  mutating func append(_ id: SharedBytes, _ place: DocumentPlace) {
+  mutating func append(_ id: SharedBytes, _ place: DocumentLocation) {
     ids.append(id)
     places.append(place)
   }
 
   /// Returns the place of a document, once it was looked up.
-  func place(_ index: Int) -> DocumentPlace { places.isEmpty ? onlyPlace : places[index] }
+  func place(_ index: Int) -> DocumentLocation { places.isEmpty ? onlyPlace : places[index] }
 
   /// Returns and removes the ID of a document, which is read only once; so no reference is counted.
   @inline(__always)
@@ -46,8 +46,8 @@ extension DocumentBatch {
 
   /// Looks up the places of all documents, unless they are known.
   ///
-  /// The place of a document that is not in the index is ``DocumentPlace/unknown``.
-  mutating func lookUp(in view: StoreView) throws(DatabaseError) {
+  /// The place of a document that is not in the index is ``DocumentLocation/unknown``.
+  mutating func lookUp(in view: ReadView) throws(DatabaseError) {
     guard places.isEmpty, count > 0 else { return }
     if count == 1 {
       // Most reads of one document come from an index, and need no array for it.
@@ -58,31 +58,31 @@ extension DocumentBatch {
   }
 
   /// Prefetches the records of all documents.
-  func touchRecords(in view: StoreView) {
-    if places.count > 1 { view.state.segments.touch(places) }
+  func prefetchRecords(in view: ReadView) {
+    if places.count > 1 { view.state.segments.prefetch(places) }
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Throws unless the current state of a document is known.
   @inline(__always)
   private func requireKnown(
-    _ place: DocumentPlace, _ id: SharedBytes
+    _ place: DocumentLocation, _ id: SharedBytes
   ) throws(DatabaseError) {
     try requireKnown(
       place == .unknown ? nil : place.locator, isLive: !place.isDeleted, id.text)
   }
 
-  /// Returns the place of a document; ``DocumentPlace/unknown`` if it is not in the index.
-  fileprivate func place(of id: SharedBytes) throws(DatabaseError) -> DocumentPlace {
+  /// Returns the place of a document; ``DocumentLocation/unknown`` if it is not in the index.
+  fileprivate func place(of id: SharedBytes) throws(DatabaseError) -> DocumentLocation {
     guard past == nil else { return try entry(id)?.place ?? .unknown }
-    var place = DocumentPlace.unknown
+    var place = DocumentLocation.unknown
     var problem: ByteError?
     try repairing { (version) throws(PageError) in
       _ = try id.withSpan { (key) throws(PageError) in
         try version.state.documents.withValue(of: key) { value in
           do throws(ByteError) {
-            place = try DocumentPlace.decode(value)
+            place = try DocumentLocation.decode(value)
           } catch {
             problem = error
           }
@@ -95,8 +95,8 @@ extension StoreView {
   }
 
   /// Returns the place of each of some documents.
-  fileprivate func places(of ids: [SharedBytes]) throws(DatabaseError) -> [DocumentPlace] {
-    var places: [DocumentPlace] = []
+  fileprivate func places(of ids: [SharedBytes]) throws(DatabaseError) -> [DocumentLocation] {
+    var places: [DocumentLocation] = []
     places.reserveCapacity(ids.count)
     var problem: ByteError?
     try repairing { (version) throws(PageError) in
@@ -105,7 +105,7 @@ extension StoreView {
       try version.state.documents.forEachValue(of: ids) { value in
         guard let value else { return places.append(.unknown) }
         do throws(ByteError) {
-          places.append(try DocumentPlace.decode(value))
+          places.append(try DocumentLocation.decode(value))
         } catch {
           problem = error
         }

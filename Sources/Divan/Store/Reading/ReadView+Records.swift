@@ -3,7 +3,7 @@ import DivanLog
 // Reading records of the log. They are checked against their checksums, and against the entries
 // that lead to them.
 
-extension StoreView {
+extension ReadView {
   /// Returns the document of an index entry.
   func document(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) -> Document {
     document(of: try winningRecord(of: entry, id))
@@ -12,7 +12,7 @@ extension StoreView {
   /// Returns the document with an ID that was found in the index.
   @inline(__always)
   func document(
-    _ id: SharedBytes, at place: DocumentPlace
+    _ id: SharedBytes, at place: DocumentLocation
   ) throws(DatabaseError) -> Document {
     try checkText(ofID: id)
     return document(of: try winningRecord(at: place, id))
@@ -55,7 +55,7 @@ extension StoreView {
   /// Returns the record that holds the body of a document's winning revision, by its place.
   @inline(__always)
   func winningRecord(
-    at place: DocumentPlace, _ id: SharedBytes
+    at place: DocumentLocation, _ id: SharedBytes
   ) throws(DatabaseError) -> StoredDocument {
     if let sequence = place.winningSequence { return try older(sequence, of: try text(ofID: id)) }
     do throws(DatabaseError) {
@@ -85,8 +85,8 @@ extension StoreView {
   private func older<Content: DocumentContent>(
     _ sequence: UInt64, of id: String
   ) throws(DatabaseError) -> Content {
-    let key = OlderKey.bytes(SharedBytes(utf8: id), sequence)
-    guard let locator = try locator(in: \.older, key) else {
+    let key = RetainedKey.bytes(SharedBytes(utf8: id), sequence)
+    guard let locator = try locator(in: \.retained, key) else {
       throw DatabaseError(
         .damaged, "a revision of the document is not in the index", documentID: id,
         path: store.path)
@@ -96,7 +96,7 @@ extension StoreView {
 
   /// Decodes a document's record whose payload is already read.
   func stored(
-    _ payload: SharedBytes, at place: DocumentPlace
+    _ payload: SharedBytes, at place: DocumentLocation
   ) throws(DatabaseError) -> StoredDocument {
     try content(of: payload, at: place.locator)
   }
@@ -161,7 +161,7 @@ extension StoreView {
   private func recordBytes(at locator: RecordLocator) throws(DatabaseError) -> SharedBytes {
     if let bytes = unwrittenBytes(at: locator) { return bytes }
     if let bytes = state.segments.mappedBytes(at: locator) {
-      _ = bytes.touchEachCacheLine()
+      _ = bytes.prefetchEachCacheLine()
       return bytes
     }
     guard let segment = state.segments[locator.fileID] else {
@@ -190,7 +190,7 @@ extension StoreView {
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Decodes a record that a scan of the log returned.
   func decode<R>(
     _ item: RecordScan.Entry, _ decode: (SharedBytes) throws(ByteError) -> R
@@ -203,7 +203,7 @@ extension StoreView {
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Returns the document of a record whose ID is known to be valid UTF-8.
   @inline(__always)
   func document(of record: consuming StoredDocument) -> Document {

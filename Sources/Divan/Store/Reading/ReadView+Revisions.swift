@@ -1,6 +1,6 @@
 import DivanLog
 
-extension StoreView {
+extension ReadView {
   /// Implements ``Snapshot/tombstone(_:)``.
   func tombstone(_ id: String) throws(DatabaseError) -> Document? {
     guard let entry = try entry(id), entry.isDeleted else { return nil }
@@ -103,7 +103,7 @@ extension StoreView {
         continue
       }
       // In a past version, a leaf may have been purged since.
-      if past != nil, try !holdsOlder(sequence, of: newest.idBytes) { continue }
+      if past != nil, try !retainsOlder(sequence, of: newest.idBytes) { continue }
       documents.append(document(id, of: try olderRecord(sequence, of: id)))
     }
     return documents
@@ -117,7 +117,7 @@ extension StoreView {
   ) throws(DatabaseError) -> DocumentRecord? {
     if newest.revision == revision { return newest }
     var damage: DatabaseError?
-    for sequence in try olderSequences(of: id, entry).reversed() {
+    for sequence in try retainedSequences(of: id, entry).reversed() {
       do throws(DatabaseError) {
         let record = try olderRecord(sequence, of: id)
         if record.revision == revision { return record }
@@ -135,7 +135,7 @@ extension StoreView {
     of id: String, _ entry: DocumentEntry, _ newest: DocumentRecord
   ) throws(DatabaseError) -> [RevisionID: DocumentRecord] {
     var held = [newest.revision: newest]
-    for sequence in try olderSequences(of: id, entry) {
+    for sequence in try retainedSequences(of: id, entry) {
       let record = try olderRecord(sequence, of: id)
       // If a revision was written again, its newer record counts.
       if held[record.revision].map({ $0.sequence < record.sequence }) ?? true {

@@ -1,8 +1,8 @@
 import DivanLog
 
 /// A read view of one version of the store, which snapshots and transactions share.
-struct StoreView: Sendable {
-  private let version: StoreVersion
+struct ReadView: Sendable {
+  private let version: VersionBox
   let store: Store
   /// The transaction whose records are not in the file yet.
   ///
@@ -10,14 +10,15 @@ struct StoreView: Sendable {
   /// Neither the transaction nor its cursors are `Sendable`, so such a view stays on its thread.
   nonisolated(unsafe) let unwritten: WriteTransaction?
   /// The earlier version that is read; nil if it is the newest in ``state``.
-  let past: Moment?
+  let past: CommitPoint?
   /// Keeps the database open while a reader holds the view; nil if the store itself reads.
   private let database: Database?
   /// Whether reads ignore that parts of a damaged log may be missing.
   let ignoresGap: Bool
 
   init(
-    _ version: StoreVersion, store: Store, unwritten: WriteTransaction? = nil, past: Moment? = nil,
+    _ version: VersionBox, store: Store, unwritten: WriteTransaction? = nil,
+    past: CommitPoint? = nil,
     database: Database? = nil, ignoresGap: Bool = false
   ) {
     self.database = database
@@ -29,11 +30,11 @@ struct StoreView: Sendable {
   }
 }
 
-extension StoreView {
-  init(state: StoreState, store: Store) { self.init(StoreVersion(state), store: store) }
+extension ReadView {
+  init(state: Version, store: Store) { self.init(VersionBox(state), store: store) }
 
   /// The version that is read, or the newest one when an earlier one is.
-  var state: StoreState { version.state }
+  var state: Version { version.state }
 
   /// Whether this view belongs to a transaction and shows its uncommitted changes.
   var isOfTransaction: Bool { unsafe unwritten != nil }
@@ -49,20 +50,20 @@ extension StoreView {
   }
 
   /// Returns a view of the same version as of an earlier moment.
-  func at(_ moment: Moment) -> StoreView {
-    StoreView(version, store: store, past: moment, database: database, ignoresGap: ignoresGap)
+  func at(_ moment: CommitPoint) -> ReadView {
+    ReadView(version, store: store, past: moment, database: database, ignoresGap: ignoresGap)
   }
 
   /// Returns the same view, which keeps a database open while it lives.
-  func keepingOpen(_ database: Database) -> StoreView {
-    unsafe StoreView(
+  func keepingOpen(_ database: Database) -> ReadView {
+    unsafe ReadView(
       version, store: store, unwritten: unwritten, past: past, database: database,
       ignoresGap: ignoresGap)
   }
 
   /// A view of the same version that ignores the gap of a damaged log.
-  var ignoringGap: StoreView {
-    StoreView(version, store: store, past: past, database: database, ignoresGap: true)
+  var ignoringGap: ReadView {
+    ReadView(version, store: store, past: past, database: database, ignoresGap: true)
   }
 
   /// Returns a document's entry in the index.
@@ -126,25 +127,25 @@ extension StoreView {
   }
 
   /// Returns the sequence numbers of a document's records other than the newest one, ascending.
-  func olderSequences(
+  func retainedSequences(
     of id: String, _ entry: DocumentEntry
   ) throws(DatabaseError) -> [UInt64] {
-    guard entry.traits.contains(.mayHoldOlder) else { return [] }
+    guard entry.traits.contains(.mayRetainOlder) else { return [] }
     try requireWhole()
     let sequences = try repairing { (version) throws(PageError) in
-      try version.state.olderSequences(of: SharedBytes(utf8: id))
+      try version.state.retainedSequences(of: SharedBytes(utf8: id))
     }
     return past == nil ? sequences : sequences.filter { $0 < entry.sequence }
   }
 
   /// Whether a record that is not a document's newest one is retained.
-  func holdsOlder(_ sequence: UInt64, of id: SharedBytes) throws(DatabaseError) -> Bool {
-    try locator(in: \.older, OlderKey.bytes(id, sequence)) != nil
+  func retainsOlder(_ sequence: UInt64, of id: SharedBytes) throws(DatabaseError) -> Bool {
+    try locator(in: \.retained, RetainedKey.bytes(id, sequence)) != nil
   }
 
   /// Returns the record place of a key in one of the trees; nil if the key is not there.
   func locator(
-    in tree: KeyPath<StoreState, LayeredTree>, _ key: [UInt8]
+    in tree: KeyPath<Version, LayeredTree>, _ key: [UInt8]
   ) throws(DatabaseError) -> RecordLocator? {
     let value = try repairing { (version) throws(PageError) in
       try version.state[keyPath: tree].find(key.span)
@@ -159,13 +160,15 @@ extension StoreView {
     return found
   }
 
-  func decodeEntry(_ item: IndexEntry) throws(DatabaseError) -> DocumentEntry {
+  func decodeEntry(_ item: TreeEntry) throws(DatabaseError) -> DocumentEntry {
     try item.withValue { (value) throws(DatabaseError) in try decodeEntry(value) }
   }
 
-  func decodePlace(_ item: IndexEntry) throws(DatabaseError) -> DocumentPlace {
+  func decodePlace(_ item: TreeEntry) throws(DatabaseError) -> DocumentLocation {
     try item.withValue { (value) throws(DatabaseError) in
-      do throws(ByteError) { return try DocumentPlace.decode(value) } catch { throw noEntry(error) }
+      do throws(ByteError) { return try DocumentLocation.decode(value) } catch {
+        throw noEntry(error)
+      }
     }
   }
 
@@ -177,7 +180,7 @@ extension StoreView {
     do throws(ByteError) { return try DocumentEntry.decode(value) } catch { throw noEntry(error) }
   }
 
-  func decodeLocator(_ item: IndexEntry) throws(DatabaseError) -> RecordLocator {
+  func decodeLocator(_ item: TreeEntry) throws(DatabaseError) -> RecordLocator {
     try item.withValue { (value) throws(DatabaseError) in try decodeLocator(value) }
   }
 
@@ -201,7 +204,7 @@ extension StoreView {
 
   /// Reads the index, and rebuilds damaged pages from the log.
   func repairing<R>(
-    _ body: (StoreVersion) throws(PageError) -> R
+    _ body: (VersionBox) throws(PageError) -> R
   ) throws(DatabaseError) -> R {
     guard !store.isClosed else { throw Store.closedError }
     while true {

@@ -6,16 +6,16 @@ import DivanLog
 /// too.
 ///
 /// `while try cursor.advance() { … cursor.place … cursor.takeRecord() }`
-struct ChangedDocumentCursor {
-  private let view: StoreView
+struct SequenceCursor {
+  private let view: ReadView
   private var scan: LayeredScan
   /// The place of the current document; it may be deleted.
-  private(set) var place = DocumentPlace.unknown
+  private(set) var place = DocumentLocation.unknown
   /// The record of its winning revision; nil once it was taken.
   private var record: StoredDocument?
 
   /// Creates a cursor before the first document of the newest version that a view knows.
-  init(_ view: StoreView) {
+  init(_ view: ReadView) {
     precondition(
       view.past == nil, "A past version has changes that are in no order of the newest one")
     self.view = view
@@ -23,7 +23,7 @@ struct ChangedDocumentCursor {
   }
 }
 
-extension ChangedDocumentCursor {
+extension SequenceCursor {
   /// Moves to the next document; returns false at the end.
   mutating func advance() throws(DatabaseError) -> Bool {
     guard let item = try view.step(&scan) else { return false }
@@ -39,16 +39,16 @@ extension ChangedDocumentCursor {
   @inline(__always)
   mutating func advance(passing isPassed: (UInt64) -> Bool) throws(DatabaseError) -> Bool {
     while true {
-      scan.pass { key, _ in key.withSpan { isPassed(ChangedDocumentCursor.sequence($0)) } }
+      scan.pass { key, _ in key.withSpan { isPassed(SequenceCursor.sequence($0)) } }
       guard let item = try view.step(&scan) else { return false }
-      if isPassed(item.withKey { ChangedDocumentCursor.sequence($0) }) { continue }
+      if isPassed(item.withKey { SequenceCursor.sequence($0) }) { continue }
       try read(item)
       return true
     }
   }
 
-  private mutating func read(_ item: IndexEntry) throws(DatabaseError) {
-    let sequence = item.withKey { ChangedDocumentCursor.sequence($0) }
+  private mutating func read(_ item: TreeEntry) throws(DatabaseError) {
+    let sequence = item.withKey { SequenceCursor.sequence($0) }
     let locator = try view.decodeLocator(item)
     (place, record) = try view.changedDocument(sequence, at: locator)
     // Otherwise that document would come twice, and the document of this change not at all.
@@ -68,18 +68,18 @@ extension ChangedDocumentCursor {
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Returns the place of the document whose newest record is at a locator, and its winning record.
   func changedDocument(
     _ sequence: UInt64, at locator: RecordLocator
-  ) throws(DatabaseError) -> (DocumentPlace, StoredDocument?) {
+  ) throws(DatabaseError) -> (DocumentLocation, StoredDocument?) {
     do throws(DatabaseError) {
       let record = try stored(at: locator)
       guard record.sequence == sequence, record.hasTextAsID
       else { throw damage(at: locator, StoredDocument.isOfOther) }
       // Most records are all that their documents have.
       guard record.hasDetails else {
-        let place = DocumentPlace(
+        let place = DocumentLocation(
           locator: locator, sequence: sequence, winningSequence: nil, isDeleted: record.isDeleted)
         return (place, record)
       }

@@ -6,9 +6,9 @@ import DivanLog
 /// Copying it is free. The files that it reads from are kept while it lives. After the database is
 /// closed, every call throws ``DatabaseError/Code/closed``.
 public struct Snapshot: Sendable {
-  let view: StoreView
+  let view: ReadView
 
-  init(_ view: StoreView) { self.view = view }
+  init(_ view: ReadView) { self.view = view }
 }
 
 extension Snapshot {

@@ -21,7 +21,7 @@ struct DocumentDetails: Sendable, Equatable {
   /// Whether the superseded record stays held: its revision is still a leaf, or history is kept.
   var keepsSuperseded = false
   /// Whether other records than this one may be held for the document.
-  var mayHoldOlder = false
+  var mayRetainOlder = false
   /// Whether the revision's ID was computed elsewhere, so that it proves nothing about the content.
   var isForeignEdit = false
   /// Whether all other records of the document that were held are no longer held.
@@ -64,7 +64,7 @@ extension DocumentDetails {
     static let origin = Flags(rawValue: 32)
     static let released = Flags(rawValue: 64)
     static let keepsSuperseded = Flags(rawValue: 128)
-    static let mayHoldOlder = Flags(rawValue: 256)
+    static let mayRetainOlder = Flags(rawValue: 256)
     static let foreignEdit = Flags(rawValue: 512)
     static let releasesOlder = Flags(rawValue: 1024)
     static let foreignDigests = Flags(rawValue: 2048)
@@ -81,7 +81,7 @@ extension DocumentDetails {
     if origin != nil { flags.insert(.origin) }
     if !released.isEmpty { flags.insert(.released) }
     if keepsSuperseded { flags.insert(.keepsSuperseded) }
-    if mayHoldOlder { flags.insert(.mayHoldOlder) }
+    if mayRetainOlder { flags.insert(.mayRetainOlder) }
     if isForeignEdit { flags.insert(.foreignEdit) }
     if releasesOlder { flags.insert(.releasesOlder) }
     if attachments.contains(where: { $0.foreignDigest != nil }) { flags.insert(.foreignDigests) }
@@ -148,13 +148,13 @@ extension DocumentDetails {
       }
     }
     details.keepsSuperseded = flags.contains(.keepsSuperseded)
-    details.mayHoldOlder = flags.contains(.mayHoldOlder)
+    details.mayRetainOlder = flags.contains(.mayRetainOlder)
     details.isForeignEdit = flags.contains(.foreignEdit)
     details.releasesOlder = flags.contains(.releasesOlder)
     guard details.flags == flags else {
       throw ByteError(offset: reader.offset, reason: "details of a document that say nothing")
     }
-    guard details.mayHoldOlder || !details.keepsSuperseded else {
+    guard details.mayRetainOlder || !details.keepsSuperseded else {
       throw ByteError(offset: reader.offset, reason: "a document that holds what it may not hold")
     }
     return details

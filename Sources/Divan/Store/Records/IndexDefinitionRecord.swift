@@ -3,12 +3,12 @@ import DivanLog
 /// The record of an index and its state, or of its removal.
 ///
 /// Entries are not logged: they follow from the documents. FILE_FORMAT.md §10
-struct IndexRecord: Sendable, Equatable {
+struct IndexDefinitionRecord: Sendable, Equatable {
   var name: SharedBytes
   /// The place of the record that this one replaces.
   var superseded: RecordLocator?
   /// Nil if the index is removed.
-  var kept: KeptIndex?
+  var kept: IndexDefinition?
 
   /// The maximum size of a name in bytes of UTF-8.
   static let nameSizeLimit = 240
@@ -46,7 +46,7 @@ struct IndexRecord: Sendable, Equatable {
 
 // MARK: - Writing
 
-extension IndexRecord {
+extension IndexDefinitionRecord {
   func encode(to writer: inout ByteWriter) {
     var flags: Flags = []
     if superseded != nil { flags.insert(.superseding) }
@@ -65,15 +65,17 @@ extension IndexRecord {
     superseded?.encode(to: &writer)
     guard let kept else { return }
     writer.appendVarint(kept.number)
-    IndexRecord.encode(kept.index.path, to: &writer)
+    IndexDefinitionRecord.encode(kept.index.path, to: &writer)
     if flags.contains(.compound) {
       let further = kept.index.paths.dropFirst()
       writer.appendVarint(further.count)
-      for path in further { IndexRecord.encode(path, to: &writer) }
+      for path in further { IndexDefinitionRecord.encode(path, to: &writer) }
     }
     if flags.contains(.partial) {
       writer.appendVarint(kept.index.conditions.count)
-      for condition in kept.index.conditions { IndexRecord.encode(condition, to: &writer) }
+      for condition in kept.index.conditions {
+        IndexDefinitionRecord.encode(condition, to: &writer)
+      }
     }
   }
 
@@ -101,14 +103,14 @@ extension IndexRecord {
 
 // MARK: - Reading
 
-extension IndexRecord {
-  static func decode(_ payload: SharedBytes) throws(ByteError) -> IndexRecord {
+extension IndexDefinitionRecord {
+  static func decode(_ payload: SharedBytes) throws(ByteError) -> IndexDefinitionRecord {
     var reader = ByteReader(payload)
     let flags = Flags(rawValue: try reader.read(UInt8.self))
     guard Flags.known.isSuperset(of: flags) else {
       throw ByteError(offset: 0, reason: "an index with unknown flags")
     }
-    var record = IndexRecord(name: try reader.readID())
+    var record = IndexDefinitionRecord(name: try reader.readID())
     guard let name = record.name.text else {
       throw ByteError(offset: 1, reason: "the name of an index that is no text")
     }
@@ -127,7 +129,7 @@ extension IndexRecord {
           conditions.append(try decodeCondition(&reader))
         }
       }
-      record.kept = KeptIndex(
+      record.kept = IndexDefinition(
         index: DocumentIndex(
           name, paths: paths, isUnique: flags.contains(.unique),
           eachElement: flags.contains(.eachElement), where: conditions),

@@ -3,13 +3,13 @@ import DivanLog
 extension Record.Kind {
   /// A document, or one of its records, was purged: ``PurgeRecord``.
   static let purge = Record.Kind(rawValue: 4)
-  /// A document that is not versioned: ``LocalRecord``.
+  /// A document that is not versioned: ``LocalDocumentRecord``.
   static let local = Record.Kind(rawValue: 5)
-  /// A version of the store with a name: ``NamedRecord``.
+  /// A version of the store with a name: ``SnapshotNameRecord``.
   static let named = Record.Kind(rawValue: 6)
-  /// The end of a commit: ``MomentRecord``.
+  /// The end of a commit: ``CommitPointRecord``.
   static let moment = Record.Kind(rawValue: 7)
-  /// An index of documents by a property: ``IndexRecord``.
+  /// An index of documents by a property: ``IndexDefinitionRecord``.
   static let index = Record.Kind(rawValue: 8)
 
   /// Whether this version of Divan can read such records.
@@ -27,18 +27,18 @@ struct PurgeRecord: Sendable, Equatable {
   var superseded: DocumentRecord.Superseded?
   var supersededExpiry: UInt64?
   /// Whether other records of the document may have been held.
-  var mayHoldOlder = false
+  var mayRetainOlder = false
   /// The commit before which versions may be incomplete from now on; 0 if there is no change.
-  var historyFloor: UInt64 = 0
+  var historyHorizon: UInt64 = 0
 
   private struct Flags: OptionSet {
     let rawValue: UInt8
     static let sequence = Flags(rawValue: 1)
     static let superseding = Flags(rawValue: 2)
     static let expiry = Flags(rawValue: 4)
-    static let mayHoldOlder = Flags(rawValue: 8)
-    static let historyFloor = Flags(rawValue: 16)
-    static let known: Flags = [.sequence, .superseding, .expiry, .mayHoldOlder, .historyFloor]
+    static let mayRetainOlder = Flags(rawValue: 8)
+    static let historyHorizon = Flags(rawValue: 16)
+    static let known: Flags = [.sequence, .superseding, .expiry, .mayRetainOlder, .historyHorizon]
   }
 
   func encode(to writer: inout ByteWriter) {
@@ -46,8 +46,8 @@ struct PurgeRecord: Sendable, Equatable {
     if sequence != nil { flags.insert(.sequence) }
     if superseded != nil { flags.insert(.superseding) }
     if supersededExpiry != nil { flags.insert(.expiry) }
-    if mayHoldOlder { flags.insert(.mayHoldOlder) }
-    if historyFloor > 0 { flags.insert(.historyFloor) }
+    if mayRetainOlder { flags.insert(.mayRetainOlder) }
+    if historyHorizon > 0 { flags.insert(.historyHorizon) }
     writer.append(flags.rawValue)
     writer.append(UInt8(idBytes.count))
     writer.append(idBytes)
@@ -57,7 +57,7 @@ struct PurgeRecord: Sendable, Equatable {
       superseded.locator.encode(to: &writer)
     }
     if let supersededExpiry { writer.appendVarint(supersededExpiry) }
-    if historyFloor > 0 { writer.appendVarint(historyFloor) }
+    if historyHorizon > 0 { writer.appendVarint(historyHorizon) }
   }
 
   static func decode(_ payload: SharedBytes) throws(ByteError) -> PurgeRecord {
@@ -73,11 +73,11 @@ struct PurgeRecord: Sendable, Equatable {
         sequence: try reader.readSequence(), locator: try RecordLocator.decode(&reader))
     }
     if flags.contains(.expiry) { record.supersededExpiry = try reader.readVarint() }
-    record.mayHoldOlder = flags.contains(.mayHoldOlder)
-    if flags.contains(.historyFloor) {
-      record.historyFloor = try reader.readSequence()
-      guard record.historyFloor > 0 else {
-        throw ByteError(offset: reader.offset, reason: "a purge with a floor that says nothing")
+    record.mayRetainOlder = flags.contains(.mayRetainOlder)
+    if flags.contains(.historyHorizon) {
+      record.historyHorizon = try reader.readSequence()
+      guard record.historyHorizon > 0 else {
+        throw ByteError(offset: reader.offset, reason: "a purge with a horizon that says nothing")
       }
     }
     return try reader.finishing(record)
@@ -85,7 +85,7 @@ struct PurgeRecord: Sendable, Equatable {
 }
 
 /// The new state of a local document, which has no revisions and is not in change feeds.
-struct LocalRecord: Sendable, Equatable {
+struct LocalDocumentRecord: Sendable, Equatable {
   var idBytes: SharedBytes
   /// The locator of the record that this one supersedes.
   var superseded: RecordLocator?
@@ -100,13 +100,13 @@ struct LocalRecord: Sendable, Equatable {
     if let body { writer.append(body) }
   }
 
-  static func decode(_ payload: SharedBytes) throws(ByteError) -> LocalRecord {
+  static func decode(_ payload: SharedBytes) throws(ByteError) -> LocalDocumentRecord {
     var reader = ByteReader(payload)
     let flags = try reader.read(UInt8.self)
     guard flags < 4 else {
       throw ByteError(offset: 0, reason: "a local document with unknown flags")
     }
-    var record = LocalRecord(idBytes: try reader.readID())
+    var record = LocalDocumentRecord(idBytes: try reader.readID())
     if flags & 2 != 0 { record.superseded = try RecordLocator.decode(&reader) }
     if flags & 1 == 0 { record.body = reader.readRest() }
     return try reader.finishing(record)
@@ -114,7 +114,7 @@ struct LocalRecord: Sendable, Equatable {
 }
 
 /// A version of the store: its last change and commit, and its document count.
-struct Moment: Sendable, Equatable {
+struct CommitPoint: Sendable, Equatable {
   /// The last sequence number in it.
   var sequence: UInt64
   /// The last commit in it.
@@ -130,20 +130,20 @@ struct Moment: Sendable, Equatable {
     writer.appendVarint(documentCount)
   }
 
-  static func decode(_ reader: inout ByteReader) throws(ByteError) -> Moment {
-    Moment(
+  static func decode(_ reader: inout ByteReader) throws(ByteError) -> CommitPoint {
+    CommitPoint(
       sequence: try reader.readSequence(), commit: try reader.readSequence(),
       time: try reader.readSequence(), documentCount: try reader.readSequence())
   }
 }
 
 /// A named version of the store.
-struct NamedRecord: Sendable, Equatable {
+struct SnapshotNameRecord: Sendable, Equatable {
   var name: SharedBytes
   /// The locator of the record that this one supersedes.
   var superseded: RecordLocator?
   /// The version; nil if it is no longer kept.
-  var moment: Moment?
+  var moment: CommitPoint?
 
   /// The greatest size of a name in bytes of UTF-8.
   static let nameSizeLimit = 240
@@ -156,15 +156,15 @@ struct NamedRecord: Sendable, Equatable {
     moment?.encode(to: &writer)
   }
 
-  static func decode(_ payload: SharedBytes) throws(ByteError) -> NamedRecord {
+  static func decode(_ payload: SharedBytes) throws(ByteError) -> SnapshotNameRecord {
     var reader = ByteReader(payload)
     let flags = try reader.read(UInt8.self)
     guard flags < 4 else {
       throw ByteError(offset: 0, reason: "a named snapshot with unknown flags")
     }
-    var record = NamedRecord(name: try reader.readID())
+    var record = SnapshotNameRecord(name: try reader.readID())
     if flags & 2 != 0 { record.superseded = try RecordLocator.decode(&reader) }
-    if flags & 1 == 0 { record.moment = try Moment.decode(&reader) }
+    if flags & 1 == 0 { record.moment = try CommitPoint.decode(&reader) }
     return try reader.finishing(record)
   }
 }
@@ -173,8 +173,8 @@ struct NamedRecord: Sendable, Equatable {
 ///
 /// It is written while history is kept, so that the version can be found again by its sequence
 /// number or its time.
-struct MomentRecord: Sendable, Equatable {
-  var moment: Moment
+struct CommitPointRecord: Sendable, Equatable {
+  var moment: CommitPoint
   /// The last sequence number in the version before this one.
   ///
   /// Nothing changed between it and this commit. If no moment has that number, the versions before
@@ -187,10 +187,10 @@ struct MomentRecord: Sendable, Equatable {
     writer.appendVarint(previous)
   }
 
-  static func decode(_ payload: SharedBytes) throws(ByteError) -> MomentRecord {
+  static func decode(_ payload: SharedBytes) throws(ByteError) -> CommitPointRecord {
     var reader = ByteReader(payload)
-    let moment = try Moment.decode(&reader)
-    let record = MomentRecord(moment: moment, previous: try reader.readSequence())
+    let moment = try CommitPoint.decode(&reader)
+    let record = CommitPointRecord(moment: moment, previous: try reader.readSequence())
     guard record.previous < moment.sequence else {
       throw ByteError(offset: reader.offset, reason: "a moment that is not after the one before it")
     }

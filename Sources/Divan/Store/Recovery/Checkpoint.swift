@@ -39,9 +39,9 @@ struct Checkpoint: Sendable {
   /// The highest number of any segment file.
   var highestFileID: UInt64
   /// Versions before this commit may be incomplete.
-  var historyFloor: UInt64
+  var historyHorizon: UInt64
   var members: [Member]
-  /// The runs of each tree of ``StoreState``, newest first; older versions had fewer trees.
+  /// The runs of each tree of ``Version``, newest first; older versions had fewer trees.
   var trees: [[RunPlace]]
 }
 
@@ -92,7 +92,7 @@ extension Checkpoint {
         writer.appendVarint(UInt64(run.summary.filter.blockCount))
       }
     }
-    if isExtended { writer.appendVarint(historyFloor) }
+    if isExtended { writer.appendVarint(historyHorizon) }
   }
 
   static func decode(_ bytes: SharedBytes, number: UInt64) throws(ByteError) -> Checkpoint {
@@ -111,7 +111,7 @@ extension Checkpoint {
       position: Position(segmentNumber: segmentNumber, fileID: fileID, end: end),
       time: try reader.readVarint(), lastSequence: try reader.readVarint(),
       documentCount: try reader.readVarint(), highestFileID: try reader.readVarint(),
-      historyFloor: commit, members: [], trees: [])
+      historyHorizon: commit, members: [], trees: [])
     for _ in 0..<(try reader.readCount(limit: reader.remaining)) {
       let first = try reader.readVarint()
       let last = try reader.readVarint()
@@ -135,7 +135,7 @@ extension Checkpoint {
         let root = UInt32(try reader.readCount(limit: Int(UInt32.max)))
         let height = try reader.readCount(limit: Run.heightLimit)
         let count = try reader.readCount(limit: Int.max)
-        let filter = KeyFilter(
+        let filter = BloomFilter(
           firstPage: UInt32(try reader.readCount(limit: Int(UInt32.max))),
           blockCount: UInt32(try reader.readCount(limit: Int(UInt32.max))))
         runs.append(
@@ -146,7 +146,7 @@ extension Checkpoint {
       checkpoint.trees.append(runs)
     }
     // A directory of the first version has no history.
-    if version > versions.lowerBound { checkpoint.historyFloor = try reader.readVarint() }
+    if version > versions.lowerBound { checkpoint.historyHorizon = try reader.readVarint() }
     try checkpoint.checkNumbers(size: bytes.count)
     return checkpoint
   }
@@ -156,7 +156,7 @@ extension Checkpoint {
     let numbers =
       [
         position.segmentNumber, position.fileID, position.end.offset, position.end.commit, time,
-        lastSequence, documentCount, highestFileID, historyFloor,
+        lastSequence, documentCount, highestFileID, historyHorizon,
       ] + members.flatMap { [$0.segment.fileID, $0.segment.numbers.upperBound, $0.usage.total] }
     // The root is written last, and an entry takes a byte at least.
     let runsFit = trees.joined().map(\.summary).allSatisfy { run in
@@ -178,7 +178,7 @@ extension Checkpoint {
     var checkpoint: Checkpoint
     var chain: SegmentChain
     /// The index as of the checkpoint.
-    var state: StoreState
+    var state: Version
     /// The damaged records of document indexes.
     var damage: [Damage]
   }
@@ -186,7 +186,7 @@ extension Checkpoint {
   /// Facts that a checkpoint proves though a file that it depends on is missing.
   struct Evidence {
     var storeID: StoreID
-    var floor: LogRecovery.Floor
+    var watermark: LogRecovery.Watermark
   }
 
   /// Opens the newest checkpoint that is complete; nil if there is none.
@@ -212,7 +212,7 @@ extension Checkpoint {
         evidence.append(
           Evidence(
             storeID: file.header.preamble.storeID,
-            floor: LogRecovery.Floor(
+            watermark: LogRecovery.Watermark(
               commit: checkpoint.position.end.commit, offset: 0, witness: "checkpoint \(number)")))
       } catch .newerFormat(let path, let version) {
         throw .newerFormat(path: path, version: version)
@@ -232,7 +232,7 @@ extension Checkpoint {
     nodeSize: Int
   ) throws(LogError) -> Usable? {
     let (file, checkpoint) = try read(number, in: directory, isMapped: isMapped)
-    guard checkpoint.trees.count <= StoreState.trees.count,
+    guard checkpoint.trees.count <= Version.trees.count,
       let chain = try SegmentChain.choose(
         from: files, in: directory, members: checkpoint.members.map(\.segment),
         isMapped: isMapped)
@@ -270,12 +270,12 @@ extension Checkpoint {
       }
       runs.append(tree)
     }
-    var state = StoreState(nodeSize: nodeSize, runs: runs)
+    var state = Version(nodeSize: nodeSize, runs: runs)
     state.documentCount = checkpoint.documentCount
     state.lastSequence = checkpoint.lastSequence
-    state.frozenSequence = checkpoint.lastSequence
+    state.immutableSequence = checkpoint.lastSequence
     state.commit = checkpoint.position.end.commit
-    state.historyFloor = checkpoint.historyFloor
+    state.historyHorizon = checkpoint.historyHorizon
     state.time = checkpoint.time
     for segment in chain.segments {
       guard let member = checkpoint.members.first(where: { $0.segment.fileID == segment.fileID })

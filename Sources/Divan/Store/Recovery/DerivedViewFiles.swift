@@ -8,7 +8,7 @@ extension ViewFileHeader.Origin {
   /// Whether a version of the same store has everything that was in this one, and perhaps more.
   ///
   /// The segment tells whether this is the same log, and not one that was put in its place.
-  func isBefore(_ state: StoreState) -> Bool {
+  func isBefore(_ state: Version) -> Bool {
     guard commit <= state.commit, sequence <= state.lastSequence else { return false }
     let segments = state.segments.segments
     guard let segment = segments.first(where: { $0.header.numbers.contains(segmentNumber) })
@@ -34,7 +34,7 @@ extension StoreDirectory {
   /// one. A file whose header cannot be read is removed, too, whatever the reason: it could not be
   /// checked later, and its rows can be rebuilt.
   func removeForeignViews(
-    among files: Set<FileName>, of storeID: StoreID, _ state: StoreState
+    among files: Set<FileName>, of storeID: StoreID, _ state: Version
   ) -> [String] {
     var notes: [String] = []
     for case .view(let digits) in files.sorted() {

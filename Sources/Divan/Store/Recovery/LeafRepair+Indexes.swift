@@ -14,7 +14,7 @@ extension LeafRepair {
   /// the leaf would not fit a page. A document that was written before the run was there unchanged;
   /// for another one, the layers above are searched.
   func indexEntries(
-    of run: Run, above index: Int, _ coverage: Run.Coverage, _ written: StoreState
+    of run: Run, above index: Int, _ coverage: Run.Coverage, _ written: Version
   ) throws(DatabaseError) -> Entries {
     let judged = segments.compactMap { $0.header.merge?.judgedAt }.max() ?? 0
     var whole = written
@@ -58,9 +58,9 @@ extension LeafRepair {
   }
 }
 
-extension StoreState {
+extension Version {
   /// Returns the sequence number of the document of an index entry.
-  fileprivate func sequence(ofIndexed item: IndexEntry) -> UInt64? {
+  fileprivate func sequence(ofIndexed item: TreeEntry) -> UInt64? {
     guard let id = IndexEntries.read(item)?.id,
       let value = id.withSpan({ (key) in try? documents.find(key) }),
       let entry = try? DocumentEntry.decode(value)

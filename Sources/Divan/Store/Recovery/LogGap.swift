@@ -2,8 +2,8 @@ import DivanLog
 
 /// Describes what damage to the log leaves unknown.
 ///
-/// This is the one rule about the claims of a damaged store; ``StoreView/requireWhole()`` and
-/// ``StoreView/requireKnown(_:isLive:_:)`` enforce it. A lost part may have changed any document.
+/// This is the one rule about the claims of a damaged store; ``ReadView/requireWhole()`` and
+/// ``ReadView/requireKnown(_:isLive:_:)`` enforce it. A lost part may have changed any document.
 /// So a document is known exactly only in two cases. Its newest record is after all damage; or it
 /// is not deleted, and everything missing after its record are new documents. The store makes no
 /// claim about anything else, nor about documents that are not found.
@@ -45,7 +45,7 @@ struct LogGap: Sendable {
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// The unknown part of the log; nil if there is none, or if this view ignores it.
   var gap: LogGap? { ignoresGap ? nil : store.gap }
 

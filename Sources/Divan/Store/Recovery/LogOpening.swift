@@ -83,19 +83,21 @@ extension LogOpening {
     var tail = last
     if last.header.merge == nil {
       let size = try last.file.size()
-      recovery = try LogRecovery.examine(last, size: size, from: positionInLast, floors: floors)
+      recovery = try LogRecovery.examine(
+        last, size: size, from: positionInLast, watermarks: watermarks)
       tail.end = recovery.end
       if recovery.damage != nil {
         // Records after damage are read where they can be.
         tail.end = try LogRecovery.readableEnd(
-          of: last, size: size, from: positionInLast, floors: floors)
+          of: last, size: size, from: positionInLast, watermarks: watermarks)
         lacksEnd = try LogRecovery.isMoreProven(
-          than: tail.end, in: last, size: size, floors: floors)
+          than: tail.end, in: last, size: size, watermarks: watermarks)
       }
-    } else if let floor = floors.first(where: { $0.commit > last.end.commit }) {
+    } else if let watermark = watermarks.first(where: { $0.commit > last.end.commit }) {
       recovery.damage = Damage(
         path: directory.path, offset: 0,
-        reason: "\(floor.witness) shows that the log was durable through commit \(floor.commit), "
+        reason:
+          "\(watermark.witness) shows that the log was durable through commit \(watermark.commit), "
           + "but it ends with commit \(last.end.commit)")
       lacksEnd = true
     }
@@ -104,7 +106,7 @@ extension LogOpening {
     isClosed =
       head.map {
         $0.isClosed && $0.segmentNumber == last.header.numbers.upperBound
-          && ($0.floor == recovery.end || last.header.merge != nil)
+          && ($0.watermark == recovery.end || last.header.merge != nil)
       } ?? false
     report.ending = isClosed ? .closed : .interrupted
     // After the end of a log that was closed there may be a part of a failed write.
@@ -113,20 +115,20 @@ extension LogOpening {
   }
 
   /// The evidence, other than the log itself, of how far it was durable.
-  private var floors: [LogRecovery.Floor] {
-    var floors: [LogRecovery.Floor] = []
-    if let head { floors.append(LogRecovery.Floor(head, about: last)) }
-    floors += marks.compactMap { LogRecovery.Floor($0, about: last) }
+  private var watermarks: [LogRecovery.Watermark] {
+    var watermarks: [LogRecovery.Watermark] = []
+    if let head { watermarks.append(LogRecovery.Watermark(head, about: last)) }
+    watermarks += marks.compactMap { LogRecovery.Watermark($0, about: last) }
     if let position = checkpoint?.checkpoint.position {
-      floors.append(
-        LogRecovery.Floor(
+      watermarks.append(
+        LogRecovery.Watermark(
           commit: position.end.commit, offset: positionInLast?.offset ?? 0,
           witness: "the checkpoint"))
     }
     // The files that it depends on are gone, and perhaps the end of the log with them.
     let storeID = last.header.preamble.storeID
-    floors += evidence.filter { $0.storeID == storeID }.map(\.floor)
-    return floors + chain.segments.compactMap { LogRecovery.Floor(ofMerge: $0.header) }
+    watermarks += evidence.filter { $0.storeID == storeID }.map(\.watermark)
+    return watermarks + chain.segments.compactMap { LogRecovery.Watermark(ofMerge: $0.header) }
   }
 
   // MARK: Resuming writing
@@ -177,8 +179,8 @@ extension LogOpening {
     var whole = last
     whole.end = recovery.end
     do throws(LogError) {
-      try relog(
-        LogWriter.Relog(segment: whole, proven: recovery.proven, end: recovery.end), made)
+      try reappend(
+        LogWriter.Reappend(segment: whole, proven: recovery.proven, end: recovery.end), made)
       chain.segments[chain.segments.count - 1] = proven
       if let active = made.active { chain.segments.append(active) }
       report.securedCommits = Int(clamping: recovery.end.commit - recovery.proven.commit)
@@ -225,14 +227,14 @@ extension LogOpening {
   }
 
   /// Logs the doubtful commits again; if the disk is full, with the reserve released.
-  private func relog(_ relog: LogWriter.Relog, _ writer: LogWriter) throws(LogError) {
+  private func reappend(_ reappend: LogWriter.Reappend, _ writer: LogWriter) throws(LogError) {
     do throws(LogError) {
-      try writer.begin(after: relog.proven, relogging: relog)
+      try writer.begin(after: reappend.proven, reappending: reappend)
     } catch .system(let error) where error.isLackOfSpace {
       // If it cannot be removed, there is no more space than before, and the next error says so.
       try? directory.remove(.reserve)
       if writer.active == nil {
-        try writer.begin(after: relog.proven, relogging: relog)
+        try writer.begin(after: reappend.proven, reappending: reappend)
       } else {
         // The segment is in its place, and must not be made twice; only HEAD is behind.
         try writer.replaceHead(isClosed: false)
@@ -295,7 +297,7 @@ extension LogOpening {
       self.checkpoint = nil
     }
     var replay = Replay(
-      onto: StoreState(nodeSize: configuration.nodeSize), isFromNothing: true,
+      onto: Version(nodeSize: configuration.nodeSize), isFromNothing: true,
       isSalvaging: isSalvaging)
     replayedSize = try run(&replay)
     // There are no pages; but indexes read documents, and that may fail.
@@ -309,8 +311,8 @@ extension LogOpening {
   /// the coarser report of recovery.
   private mutating func noteDamage(_ found: [Damage]) {
     if let coarse = recovery.damage, let size = coarse.size, !lacksEnd {
-      let stretch = coarse.offset..<max(coarse.offset, coarse.offset + size)
-      if found.contains(where: { $0.path == coarse.path && stretch.contains($0.offset) }) {
+      let leafRange = coarse.offset..<max(coarse.offset, coarse.offset + size)
+      if found.contains(where: { $0.path == coarse.path && leafRange.contains($0.offset) }) {
         damage.removeAll { $0.path == coarse.path && $0.offset == coarse.offset }
       }
     }

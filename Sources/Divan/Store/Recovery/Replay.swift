@@ -7,7 +7,7 @@ import DivanLog
 /// that others supersede. Then replay looks up the entries in the index, which is completely in
 /// memory.
 struct Replay: ~Copyable {
-  var state: StoreState
+  var state: Version
   /// Whether there is no checkpoint to start from.
   let isFromNothing: Bool
   /// Whether whole records of damaged transactions are replayed, too.
@@ -33,10 +33,10 @@ struct Replay: ~Copyable {
   /// The documents that the log changes, if the checkpoint has indexes that must follow.
   private var changedIDs: Set<[UInt8]> = []
   /// The state of the checkpoint; nil if there is none.
-  private let base: StoreState?
+  private let base: Version?
   private var scratch = ByteWriter(capacity: 128)
 
-  init(onto state: StoreState, isFromNothing: Bool, isSalvaging: Bool = false) {
+  init(onto state: Version, isFromNothing: Bool, isSalvaging: Bool = false) {
     self.state = state
     self.isFromNothing = isFromNothing
     self.isSalvaging = isSalvaging
@@ -59,7 +59,7 @@ extension Replay {
     state.segments.update(segment)
     if let merge = segment.header.merge {
       certainCount = nil
-      state.historyFloor = max(state.historyFloor, merge.releasedThrough)
+      state.historyHorizon = max(state.historyHorizon, merge.releasedThrough)
     }
     var scan = RecordScan(
       segment, from: start, salvages: isSalvaging, limit: isSalvaging ? limit : nil)
@@ -167,15 +167,15 @@ extension Replay {
       noteChange(of: record.idBytes)
       apply { (replay) throws(PageError) in try replay.purge(record, item.locator) }
     case .local:
-      var record = try LocalRecord.decode(payload)
+      var record = try LocalDocumentRecord.decode(payload)
       if looksUp { record.superseded = present(CatalogKey.local(record.idBytes)) }
       state.put(record, at: item.locator, scratch: &scratch)
     case .named:
-      var record = try NamedRecord.decode(payload)
+      var record = try SnapshotNameRecord.decode(payload)
       if looksUp { record.superseded = present(CatalogKey.named(record.name)) }
       state.put(record, at: item.locator, scratch: &scratch)
     case .index:
-      var record = try IndexRecord.decode(payload)
+      var record = try IndexDefinitionRecord.decode(payload)
       if looksUp { record.superseded = present(CatalogKey.index(record.name)) }
       state.put(record, at: item.locator, scratch: &scratch)
     case .attachment:
@@ -184,7 +184,7 @@ extension Replay {
         try replay.state.putAttachment(digest, at: item.locator, scratch: &replay.scratch)
       }
     case .moment:
-      state.put(try MomentRecord.decode(payload), at: item.locator, scratch: &scratch)
+      state.put(try CommitPointRecord.decode(payload), at: item.locator, scratch: &scratch)
     default:
       // Later versions may add kinds from 128 on that can be skipped. FILE_FORMAT.md §6
       guard item.record.kind.maySkip else {
@@ -220,7 +220,7 @@ extension Replay {
     var record = original
     if looksUp {
       record.follow(old, expiry: old.flatMap { expiry(of: $0) })
-      if let old, old.traits.contains(.mayHoldOlder), record.details?.mayHoldOlder != true {
+      if let old, old.traits.contains(.mayRetainOlder), record.details?.mayRetainOlder != true {
         // A merge may have dropped a record that said that no older ones are held.
         try state.releaseOlder(of: record.idBytes)
       }
@@ -258,7 +258,7 @@ extension Replay {
       let old = present(record.idBytes)
       record.superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }
       record.supersededExpiry = old.flatMap { expiry(of: $0) }
-      record.mayHoldOlder = record.mayHoldOlder || old?.traits.contains(.mayHoldOlder) == true
+      record.mayRetainOlder = record.mayRetainOlder || old?.traits.contains(.mayRetainOlder) == true
       state.countDocument(wasLive: old?.isDeleted == false, isLive: false)
     }
     try state.purge(record, at: locator)
@@ -327,7 +327,7 @@ extension DocumentRecord {
     guard details != nil || expiry != nil else { return }
     var details = details ?? DocumentDetails()
     details.supersededExpiry = expiry
-    if !isSuccessor { details.keepsSuperseded = old != nil && details.mayHoldOlder }
+    if !isSuccessor { details.keepsSuperseded = old != nil && details.mayRetainOlder }
     self.details = details
   }
 }

@@ -13,24 +13,24 @@ extension Store {
   /// again has the same result.
   func releaseHistoryWithoutContent() throws(DatabaseError) {
     guard isRebuilt else { return }
-    let view = StoreView(state: newest, store: self)
+    let view = ReadView(state: newest, store: self)
     guard try view.hasReferences() else { return }
-    let named = try view.namedMoments().map(\.moment.sequence)
+    let named = try view.namedCommitPoints().map(\.moment.sequence)
     var gone: [(id: SharedBytes, sequence: UInt64)] = []
-    var floor = newest.historyFloor
-    try view.forEachHeld { (held) throws(DatabaseError) in
+    var horizon = newest.historyHorizon
+    try view.forEachRetained { (held) throws(DatabaseError) in
       let needed = try held.needed(byVersions: named, in: view)
       for (index, record) in held.records.enumerated() where !needed.contains(record.sequence) {
         guard try view.lacksContent(of: record) else { continue }
         gone.append((held.id, record.sequence))
-        floor = max(floor, try view.commit(of: held.successor(of: index)))
+        horizon = max(horizon, try view.commit(of: held.successor(of: index)))
       }
       return true
     }
     guard !gone.isEmpty else { return }
     newest = try view.repairing { (version) throws(PageError) in
       var state = version.state
-      state.historyFloor = floor
+      state.historyHorizon = horizon
       for record in gone { try state.release(record.sequence, of: record.id) }
       return state
     }
@@ -38,7 +38,7 @@ extension Store {
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Whether any record has or had attachments.
   func hasReferences() throws(DatabaseError) -> Bool {
     let prefix = CatalogKey.first(of: .reference)
@@ -48,7 +48,7 @@ extension StoreView {
   }
 
   /// Whether content of a record's attachments is missing; false if the record is unreadable.
-  fileprivate func lacksContent(of held: HeldHistory.Held) throws(DatabaseError) -> Bool {
+  fileprivate func lacksContent(of held: RetainedRevisions.Held) throws(DatabaseError) -> Bool {
     do throws(DatabaseError) {
       let attachments = try record(at: held.locator).attachments
       for attachment in attachments where try !hasContent(attachment.digest) { return true }

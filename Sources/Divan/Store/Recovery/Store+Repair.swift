@@ -4,16 +4,16 @@ extension Store {
   /// Rebuilds a damaged leaf of the index from the log.
   ///
   /// Returns if the read can be retried; throws if the page cannot be rebuilt.
-  func repairIndex(_ error: PageError, in state: StoreState) throws(DatabaseError) {
+  func repairIndex(_ error: PageError, in state: Version) throws(DatabaseError) {
     let number: UInt32
     switch error {
     case .damaged(let page, _): number = page
     case .unreadable(_, let error): throw DatabaseError(error)
     }
     // The error does not say which run the page belongs to: this number may be bad in several runs.
-    let view = StoreView(state: state, store: self)
+    let view = ReadView(state: state, store: self)
     var isRebuilt = false
-    for tree in StoreState.trees where try LeafRepair(view, tree).rebuild(number) {
+    for tree in Version.trees where try LeafRepair(view, tree).rebuild(number) {
       isRebuilt = true
     }
     guard isRebuilt else { throw LeafRepair.cannotHelp(error, path) }
@@ -32,15 +32,15 @@ extension Store {
 /// the trees of older records and of the catalog, which are mostly small, it is memory for all
 /// entries in the store.
 struct LeafRepair {
-  let view: StoreView
-  private let tree: KeyPath<StoreState, LayeredTree>
+  let view: ReadView
+  private let tree: KeyPath<Version, LayeredTree>
 
-  init(_ view: StoreView, _ tree: KeyPath<StoreState, LayeredTree>) {
+  init(_ view: ReadView, _ tree: KeyPath<Version, LayeredTree>) {
     self.view = view
     self.tree = tree
   }
 
-  var state: StoreState { view.state }
+  var state: Version { view.state }
   var path: String { view.store.path }
 
   /// The error for a page that cannot be rebuilt, or that the system currently cannot read.
@@ -70,7 +70,7 @@ extension LeafRepair {
     for index in runs.indices.reversed() where index >= first {
       guard let coverage = badLeaf(number, of: runs[index]) else { continue }
       let entries = try entries(of: runs[index], coverage, below: index + 1)
-      guard runs[index].install(entries, for: number, mergeCount: state.mergeCount) else {
+      guard runs[index].install(entries, for: number, compactionCount: state.compactionCount) else {
         throw Self.cannotHelp(.damaged(page: number, reason: "it cannot be rebuilt"), path)
       }
       isRebuilt = true
@@ -81,7 +81,7 @@ extension LeafRepair {
   /// Returns the key range of a page of a run, if it is a leaf that cannot be read.
   private func badLeaf(_ number: UInt32, of run: Run) -> Run.Coverage? {
     guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0,
-      !run.isSound(number, level: 0, mergeCount: state.mergeCount)
+      !run.isSound(number, level: 0, compactionCount: state.compactionCount)
     else { return nil }
     return coverage
   }
@@ -104,7 +104,7 @@ extension LeafRepair {
       }
     }
     var lower = LayeredTree(runs: Array(runs[below...]))
-    lower.mergeCount = state.mergeCount
+    lower.compactionCount = state.compactionCount
     var scan = lower.scan(
       from: coverage.lower.map { .inclusive($0) } ?? .unbounded,
       to: coverage.upper.map { .exclusive($0) } ?? .unbounded)
@@ -124,7 +124,7 @@ extension LeafRepair {
 
   private func next(
     _ scan: inout LayeredScan, _ below: Int
-  ) throws(DatabaseError) -> IndexEntry? {
+  ) throws(DatabaseError) -> TreeEntry? {
     while true {
       do throws(PageError) {
         return try scan.next()
@@ -209,9 +209,9 @@ extension LeafRepair {
   }
 
   /// Returns the version that replaying the log up to a commit produces, without indexes.
-  func replay(through commit: UInt64) throws(DatabaseError) -> StoreState {
+  func replay(through commit: UInt64) throws(DatabaseError) -> Version {
     let nodeSize = view.store.configuration.nodeSize
-    var replay = Replay(onto: StoreState(nodeSize: nodeSize), isFromNothing: true)
+    var replay = Replay(onto: Version(nodeSize: nodeSize), isFromNothing: true)
     for segment in segments {
       try translating { () throws(LogError) in
         _ = try replay.run(segment, from: nil, through: commit)
@@ -222,7 +222,7 @@ extension LeafRepair {
   }
 
   /// Returns the entries of a version that belong in a leaf of another tree.
-  private func entries(of written: StoreState, _ coverage: Run.Coverage) -> Entries {
+  private func entries(of written: Version, _ coverage: Run.Coverage) -> Entries {
     var found: Entries = [:]
     var scan = written[keyPath: tree].scan()
     // All of it is in memory, so nothing can fail.

@@ -11,7 +11,7 @@ struct OpenedStore {
   var refusal: DatabaseError?
   /// The part of the log that damage makes unknown; nil if none.
   var gap: LogGap?
-  var state: StoreState
+  var state: Version
   var checkpoint: Checkpoint?
   /// The highest number of any checkpoint, used or not.
   var highestCheckpoint: UInt64 = 0
@@ -260,7 +260,7 @@ extension StoreOpening {
       report.ending = isWriter ? .created : .closed
       if isWriter { directory.makeReserve(size: configuration.reserveSize) }
       return opened(
-        StoreState(nodeSize: configuration.nodeSize), .empty,
+        Version(nodeSize: configuration.nodeSize), .empty,
         storeID: StoreID(high: configuration.random(), low: configuration.random()),
         lock: lock, report: report, checkpoint: nil)
     }
@@ -286,7 +286,7 @@ extension StoreOpening {
   }
 
   private func opened(
-    _ state: StoreState, _ start: LogWriter.Start, storeID: StoreID, lock: (any FileLock)?,
+    _ state: Version, _ start: LogWriter.Start, storeID: StoreID, lock: (any FileLock)?,
     report: OpeningReport, checkpoint: Checkpoint?
   ) -> OpenedStore {
     OpenedStore(

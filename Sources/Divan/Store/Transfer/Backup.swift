@@ -91,7 +91,7 @@ extension Database {
 /// The copy is made through the ordinary writer, record by record, in the order of changes. So it
 /// holds the requested contents and nothing else, and everything that is read is checked.
 struct StoreCopy {
-  let view: StoreView
+  let view: ReadView
   let path: String
   /// The name of the copy in errors.
   let purpose: String
@@ -100,7 +100,7 @@ struct StoreCopy {
   let progress: ((Double) -> Bool)?
 
   init(
-    from view: StoreView, to path: String, as purpose: String, keepsHistory: Bool,
+    from view: ReadView, to path: String, as purpose: String, keepsHistory: Bool,
     _ progress: ((Double) -> Bool)?
   ) {
     self.view = view
@@ -197,7 +197,7 @@ struct StoreCopy {
     do {
       let copy = try Database(at: building, configuration: configuration)
       // A clock that was set back must not make times go back in the copy.
-      try copy.store.withTurn { (writer) in writer.resume(time: view.state.time) }
+      try copy.store.withWriterLock { (writer) in writer.resume(time: view.state.time) }
       try copyIndexes(to: copy)
       if keepsHistory { try copyVersions(to: copy) } else { try copyDocuments(to: copy) }
       try copyLocalDocuments(to: copy)
@@ -243,10 +243,11 @@ extension StoreCopy {
     for original in view.state.indexes where original.isReady {
       try copy.store.write(durability: .none, timeout: nil) { transaction in
         // Commits have other numbers in the copy.
-        let kept = KeptIndex(
+        let kept = IndexDefinition(
           index: original.index, number: transaction.nextCommit, isReady: true)
         try transaction.append(
-          IndexRecord(name: SharedBytes(utf8: kept.index.name), superseded: nil, kept: kept))
+          IndexDefinitionRecord(
+            name: SharedBytes(utf8: kept.index.name), superseded: nil, kept: kept))
       }
     }
   }
@@ -300,7 +301,7 @@ extension StoreCopy {
     record.supersede(current)
     if let entries = record.details?.attachments {
       _ = try transaction.store(
-        view.attachments(entries), id: id, madeBy: .elsewhere(record.revision))
+        view.attachments(entries), id: id, madeBy: .crossContext(record.revision))
     }
     try transaction.append(record, id: id, over: current)
   }
@@ -323,7 +324,7 @@ extension DocumentRecord {
     details.released = []
     details.supersededExpiry = nil
     details.keepsSuperseded = current != nil
-    details.mayHoldOlder = current != nil
+    details.mayRetainOlder = current != nil
     self.details = details.isEmpty ? nil : details
   }
 }

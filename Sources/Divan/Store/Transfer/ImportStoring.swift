@@ -23,7 +23,7 @@ struct ImportOutcome {
 /// A step that stores a batch in a transaction.
 struct ImportStoring {
   let transaction: WriteTransaction
-  let bodies: ImportedBodies
+  let bodies: ImportedBlobs
   let options: JSONLines.ImportOptions
   private(set) var outcome = ImportOutcome()
   /// New documents with only properties, which are stored in a batch.
@@ -31,7 +31,7 @@ struct ImportStoring {
   private var plainIDs: Set<String> = []
 
   init(
-    _ transaction: WriteTransaction, _ bodies: ImportedBodies, _ options: JSONLines.ImportOptions
+    _ transaction: WriteTransaction, _ bodies: ImportedBlobs, _ options: JSONLines.ImportOptions
   ) {
     self.transaction = transaction
     self.bodies = bodies
@@ -215,7 +215,7 @@ extension ImportStoring {
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Returns an attachment whose content is in the store and can be opened; nil if there is none.
   fileprivate func storedAttachment(
     _ digest: SHA256.Digest

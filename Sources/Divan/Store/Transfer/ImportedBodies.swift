@@ -1,7 +1,7 @@
 import DivanLog
 
 /// A store of attachment contents that come in pieces, until their documents are committed.
-struct ImportedBodies {
+struct ImportedBlobs {
   private let database: Database
   /// The content that is currently arriving.
   private var current: Incoming?
@@ -16,12 +16,12 @@ struct ImportedBodies {
   init(_ database: Database) { self.database = database }
 }
 
-extension ImportedBodies {
+extension ImportedBlobs {
   /// A complete content that was received; nil if there is none.
   subscript(digest: SHA256.Digest) -> Document.Attachment? { complete[digest] }
 
   /// Adds a piece, which must continue the previous one.
-  mutating func append(_ piece: ImportedPiece) throws(DatabaseError) {
+  mutating func append(_ piece: ImportedChunk) throws(DatabaseError) {
     let incoming = try continuation(piece)
     try translating { () throws(LogError) in try incoming.writer.append(piece.content) }
     let size = incoming.writer.length
@@ -41,7 +41,7 @@ extension ImportedBodies {
     complete[incoming.digest] = attachment
   }
 
-  private mutating func continuation(_ piece: ImportedPiece) throws(DatabaseError) -> Incoming {
+  private mutating func continuation(_ piece: ImportedChunk) throws(DatabaseError) -> Incoming {
     defer { current = nil }
     if piece.offset == 0 {
       try database.store.beginWriting()

@@ -10,7 +10,7 @@ import DivanLog
 enum ImportedLine {
   case document(ImportedDocument)
   case localDocument(id: String, EncodedValue)
-  case body(ImportedPiece)
+  case body(ImportedChunk)
 }
 
 /// A document or revision in a line.
@@ -40,7 +40,7 @@ struct ImportedAttachment {
 }
 
 /// A part of the content of an attachment.
-struct ImportedPiece {
+struct ImportedChunk {
   var digest: SHA256.Digest
   var length: Int
   var offset: Int
@@ -57,7 +57,7 @@ extension ImportedLine {
   ) throws(DatabaseError) -> ImportedLine {
     let (properties, reserved) = try sink.read(text, sizeLimit: options.lineSizeLimit)
     var members = ReservedMembers(reserved)
-    if let body = members.take("_body") { return .body(try ImportedPiece(body)) }
+    if let body = members.take("_body") { return .body(try ImportedChunk(body)) }
     var document = ImportedDocument(id: try members.takeID(), properties: properties)
     try members.takeRevision()
     if let id = document.id.removing(prefix: "_local/") {
@@ -252,7 +252,7 @@ extension ImportedAttachment {
   }
 }
 
-extension ImportedPiece {
+extension ImportedChunk {
   fileprivate init(_ value: Value) throws(DatabaseError) {
     guard let digest = value["digest"]?.stringValue.flatMap(SHA256.Digest.init(attachmentText:)),
       let length = value["length"]?.intValue, let offset = value["offset"]?.intValue,

@@ -5,7 +5,7 @@ package import DivanLog
 /// Large attachments come in separate lines before the first document that refers to them; later
 /// documents only name them. Not thread-safe: one thread at a time may use it.
 package final class JSONLinesExport {
-  private let view: StoreView
+  private let view: ReadView
   private let options: JSONLines.ExportOptions
   /// Receives damage, and the export continues without it; if nil, damage is thrown.
   private let onDamage: ((DatabaseError) throws -> Void)?
@@ -170,7 +170,7 @@ extension JSONLinesExport {
     var record = leaf.newest
     if leaf.sequence != record.sequence {
       // In a past version, a leaf may have been purged since.
-      if view.past != nil, try !view.holdsOlder(leaf.sequence, of: record.idBytes) { return }
+      if view.past != nil, try !view.retainsOlder(leaf.sequence, of: record.idBytes) { return }
       record = try view.olderRecord(leaf.sequence, of: leaf.id)
     }
     line = Line(leaf: leaf, record: record, rest: record.details?.attachments.reversed() ?? [])

@@ -9,7 +9,7 @@ final class JSONLinesImport {
   private let options: JSONLines.ImportOptions
   private let lineSizeLimit: Int
   private var sink = ImportSink()
-  private var bodies: ImportedBodies
+  private var bodies: ImportedBlobs
   private var batch = ImportBatch()
   /// The beginning of a line whose end has not arrived yet.
   private var beginning = ByteWriter()
@@ -27,7 +27,7 @@ final class JSONLinesImport {
     options.lineSizeLimit = min(max(1, options.lineSizeLimit), 1 << 30)
     self.options = options
     lineSizeLimit = options.lineSizeLimit
-    bodies = ImportedBodies(database)
+    bodies = ImportedBlobs(database)
   }
 }
 

@@ -7,12 +7,12 @@ import DivanLog
 /// The end of a version that the copy must contain.
 private struct VersionEnd {
   let sequence: UInt64
-  var moment: MomentRecord?
-  var named: [NamedMoment] = []
+  var moment: CommitPointRecord?
+  var named: [NamedCommitPoint] = []
 }
 
 /// The place of a held record.
-private struct HeldPlace {
+private struct RetainedLocation {
   let sequence: UInt64
   let locator: RecordLocator
 }
@@ -22,22 +22,25 @@ extension StoreCopy {
   func copyVersions(to copy: Database) throws {
     let places = try heldPlaces()
     var rest = places[...]
-    var floor: UInt64 = 0
+    var horizon: UInt64 = 0
     for end in try versionEnds() {
       try copyRecords(&rest, through: end.sequence, of: places.count, to: copy)
       if let moment = end.moment {
         let commit = try append(moment, to: copy)
-        if moment.moment.commit <= view.state.historyFloor { floor = commit }
+        if moment.moment.commit <= view.state.historyHorizon { horizon = commit }
       }
       for named in end.named { try append(named, to: copy) }
     }
     try copyRecords(&rest, through: .max, of: places.count, to: copy)
-    if floor > 0, let first = places.first { try raiseFloor(to: floor, first.locator, of: copy) }
+    if horizon > 0, let first = places.first {
+      try raiseHorizon(to: horizon, first.locator, of: copy)
+    }
   }
 
   /// Appends records up to a sequence number, as many per transaction as fit.
   private func copyRecords(
-    _ rest: inout ArraySlice<HeldPlace>, through sequence: UInt64, of count: Int, to copy: Database
+    _ rest: inout ArraySlice<RetainedLocation>, through sequence: UInt64, of count: Int,
+    to copy: Database
   ) throws {
     while let first = rest.first, first.sequence <= sequence {
       try copy.store.write(durability: .none, timeout: nil) { transaction in
@@ -66,7 +69,7 @@ extension StoreCopy {
   }
 
   /// Appends the end of a version to the copy; returns the commit where it ends there.
-  private func append(_ original: MomentRecord, to copy: Database) throws -> UInt64 {
+  private func append(_ original: CommitPointRecord, to copy: Database) throws -> UInt64 {
     var record = original
     return try copy.store.write(durability: .none, timeout: nil) { transaction in
       record.moment.commit = transaction.nextCommit
@@ -78,40 +81,41 @@ extension StoreCopy {
     }
   }
 
-  private func append(_ original: NamedMoment, to copy: Database) throws {
+  private func append(_ original: NamedCommitPoint, to copy: Database) throws {
     try copy.store.write(durability: .none, timeout: nil) { transaction in
       var moment = original.moment
       moment.commit = transaction.state.commit
       transaction.state.lastSequence = max(transaction.state.lastSequence, moment.sequence)
-      try transaction.append(NamedRecord(name: original.name, superseded: nil, moment: moment))
+      try transaction.append(
+        SnapshotNameRecord(name: original.name, superseded: nil, moment: moment))
     }
   }
 
-  /// Raises the history floor in the copy's log, by purging a record that is not held.
-  private func raiseFloor(
+  /// Raises the history horizon in the copy's log, by purging a record that is not held.
+  private func raiseHorizon(
     to commit: UInt64, _ locator: RecordLocator, of copy: Database
   ) throws {
     let id = try view.record(at: locator).idBytes
     try copy.store.write(durability: .none, timeout: nil) { transaction in
       try transaction.append(
-        PurgeRecord(idBytes: id, sequence: 0, historyFloor: commit), id.text)
+        PurgeRecord(idBytes: id, sequence: 0, historyHorizon: commit), id.text)
     }
   }
 
   /// Returns the places of all held records, newest and older ones, by sequence number.
-  private func heldPlaces() throws(DatabaseError) -> [HeldPlace] {
-    var places: [HeldPlace] = []
+  private func heldPlaces() throws(DatabaseError) -> [RetainedLocation] {
+    var places: [RetainedLocation] = []
     var newest = view.state.sequences.scan()
     while let item = try view.step(&newest) {
       guard item.key.count == MemoryLayout<UInt64>.size else { continue }
       places.append(
-        HeldPlace(
+        RetainedLocation(
           sequence: UInt64(bigEndian: item.key.load(UInt64.self, at: 0)),
           locator: try view.decodeLocator(item)))
     }
     // Records of documents that were purged may still be indexed after a page was rebuilt.
-    try view.forEachHeld { (held) throws(DatabaseError) in
-      places += held.records.map { HeldPlace(sequence: $0.sequence, locator: $0.locator) }
+    try view.forEachRetained { (held) throws(DatabaseError) in
+      places += held.records.map { RetainedLocation(sequence: $0.sequence, locator: $0.locator) }
       return true
     }
     places.sort { $0.sequence < $1.sequence }
@@ -128,7 +132,7 @@ extension StoreCopy {
       let sequence = record.moment.sequence
       ends[sequence, default: VersionEnd(sequence: sequence)].moment = record
     }
-    for named in try view.namedMoments() {
+    for named in try view.namedCommitPoints() {
       let sequence = named.moment.sequence
       ends[sequence, default: VersionEnd(sequence: sequence)].named.append(named)
     }

@@ -14,7 +14,7 @@ struct BranchMerge {
 
   /// Begins with the winning revision.
   init(
-    _ winner: Document, _ entry: DocumentEntry, in view: StoreView
+    _ winner: Document, _ entry: DocumentEntry, in view: ReadView
   ) throws(DatabaseError) {
     let newest = try view.newestRecord(of: entry, winner.id)
     tree = try view.tree(of: newest)

@@ -112,7 +112,7 @@ extension WriteTransaction {
     _ current: DocumentEntry, _ edit: RevisionEdit, _ id: String, _ record: inout DocumentRecord
   ) throws -> Bool? {
     record.superseded = .init(sequence: current.sequence, locator: current.locator)
-    if edit.isPlain, current.traits.isSubset(of: .mayHoldOlder),
+    if edit.isPlain, current.traits.isSubset(of: .mayRetainOlder),
       case .child(current.revision) = edit.lineage
     {
       try validate(edit, id: id)
@@ -253,7 +253,7 @@ extension WriteTransaction {
     details.released = (released + forgotten).filter {
       $0 != current.sequence && $0 != record.sequence && !keepsHistory($0)
     }
-    details.mayHoldOlder = details.keepsSuperseded || current.traits.contains(.mayHoldOlder)
+    details.mayRetainOlder = details.keepsSuperseded || current.traits.contains(.mayRetainOlder)
     details.expiry = newest.details?.expiry
     details.supersededExpiry = details.expiry
     details.winner =
@@ -279,11 +279,12 @@ extension WriteTransaction {
     var details = DocumentDetails()
     details.keepsSuperseded = keepsHistory(current.sequence)
     if details.keepsSuperseded {
-      details.mayHoldOlder = true
-    } else if current.traits.contains(.mayHoldOlder) {
-      details.mayHoldOlder = try view.olderSequences(of: id, current).contains(where: keepsHistory)
+      details.mayRetainOlder = true
+    } else if current.traits.contains(.mayRetainOlder) {
+      details.mayRetainOlder = try view.retainedSequences(of: id, current).contains(
+        where: keepsHistory)
       // So that later records need no lookup.
-      details.releasesOlder = !details.mayHoldOlder
+      details.releasesOlder = !details.mayRetainOlder
     }
     return details.isEmpty ? nil : details
   }
@@ -386,7 +387,7 @@ extension WriteTransaction {
 
   /// Changes the index with lookups: completely, or not at all if the index cannot be read.
   func change(
-    _ body: (inout StoreState, inout ByteWriter) throws(PageError) -> Void
+    _ body: (inout Version, inout ByteWriter) throws(PageError) -> Void
   ) throws(DatabaseError) {
     while true {
       var changed = state
@@ -449,7 +450,7 @@ extension RevisionTree {
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Returns the revision tree of a document.
   func tree(of entry: DocumentEntry, _ id: String) throws(DatabaseError) -> RevisionTree {
     try tree(of: try newestRecord(of: entry, id))

@@ -135,7 +135,7 @@ extension WriteTransaction {
   /// Sets the marked properties of an object; a rollback restores them.
   private func assign(_ document: Document, to encoded: EncodedProperties) {
     let marks = encoded.assign(document)
-    reversals.append { marks.takeBack() }
+    rollbackLog.append { marks.takeBack() }
   }
 
   /// Returns the document to put for a value.

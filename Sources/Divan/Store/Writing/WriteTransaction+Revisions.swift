@@ -47,7 +47,7 @@ extension WriteTransaction {
     }
     // If the revision is refused, its attachments are rolled back.
     return try nested {
-      try insert(try store(document.attachments, id: id, madeBy: .elsewhere(path.revision)))
+      try insert(try store(document.attachments, id: id, madeBy: .crossContext(path.revision)))
     }
   }
 
@@ -68,7 +68,7 @@ extension WriteTransaction {
       PurgeRecord(
         idBytes: SharedBytes(utf8: id),
         superseded: .init(sequence: current.sequence, locator: current.locator),
-        supersededExpiry: expiry, mayHoldOlder: current.traits.contains(.mayHoldOlder)), id)
+        supersededExpiry: expiry, mayRetainOlder: current.traits.contains(.mayRetainOlder)), id)
     state.countDocument(wasLive: !current.isDeleted, isLive: false)
     return true
   }
@@ -112,7 +112,7 @@ extension WriteTransaction {
     _ before: RevisionTree, without after: RevisionTree, of id: String, _ current: DocumentEntry
   ) throws(DatabaseError) -> [UInt64] {
     let leaves = Set(before.heldSequences)
-    let others = try view.olderSequences(of: id, current).filter { !leaves.contains($0) }
+    let others = try view.retainedSequences(of: id, current).filter { !leaves.contains($0) }
     guard !others.isEmpty else { return [] }
     let purged = Set(before.nodes.map(\.revision)).subtracting(after.nodes.map(\.revision))
     var sequences: [UInt64] = []

@@ -10,7 +10,7 @@ import DivanLog
 public final class WriteTransaction {
   let store: Store
   /// The version that this transaction makes.
-  var state: StoreState {
+  var state: Version {
     _read { yield changed }
     _modify {
       // Readers keep their version; no other reference may exist to a state that is changed in
@@ -19,9 +19,9 @@ public final class WriteTransaction {
       yield &changed
     }
   }
-  private var changed: StoreState
+  private var changed: Version
   /// The same state, shared with readers; nil if none has read since the last change.
-  private var known: StoreVersion?
+  private var known: VersionBox?
   var buffer: TransactionBuffer
   let fileID: UInt64
   /// The transaction's start offset in its segment.
@@ -34,11 +34,11 @@ public final class WriteTransaction {
   /// The total size of the attachments that documents stopped referring to here.
   var releasedSize = 0
   /// Closures that restore objects whose documents were stored, in the order of the changes.
-  var reversals: [() -> Void] = []
+  var rollbackLog: [() -> Void] = []
   /// An object that layers above keep while the transaction lives.
   var companion: AnyObject?
   /// The observers that show this transaction's changes to others.
-  var followers = TransactionFollowers()
+  var observers = TransactionObservers()
   private(set) var isOver = false
   /// The validations that check revisions before they are stored.
   let validations: [Validation]
@@ -47,7 +47,7 @@ public final class WriteTransaction {
   /// The earliest expiry set in this transaction.
   var earliestExpiry: UInt64?
 
-  init(store: Store, state: StoreState, fileID: UInt64, base: Int) {
+  init(store: Store, state: Version, fileID: UInt64, base: Int) {
     self.store = store
     changed = state
     self.fileID = fileID
@@ -204,21 +204,21 @@ extension WriteTransaction {
     try check()
     let state = state
     let stored = stored
-    let reversalCount = reversals.count
+    let rollbackCount = rollbackLog.count
     let savepoint = buffer.savepoint
-    followers.noteBeginning()
+    observers.noteBeginning()
     do {
       let result = try body()
-      for each in followers.noteEnd() { each.nestedChangesEnded(areKept: true) }
+      for each in observers.noteEnd() { each.nestedChangesEnded(areKept: true) }
       return result
     } catch {
-      let told = followers.noteEnd()
+      let told = observers.noteEnd()
       if !isOver {
         self.state = state
         self.stored = stored
         buffer.rollback(to: savepoint)
         // Last, after everything else is restored: reversals and followers may run foreign code.
-        takeBack(after: reversalCount)
+        takeBack(after: rollbackCount)
         for each in told { each.nestedChangesEnded(areKept: false) }
       }
       throw error
@@ -259,10 +259,10 @@ extension WriteTransaction {
     return DocumentCursor(view, range, descending: descending)
   }
 
-  var view: StoreView {
-    let version = known ?? StoreVersion(changed)
+  var view: ReadView {
+    let version = known ?? VersionBox(changed)
     known = version
-    return StoreView(version, store: store, unwritten: self)
+    return ReadView(version, store: store, unwritten: self)
   }
 
   /// The number that this transaction's commit will have.
@@ -286,16 +286,16 @@ extension WriteTransaction {
   func end(isCommitted: Bool) {
     isOver = true
     if !isCommitted { takeBack(after: 0) }
-    reversals = []
-    for each in followers.all { each.transactionEnded(isCommitted: isCommitted) }
+    rollbackLog = []
+    for each in observers.all { each.transactionEnded(isCommitted: isCommitted) }
     companion = nil
   }
 
   private func takeBack(after count: Int) {
     // A reversal may run code that puts a document, which is not to be rolled back.
-    let due = Array(reversals[count...])
-    reversals.removeSubrange(count...)
-    for reversal in due.reversed() { reversal() }
+    let due = Array(rollbackLog[count...])
+    rollbackLog.removeSubrange(count...)
+    for rollbackEntry in due.reversed() { rollbackEntry() }
   }
 
   /// Passes the buffer to the code that appends it to the log.
@@ -310,7 +310,7 @@ extension WriteTransaction {
 
   static var overError: DatabaseError {
     DatabaseError(
-      .closed, "the transaction is over", hint: "Use it only within the closure it was lent to")
+      .closed, "the transaction is over", hint: "Use it only within the closure it was borrowed to")
   }
 
   func id(for document: Document) throws(DatabaseError) -> String {

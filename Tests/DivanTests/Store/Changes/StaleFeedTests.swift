@@ -65,7 +65,7 @@ struct StaleFeedTests {
         Issue.record("call \(call): \(error)")
       }
     }
-    try database.mergeWhatPays()
+    try database.compactWhatPays()
     try database.compact()
     disk.observeChangingCalls(nil)
     #expect(listener.all.count > 10)
@@ -75,7 +75,7 @@ struct StaleFeedTests {
   @Test func `after a merge of one segment there is a checkpoint that can be used`() throws {
     let disk = SimulatedFileSystem()
     let database = try overwritten(disk)
-    try database.mergeWhatPays()
+    try database.compactWhatPays()
     try database.close()
     let again = try open(disk, life: 2)
     #expect(again.openingReport.notes.isEmpty, "\(again.openingReport)")
@@ -100,7 +100,7 @@ struct StaleFeedTests {
     try database.writeCheckpoint()
     for number in 0...mergedCount { try put("a", number) }
     try database.writeCheckpoint()
-    try database.mergeWhatPays()
+    try database.compactWhatPays()
     try database.close()
     func names(_ suffix: String) -> [String] {
       disk.names(in: "/store.divan").filter { $0.hasSuffix(suffix) }

@@ -99,7 +99,7 @@ extension HistoryRun {
     case 13...14: try database.writeCheckpoint()
     case 15: try database.compact()
     case 16: try database.store.pruneHistory()
-    case 17: try database.mergeWhatPays()
+    case 17: try database.compactWhatPays()
     default: try reopen(nextRetention())
     }
   }
@@ -223,7 +223,7 @@ extension HistoryRun {
   /// Checks that only the retained revisions that leaves need are left.
   func expectLeavesOnly() throws {
     let view = try database.store.view()
-    try view.forEachHeld { (held) throws(DatabaseError) in
+    try view.forEachRetained { (held) throws(DatabaseError) in
       let needed = try held.needed(byVersions: [], in: view)
       #expect(held.records.allSatisfy { needed.contains($0.sequence) }, comment)
       return true

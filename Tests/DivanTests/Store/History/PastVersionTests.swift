@@ -38,7 +38,7 @@ struct PastVersionTests {
 
   private func heldCount(_ database: Database) throws -> Int {
     let view = try database.store.view()
-    var scan = view.state.older.scan()
+    var scan = view.state.retained.scan()
     var count = 0
     while try view.step(&scan) != nil { count += 1 }
     return count
@@ -509,11 +509,11 @@ struct PastVersionTests {
   }
 
   @Test func `a moment that is not after the one before it is no moment`() throws {
-    let moment = Moment(sequence: 5, commit: 2, time: 3, documentCount: 1)
+    let moment = CommitPoint(sequence: 5, commit: 2, time: 3, documentCount: 1)
     for (previous, isSound) in [(4, true), (5, false), (6, false)] as [(UInt64, Bool)] {
       var writer = ByteWriter()
-      MomentRecord(moment: moment, previous: previous).encode(to: &writer)
-      let decoded = try? MomentRecord.decode(writer.sharedCopy)
+      CommitPointRecord(moment: moment, previous: previous).encode(to: &writer)
+      let decoded = try? CommitPointRecord.decode(writer.sharedCopy)
       #expect((decoded != nil) == isSound)
     }
   }

@@ -13,7 +13,7 @@ struct CompoundIndexTests {
   private func open(
     _ index: DocumentIndex, _ documents: KeyValuePairs<String, Value.Object> = [:]
   ) throws -> Database {
-    let database = try IndexBench().open()
+    let database = try IndexFixture().open()
     try database.addIndex(index)
     try database.write { transaction in
       for (id, properties) in documents { _ = try transaction.overwrite(id, with: properties) }

@@ -10,7 +10,7 @@ import Testing
 
 /// Queries by the values of a property, compared with a plain search through all documents.
 struct DocumentIndexTests {
-  private let store = IndexBench()
+  private let store = IndexFixture()
 
   // MARK: Contents
 
@@ -278,7 +278,7 @@ struct DocumentIndexTests {
   @Test func `an index that somebody else has just finished is made once`() throws {
     let database = try store.open()
     try store.fill(database, 0..<30)
-    let (index, turn, disk) = (store.byYear, database.store.turn, store.bench.fileSystem)
+    let (index, turn, disk) = (store.byYear, database.store.writerLock, store.fixture.fileSystem)
     let isFirst = Atomic(true)
     let outcome = Recorder<DatabaseError.Code?>()
     let done = DispatchSemaphore(value: 0)
@@ -312,7 +312,7 @@ struct DocumentIndexTests {
     let database = try store.open { $0.reads = .buffered }
     try store.fill(database, 0..<60)
     try database.writeCheckpoint()
-    let disk = store.bench.fileSystem
+    let disk = store.fixture.fileSystem
     for number in [1, 30, 59] {
       let reads = Atomic(0)
       disk.observeCalls { call in
@@ -347,7 +347,7 @@ struct DocumentIndexTests {
 
   @Test(arguments: [1, 7, 60])
   func `an index is the same however many documents are read at once`(batchSize: Int) throws {
-    let database = try store.open { $0.indexBatchSize = batchSize }
+    let database = try store.open { $0.indexBuildBatchSize = batchSize }
     try store.fill(database, 0..<60)
     for index in store.all {
       var shares: [Double] = []
@@ -371,12 +371,12 @@ struct DocumentIndexTests {
     try database.addIndex(store.byTag)
     let kept = try #require(database.store.newest.indexes.first)
     let view = try database.store.view()
-    let whole = IndexShare(start: 0, end: view.state.lastSequence)
+    let whole = SequencePartition(start: 0, end: view.state.lastSequence)
     for sizeLimit in [0, 1000, 8000, .max] {
-      var batch = IndexBatch(kept, IndexBatch.Limits(size: sizeLimit))
-      var slice = IndexSlice()
+      var batch = IndexBuildBatch(kept, IndexBuildBatch.Limits(size: sizeLimit))
+      var slice = IndexBuildSlice()
       var tree = LayeredTree()
-      var share: IndexShare? = whole
+      var share: SequencePartition? = whole
       var (batches, documents, oversized) = (0, 0, 0)
       repeat {
         try batch.read(view, expectedCount: 201, takeShare: { share.take() }) { _ in }
@@ -415,12 +415,13 @@ struct DocumentIndexTests {
       DocumentIndex("none", on: "b"), DocumentIndex("with none", on: ["a"], ["b"], isUnique: true),
     ]
     let id = SharedBytes(utf8: "the document")
-    let values = IndexBench.values + [[1, [2, ["x": .null]], "y", 1], [.null, .null], [[]], [:]]
+    let values =
+      IndexFixture.values + [[1, [2, ["x": .null]], "y", 1], [.null, .null], [[]], [:]]
     for value in values {
       let document: Value = ["a": value, "o": ["a": value]]
       let body = EncodedValue(try document.stored)
       for (number, index) in indexes.enumerated() {
-        let kept = KeptIndex(index: index, number: UInt64(number), isReady: true)
+        let kept = IndexDefinition(index: index, number: UInt64(number), isReady: true)
         var expected: Set<[UInt8]> = []
         var unique: Set<[UInt8]> = []
         for values in IndexEntries.values(index, of: body) {
@@ -445,7 +446,7 @@ struct DocumentIndexTests {
       DocumentIndex("each", on: "a", eachElement: true), DocumentIndex("two", on: ["b"], ["a"]),
     ]
     for index in indexes {
-      var maker = IndexKeyMaker(KeptIndex(index: index, number: 1, isReady: false))
+      var maker = IndexKeyMaker(IndexDefinition(index: index, number: 1, isReady: false))
       func keys(_ body: SharedBytes) -> Set<[UInt8]> {
         var batch = EntryBatch()
         id.withSpan { maker.addEntries(of: EncodedValue(body), id: $0, source: 0, to: &batch) }

@@ -9,7 +9,7 @@ import Testing
 ///
 /// They are compound, partial, unique and multi-valued.
 struct IndexAgreementTests {
-  private let store = IndexBench()
+  private let store = IndexFixture()
 
   private static let long = String(repeating: "x", count: 170)
   /// The values of properties and of queries.
@@ -96,7 +96,7 @@ struct IndexAgreementTests {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededGenerator(seed: seed)
-    var bench = store.bench
+    var fixture = store.fixture
     var database = try store.open()
     var names: Set<String> = []
     /// The leaves of each document, the winner last.
@@ -126,10 +126,10 @@ struct IndexAgreementTests {
       case 4: try database.writeCheckpoint()
       case 5:
         life += 10
-        let disk = bench.fileSystem.restarted(.processEnd)
-        bench = CrashBench(disk, CrashWriter(seed: UInt64(life)), life: life)
-        if Bool.random(using: &random) { try store.forgetCheckpoints(bench) }
-        database = try store.open(bench)
+        let disk = fixture.fileSystem.restarted(.processEnd)
+        fixture = CrashFixture(disk, CrashWriter(seed: UInt64(life)), life: life)
+        if Bool.random(using: &random) { try store.forgetCheckpoints(fixture) }
+        database = try store.open(fixture)
       default:
         var changed = leaves
         do {

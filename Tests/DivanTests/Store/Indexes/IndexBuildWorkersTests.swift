@@ -10,13 +10,13 @@ import Testing
 ///
 /// The index, its progress and its errors are the same as with one thread.
 struct IndexReadersTests {
-  private let store = IndexBench()
+  private let store = IndexFixture()
 
   private func open(
     _ count: Int, _ change: (inout Configuration) -> Void = { _ in }
   ) throws -> Database {
     try store.open {
-      $0.indexReaderCount = count
+      $0.indexBuildWorkerCount = count
       change(&$0)
     }
   }
@@ -35,7 +35,7 @@ struct IndexReadersTests {
     let view = try database.store.view()
     let locator = try #require(try view.entry(id)).locator
     let path = try #require(view.state.segments[locator.fileID]).file.path
-    try store.bench.fileSystem.corrupt(path, atOffset: Int(locator.offset) + 20, mask: 1)
+    try store.fixture.fileSystem.corrupt(path, atOffset: Int(locator.offset) + 20, mask: 1)
   }
 
   /// Returns the entries of all indexes, without the index numbers.
@@ -95,11 +95,11 @@ struct IndexReadersTests {
     try database.close()
     var expected: [[[UInt8]]] = []
     for count in [1, 2, 3, 4, 20] {
-      let again = CrashBench(
-        store.bench.fileSystem.restarted(.processEnd), CrashWriter(seed: 1), life: 50)
+      let again = CrashFixture(
+        store.fixture.fileSystem.restarted(.processEnd), CrashWriter(seed: 1), life: 50)
       let database = try store.open(again) {
-        $0.indexReaderCount = count
-        $0.indexBatchSize = batchSize
+        $0.indexBuildWorkerCount = count
+        $0.indexBuildBatchSize = batchSize
       }
       for index in store.all { try database.addIndex(index) }
       let found = try entries(database)
@@ -120,8 +120,8 @@ struct IndexReadersTests {
     let kept = try #require(database.store.newest.indexes.first)
     let expected = try entries(database)[0]
     for sizeLimit in [20_000, 100_000] {
-      let readers = try IndexReaders(kept, database.store, sizeLimit: sizeLimit, nil)
-      var slice = IndexSlice()
+      let readers = try IndexBuildWorkers(kept, database.store, sizeLimit: sizeLimit, nil)
+      var slice = IndexBuildSlice()
       var tree = LayeredTree()
       repeat {
         try readers.read(&slice)
@@ -146,7 +146,7 @@ struct IndexReadersTests {
   // MARK: Progress
 
   @Test func `progress is told by the thread that makes the index, and rises`() throws {
-    let database = try open(3) { $0.indexBatchSize = 7000 }
+    let database = try open(3) { $0.indexBuildBatchSize = 7000 }
     try fill(database, 20_000)
     let thread = ThreadID.current
     var shares: [Double] = []
@@ -163,7 +163,7 @@ struct IndexReadersTests {
   func `whoever says no while several read ends the making, and nothing is left`(
     number: Int
   ) throws {
-    let database = try open(3) { $0.indexBatchSize = 9000 }
+    let database = try open(3) { $0.indexBuildBatchSize = 9000 }
     try fill(database, 20_000)
     var count = 0
     let error = #expect(throws: DatabaseError.self) {
@@ -186,7 +186,7 @@ struct IndexReadersTests {
   func `of several damaged documents the first to have changed is named`(
     readerCount: Int, batchSize: Int
   ) throws {
-    let database = try open(readerCount) { $0.indexBatchSize = batchSize }
+    let database = try open(readerCount) { $0.indexBuildBatchSize = batchSize }
     try fill(database, 1600)
     // It is now the last change.
     try store.fill(database, 100..<101)

@@ -7,8 +7,8 @@ import Testing
 @testable import Divan
 
 /// A store with indexes on a simulated disk, and a plain search to compare them with.
-struct IndexBench {
-  let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+struct IndexFixture {
+  let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
   let byYear = DocumentIndex("by year", on: "year")
   let byTag = DocumentIndex("by tag", on: "tags", eachElement: true)
   let byCity = DocumentIndex("by city", on: "made", "city")
@@ -18,27 +18,27 @@ struct IndexBench {
   var all: [DocumentIndex] { [byYear, byTag, byCity, byCityAndYear, lateByCity] }
 
   func open(
-    _ other: CrashBench? = nil, _ change: (inout Configuration) -> Void = { _ in }
+    _ other: CrashFixture? = nil, _ change: (inout Configuration) -> Void = { _ in }
   ) throws -> Database {
-    try (other ?? bench).open {
+    try (other ?? fixture).open {
       $0.maintenance = .manual
       change(&$0)
     }
   }
 
   /// Returns the store as it is after the process has ended.
-  func reopened(_ life: Int, _ loss: SimulatedDisk.Loss = .processEnd) -> CrashBench {
-    CrashBench(bench.fileSystem.restarted(loss), CrashWriter(seed: UInt64(life)), life: life)
+  func reopened(_ life: Int, _ loss: SimulatedDisk.Loss = .processEnd) -> CrashFixture {
+    CrashFixture(fixture.fileSystem.restarted(loss), CrashWriter(seed: UInt64(life)), life: life)
   }
 
   /// Deletes all checkpoints.
-  func forgetCheckpoints(_ bench: CrashBench) throws {
-    for name in checkpoints(bench) { try bench.fileSystem.vanish(name) }
+  func forgetCheckpoints(_ fixture: CrashFixture) throws {
+    for name in checkpoints(fixture) { try fixture.fileSystem.vanish(name) }
   }
 
-  func checkpoints(_ bench: CrashBench) -> [String] {
-    bench.fileSystem.names(in: CrashBench.path).filter { $0.hasSuffix(".checkpoint") }
-      .map { "\(CrashBench.path)/\($0)" }
+  func checkpoints(_ fixture: CrashFixture) -> [String] {
+    fixture.fileSystem.names(in: CrashFixture.path).filter { $0.hasSuffix(".checkpoint") }
+      .map { "\(CrashFixture.path)/\($0)" }
   }
 
   // MARK: Stored values
@@ -105,7 +105,7 @@ struct IndexBench {
     }
     for kept in snapshot.view.state.indexes where names?.contains(kept.index.name) ?? true {
       let values = bodies.map { ($0.id, IndexEntries.values(kept.index, of: $0.body)) }
-      for range in ranges ?? IndexBench.ranges(of: kept.index) {
+      for range in ranges ?? IndexFixture.ranges(of: kept.index) {
         var found: [(key: [UInt8], id: String)] = []
         for (id, values) in values {
           let meant = values.filter { range.contains($0) }.map { IndexedValue(joining: $0).bytes }

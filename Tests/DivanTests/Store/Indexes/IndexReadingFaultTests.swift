@@ -10,7 +10,7 @@ import Testing
 ///
 /// Nothing is done in part, the error is not damage, and the operation succeeds a moment later.
 struct IndexReadingFaultTests {
-  private let store = IndexBench()
+  private let store = IndexFixture()
 
   /// Makes the n-th read of a segment fail; returns a recorder of the reads.
   @discardableResult
@@ -41,8 +41,8 @@ struct IndexReadingFaultTests {
     return store.reopened(50).fileSystem
   }
 
-  private func bench(_ disk: SimulatedFileSystem, _ life: Int) -> CrashBench {
-    CrashBench(disk, CrashWriter(seed: 1), isMapped: false, life: life)
+  private func fixture(_ disk: SimulatedFileSystem, _ life: Int) -> CrashFixture {
+    CrashFixture(disk, CrashWriter(seed: 1), isMapped: false, life: life)
   }
 
   /// If a page of the checkpoint is damaged as well, opening reads the whole log and all documents.
@@ -52,7 +52,7 @@ struct IndexReadingFaultTests {
   ) throws {
     let base = try interrupted()
     if isPageDamaged {
-      let directory = StoreDirectory(CrashBench.path, on: base)
+      let directory = StoreDirectory(CrashFixture.path, on: base)
       let number = try directory.listing().files.compactMap { name -> UInt64? in
         if case .checkpoint(let number) = name { number } else { nil }
       }.max()
@@ -68,7 +68,7 @@ struct IndexReadingFaultTests {
       let disk = base.restarted(.processEnd)
       let reads = fail(number, on: disk)
       do {
-        let opened = try store.open(bench(disk, 60))
+        let opened = try store.open(fixture(disk, 60))
         stopFailing(disk)
         #expect(opened.openingReport.damage.isEmpty, "read \(number)")
         try opened.close()
@@ -77,19 +77,19 @@ struct IndexReadingFaultTests {
         #expect(error.code == .inputOutput, "read \(number): \(error)")
         failureCount += 1
       }
-      let again = try store.open(bench(disk, 70))
+      let again = try store.open(fixture(disk, 70))
       try store.expectAll(again.snapshot(), "read \(number)", nil, [.all, .equal(to: 1927)])
       if number % 20 == 0 { #expect(try again.check().isSound, "read \(number)") }
       if reads.all.count < number { break }
     }
     #expect(failureCount > (isPageDamaged ? 30 : 10))
-    let opened = try store.open(bench(base.restarted(.processEnd), 80))
+    let opened = try store.open(fixture(base.restarted(.processEnd), 80))
     #expect(opened.openingReport.notes.isEmpty != isPageDamaged)
   }
 
   @Test func `a change whose former values cannot be read is not made`() throws {
     let disk = try interrupted()
-    let database = try store.open(bench(disk, 60))
+    let database = try store.open(fixture(disk, 60))
     let changes: [(WriteTransaction) throws -> Void] = [
       { _ = try $0.overwrite("doc-1", with: ["year": 5000]) },
       { try $0.delete(id: "doc-2") },
@@ -114,7 +114,7 @@ struct IndexReadingFaultTests {
   // MARK: Tools
 
   private func inspect(_ disk: SimulatedFileSystem) throws -> InspectedCheckpoint {
-    let directory = StoreDirectory(CrashBench.path, on: disk)
+    let directory = StoreDirectory(CrashFixture.path, on: disk)
     let files = try directory.listing().files
     return try #require(try InspectedCheckpoint.newest(among: files, in: directory).checkpoint)
   }
@@ -173,7 +173,7 @@ struct IndexReadingFaultTests {
     }
     try database.writeCheckpoint()
     try database.close()
-    let found = try #require(try inspect(store.bench.fileSystem).differences())
+    let found = try #require(try inspect(store.fixture.fileSystem).differences())
     #expect(found.count == 2)
     #expect(found.first?.contains("is in the log and not in the pages") == true)
     #expect(found.last?.contains("is in the pages and not in the log") == true)

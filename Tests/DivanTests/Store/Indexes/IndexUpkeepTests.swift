@@ -8,7 +8,7 @@ import Testing
 
 /// Indexes across openings, checkpoints, merges and damage, compared with a plain search.
 struct IndexUpkeepTests {
-  private let store = IndexBench()
+  private let store = IndexFixture()
 
   // MARK: Opening again
 
@@ -27,15 +27,15 @@ struct IndexUpkeepTests {
     try database.write { try $0.purge("doc-3") }
     let expected = try database.snapshot().ids(by: "by year").collected()
     for isForgotten in [false, true] {
-      let bench = store.reopened(50, loss)
-      if isForgotten { try store.forgetCheckpoints(bench) }
-      let again = try store.open(bench)
+      let fixture = store.reopened(50, loss)
+      if isForgotten { try store.forgetCheckpoints(fixture) }
+      let again = try store.open(fixture)
       #expect(again.openingReport.damage.isEmpty)
       #expect(try again.snapshot().ids(by: "by year").collected() == expected)
       try store.expectSound(again, "opened again")
       try again.compact()
       try again.close()
-      let compacted = CrashBench(bench.fileSystem, CrashWriter(seed: 3), life: 60)
+      let compacted = CrashFixture(fixture.fileSystem, CrashWriter(seed: 3), life: 60)
       try store.forgetCheckpoints(compacted)
       let rebuilt = try store.open(compacted)
       try store.expectSound(rebuilt, "after merges, from the log alone")
@@ -126,21 +126,21 @@ struct IndexUpkeepTests {
     try database.close()
     let garbage: [UInt8] = [0xFF]
     for isPageWrong in [false, true] {
-      let bench = store.reopened(50)
+      let fixture = store.reopened(50)
       if isPageWrong {
         // The page is sound, but an entry of it leads nowhere.
-        let before = try store.open(bench)
+        let before = try store.open(fixture)
         before.tamper { $0.catalog.set(key.span, garbage.span) }
         try store.fill(before, 0..<1)
         try before.writeCheckpoint()
         try before.close()
       } else {
-        try bench.fileSystem.corrupt(path, atOffset: Int(place.offset) + 12, mask: 1)
+        try fixture.fileSystem.corrupt(path, atOffset: Int(place.offset) + 12, mask: 1)
       }
-      let again = try store.open(bench)
+      let again = try store.open(fixture)
       let damage = try #require(again.openingReport.damage.first)
       #expect(damage.code == .damaged && damage.message.contains("index of documents"))
-      let checkpoints = store.checkpoints(bench)
+      let checkpoints = store.checkpoints(fixture)
       #expect(isPageWrong ? checkpoints.contains(damage.path ?? "") : damage.path == path)
       #expect(damage.offset == (isPageWrong ? 0 : Int(place.offset)))
       let error = #expect(throws: DatabaseError.self) { try store.fill(again, 0..<1) }
@@ -209,11 +209,11 @@ struct IndexUpkeepTests {
   /// Damages each page of each checkpoint, and expects complete results; returns the page count.
   private func damageEachPage(_ names: [String]) throws -> Int {
     var pages = 0
-    for path in store.checkpoints(store.bench) {
-      for number in 1..<(try store.bench.fileSystem.status(path).size / 4096) {
-        let bench = store.reopened(70)
-        try bench.fileSystem.corrupt(path, atOffset: 4096 * number + 1000, mask: 4)
-        let again = try store.open(bench)
+    for path in store.checkpoints(store.fixture) {
+      for number in 1..<(try store.fixture.fileSystem.status(path).size / 4096) {
+        let fixture = store.reopened(70)
+        try fixture.fileSystem.corrupt(path, atOffset: 4096 * number + 1000, mask: 4)
+        let again = try store.open(fixture)
         if again.openingReport.notes.isEmpty { pages += 1 }
         try store.expectAll(
           again.snapshot(), "page \(number) of \(path)", names, [.all, .equal(to: 1927)])
@@ -248,8 +248,8 @@ struct IndexUpkeepTests {
     try database.compact()
     try database.write { try $0.purge("doc-7") }
     try database.close()
-    let old = try #require(store.checkpoints(store.bench).min())
-    #expect(store.checkpoints(store.bench).count > 1, "\(old) would not be asked")
+    let old = try #require(store.checkpoints(store.fixture).min())
+    #expect(store.checkpoints(store.fixture).count > 1, "\(old) would not be asked")
     #expect(try damageEachPage(store.all.map(\.name)) > 6)
   }
 
@@ -258,7 +258,7 @@ struct IndexUpkeepTests {
     let view = try database.store.view()
     let locator = try #require(try view.entry(id)).locator
     let path = try #require(view.state.segments[locator.fileID]).file.path
-    try store.bench.fileSystem.corrupt(path, atOffset: Int(locator.offset) + 20, mask: 1)
+    try store.fixture.fileSystem.corrupt(path, atOffset: Int(locator.offset) + 20, mask: 1)
   }
 
   @Test func `a document that is damaged is not found for ever by what it was`() throws {
@@ -323,7 +323,7 @@ struct IndexUpkeepTests {
     try store.fill(database, 0..<40)
     for index in store.all { try database.addIndex(index) }
     try database.backup(to: "/copy.divan")
-    var configuration = store.bench.configuration()
+    var configuration = store.fixture.configuration()
     configuration.maintenance = .manual
     let copy = try Database(at: "/copy.divan", configuration: configuration)
     #expect(try copy.indexes() == database.indexes())
@@ -361,7 +361,7 @@ struct IndexUpkeepTests {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededGenerator(seed: seed)
-    var bench = store.bench
+    var fixture = store.fixture
     var database = try store.open()
     var life = 10
     for step in 0..<60 {
@@ -372,10 +372,10 @@ struct IndexUpkeepTests {
       case 3: try database.compact()
       case 4:
         life += 10
-        let disk = bench.fileSystem.restarted(.processEnd)
-        bench = CrashBench(disk, CrashWriter(seed: UInt64(life)), life: life)
-        if Bool.random(using: &random) { try store.forgetCheckpoints(bench) }
-        database = try store.open(bench)
+        let disk = fixture.fileSystem.restarted(.processEnd)
+        fixture = CrashFixture(disk, CrashWriter(seed: UInt64(life)), life: life)
+        if Bool.random(using: &random) { try store.forgetCheckpoints(fixture) }
+        database = try store.open(fixture)
       default:
         try database.write { transaction in
           for _ in 0..<Int.random(in: 1...8, using: &random) {

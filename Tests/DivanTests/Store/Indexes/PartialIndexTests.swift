@@ -7,7 +7,7 @@ import Testing
 
 /// Tests of partial indexes: their documents, the conditions they accept, and their records.
 struct PartialIndexTests {
-  private let store = IndexBench()
+  private let store = IndexFixture()
   private let open = DocumentIndex(
     "open", on: "due", where: [.isPresent("due"), .equal("done", false)])
 
@@ -202,16 +202,16 @@ struct PartialIndexTests {
       DocumentIndex("n", on: ["a"], ["b"], where: [.isPresent("a")]), DocumentIndex("n", on: "a"),
     ] {
       for isReady in [false, true] {
-        let record = IndexRecord(
+        let record = IndexDefinitionRecord(
           name: SharedBytes(utf8: "n"), superseded: nil,
-          kept: KeptIndex(index: index, number: 9, isReady: isReady))
+          kept: IndexDefinition(index: index, number: 9, isReady: isReady))
         var writer = ByteWriter()
         record.encode(to: &writer)
-        #expect(try IndexRecord.decode(writer.sharedCopy) == record)
+        #expect(try IndexDefinitionRecord.decode(writer.sharedCopy) == record)
         // No part of the record can be left out.
         let bytes = writer.sharedCopy
         for count in 0..<bytes.count {
-          #expect(throws: ByteError.self) { try IndexRecord.decode(bytes.prefix(count)) }
+          #expect(throws: ByteError.self) { try IndexDefinitionRecord.decode(bytes.prefix(count)) }
         }
       }
     }
@@ -219,9 +219,9 @@ struct PartialIndexTests {
 
   @Test func `an index of one property and all documents has the record that it always had`() throws
   {
-    let record = IndexRecord(
+    let record = IndexDefinitionRecord(
       name: SharedBytes(utf8: "n"), superseded: nil,
-      kept: KeptIndex(index: DocumentIndex("n", on: "a", "b"), number: 9, isReady: true))
+      kept: IndexDefinition(index: DocumentIndex("n", on: "a", "b"), number: 9, isReady: true))
     var writer = ByteWriter()
     record.encode(to: &writer)
     #expect(writer.sharedCopy.array == [4, 1, 0x6E, 9, 2, 1, 0x61, 1, 0x62])

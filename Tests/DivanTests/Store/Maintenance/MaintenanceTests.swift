@@ -101,7 +101,7 @@ struct MaintenanceTests {
         return try transaction.put(document)
       }
       // Waits for background maintenance.
-      try database.mergeWhatPays()
+      try database.compactWhatPays()
       largest = max(largest, try database.statistics.attachmentFileCount)
     }
     #expect(largest <= 8)

@@ -35,9 +35,9 @@ struct PruningTests {
   }
 
   private func held(_ database: Database) throws -> [UInt64] {
-    var scan = try database.store.view().state.older.scan()
+    var scan = try database.store.view().state.retained.scan()
     var sequences: [UInt64] = []
-    while let item = try scan.next() { sequences.append(OlderKey.parts(item.key).sequence) }
+    while let item = try scan.next() { sequences.append(RetainedKey.parts(item.key).sequence) }
     return sequences
   }
 
@@ -143,8 +143,8 @@ struct PruningTests {
     try database.write { _ = try $0.put(Document(id: "c")) }
     let isDone = Atomic(false)
     disk.observeCalls { [database, disk] call in
-      let floor = database.store.commits.visible.state.historyFloor
-      guard call.verb == .read, isEarly || floor > 0, !isDone.exchange(true, ordering: .relaxed)
+      let horizon = database.store.commits.visible.state.historyHorizon
+      guard call.verb == .read, isEarly || horizon > 0, !isDone.exchange(true, ordering: .relaxed)
       else { return }
       disk.failFlush(.keepsNewBytes)
       #expect(throws: DatabaseError.self) {
@@ -192,8 +192,8 @@ struct PruningTests {
     database = try open(HistoryRetention(revisions: 1))
     #expect(throws: DatabaseError.self) { try database.compact() }
     let view = try database.store.view()
-    #expect(try view.olderSequences(of: "a", database.entry(of: "a")).count == 1)
-    #expect(try view.olderSequences(of: "b", database.entry(of: "b")).count == 3)
+    #expect(try view.retainedSequences(of: "a", database.entry(of: "a")).count == 1)
+    #expect(try view.retainedSequences(of: "b", database.entry(of: "b")).count == 3)
     #expect(try database.snapshot().get("b")?["n"] == 2)
     #expect(try database.snapshot().get("a")?["n"] == 3)
     // All other revisions can still be read.
@@ -381,7 +381,7 @@ struct PruningTests {
     let place = try database.entry(of: "a").locator
     database.tamper { state in
       var scratch = ByteWriter()
-      state.setOlder(OlderKey.bytes(SharedBytes(utf8: "nobody"), 1), place, scratch: &scratch)
+      state.setOlder(RetainedKey.bytes(SharedBytes(utf8: "nobody"), 1), place, scratch: &scratch)
       state.setOlder([1, 2], place, scratch: &scratch)
     }
     try database.nameSnapshot("now")
@@ -389,9 +389,9 @@ struct PruningTests {
     var changes = try database.snapshot(at: 2).changes()
     #expect(try changes.rest().map(\.id) == ["a"])
     // An invalid locator is ignored.
-    let key = OlderKey.bytes(SharedBytes(utf8: "a"), 1)
+    let key = RetainedKey.bytes(SharedBytes(utf8: "a"), 1)
     let garbage: [UInt8] = [0xFF]
-    database.tamper { $0.older.set(key.span, garbage.span) }
+    database.tamper { $0.retained.set(key.span, garbage.span) }
     #expect(throws: DatabaseError.self) { try database.snapshot(at: 1).get("a") }
     #expect(try database.snapshot(at: 2).get("a")?["n"] == 2)
     try database.write { try $0.purge("a") }
@@ -435,7 +435,7 @@ struct PruningTests {
     let place = try database.entry(of: "b").locator
     database.tamper { state in
       var scratch = ByteWriter()
-      state.setOlder(OlderKey.bytes(SharedBytes(utf8: "a"), 1), place, scratch: &scratch)
+      state.setOlder(RetainedKey.bytes(SharedBytes(utf8: "a"), 1), place, scratch: &scratch)
     }
     let error = #expect(throws: DatabaseError.self) { try database.snapshot(at: 1).get("a") }
     #expect(error?.code == .damaged)

@@ -12,8 +12,8 @@ import Testing
 ///
 /// The error says what is wrong, nothing is lost, and the next attempt succeeds.
 struct StoreUpkeepTests {
-  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-  private var disk: SimulatedFileSystem { bench.fileSystem }
+  private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+  private var disk: SimulatedFileSystem { fixture.fileSystem }
 
   private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
     do {
@@ -27,16 +27,16 @@ struct StoreUpkeepTests {
   private func store(
     _ count: Int = 9, _ change: (inout Configuration) -> Void = { _ in }
   ) throws -> Database {
-    let database = try bench.open {
+    let database = try fixture.open {
       $0.maintenance = .manual
       change(&$0)
     }
-    try bench.fill(database, 0..<count, size: 100)
+    try fixture.fill(database, 0..<count, size: 100)
     return database
   }
 
   private func expectWhole(_ database: Database) throws {
-    let oracle = bench.writer.oracle.withLock { $0 }
+    let oracle = fixture.writer.oracle.withLock { $0 }
     #expect(try oracle.identify(database) == oracle.versions.count - 1)
     #expect(try database.check().isSound)
   }
@@ -50,7 +50,7 @@ struct StoreUpkeepTests {
     try database.backup(to: "/backup.divan")
     let path = "/backup.divan/0000000001.segment"
     try disk.corrupt(path, atOffset: 4096 + 100, mask: 1)
-    let configuration = bench.configuration()
+    let configuration = fixture.configuration()
     #expect(
       code {
         try Database.restore(
@@ -63,31 +63,31 @@ struct StoreUpkeepTests {
   @Test func `deleting a store takes everything of it, and nothing else`() throws {
     let database = try store()
     try database.close()
-    let configuration = bench.configuration()
+    let configuration = fixture.configuration()
     for path in ["attachments", "attachments/3f"] {
-      if try !disk.exists("\(CrashBench.path)/\(path)") {
-        try disk.makeDirectory("\(CrashBench.path)/\(path)")
+      if try !disk.exists("\(CrashFixture.path)/\(path)") {
+        try disk.makeDirectory("\(CrashFixture.path)/\(path)")
       }
     }
     let digest = "3f" + String(repeating: "9a", count: 31)
     for path in ["tmp/attachment-7", "tmp/0000000009.segment", "attachments/3f/\(digest)"] {
-      _ = try disk.open("\(CrashBench.path)/\(path)", .creating)
+      _ = try disk.open("\(CrashFixture.path)/\(path)", .creating)
     }
     try disk.makeDirectory("/other")
     _ = try disk.open("/other/letter.txt", .creating)
     #expect(code { try Database.delete(at: "/other", configuration: configuration) } == .notAStore)
     #expect(code { try Database.delete(at: "/none", configuration: configuration) } == .notFound)
     #expect(!Database.exists(at: "/none", configuration: configuration))
-    try Database.delete(at: CrashBench.path, configuration: configuration)
+    try Database.delete(at: CrashFixture.path, configuration: configuration)
     #expect(try disk.list("/") == ["other"])
     #expect(try disk.list("/other") == ["letter.txt"])
     // If the directory contains a letter, it stays.
-    let again = try bench.open()
+    let again = try fixture.open()
     try again.close()
-    _ = try disk.open("\(CrashBench.path)/letter.txt", .creating)
-    let left = try Database.delete(at: CrashBench.path, configuration: configuration)
+    _ = try disk.open("\(CrashFixture.path)/letter.txt", .creating)
+    let left = try Database.delete(at: CrashFixture.path, configuration: configuration)
     #expect(left == ["letter.txt"])
-    #expect(disk.names(in: CrashBench.path) == ["letter.txt"])
+    #expect(disk.names(in: CrashFixture.path) == ["letter.txt"])
   }
 
   @Test(arguments: ["makes a new store there", "removes the directory too"])
@@ -95,7 +95,7 @@ struct StoreUpkeepTests {
     other: String
   ) throws {
     try store().close()
-    let (disk, bench) = (disk, bench)
+    let (disk, fixture) = (disk, fixture)
     let isFirst = Atomic(true)
     let newStore = Recorder<Database>()
     disk.observeCalls { call in
@@ -105,12 +105,12 @@ struct StoreUpkeepTests {
         isFirst.exchange(false, ordering: .relaxed)
       else { return }
       if other == "makes a new store there" {
-        if let database = try? bench.open() { newStore.append(database) }
+        if let database = try? fixture.open() { newStore.append(database) }
       } else {
         try? disk.removeDirectory(call.path)
       }
     }
-    try Database.delete(at: CrashBench.path, configuration: bench.configuration())
+    try Database.delete(at: CrashFixture.path, configuration: fixture.configuration())
     disk.observeCalls(nil)
     let wasCalled = !isFirst.load(ordering: .relaxed)
     #expect(wasCalled)
@@ -121,7 +121,7 @@ struct StoreUpkeepTests {
     let database = try #require(newStore.all.first)
     try database.write { _ = try $0.overwrite("new", with: [:]) }
     try database.close()
-    let reopened = try bench.open()
+    let reopened = try fixture.open()
     #expect(try reopened.snapshot().count == 1)
     #expect(reopened.openingReport.damage.isEmpty)
   }
@@ -155,22 +155,22 @@ struct StoreUpkeepTests {
   @Test func `a checkpoint is not begun where there is nothing, or where writing has stopped`()
     throws
   {
-    let empty = try bench.open { $0.maintenance = .manual }
+    let empty = try fixture.open { $0.maintenance = .manual }
     try empty.writeCheckpoint()
     try empty.compact()
-    try empty.mergeWhatPays()
-    #expect(!disk.names(in: CrashBench.path).contains { $0.hasSuffix(".checkpoint") })
+    try empty.compactWhatPays()
+    #expect(!disk.names(in: CrashFixture.path).contains { $0.hasSuffix(".checkpoint") })
     try empty.close()
 
     let database = try store()
     try database.writeCheckpoint()
     disk.fail(.flush, with: .inputOutput)
-    #expect(code { try bench.commit(database, [.put("x", size: 1)]) } == .outcomeUnknown)
-    #expect(code { try bench.commit(database, [.put("y", size: 1)]) } == .writerStopped)
-    let names = disk.names(in: CrashBench.path)
+    #expect(code { try fixture.commit(database, [.put("x", size: 1)]) } == .outcomeUnknown)
+    #expect(code { try fixture.commit(database, [.put("y", size: 1)]) } == .writerStopped)
+    let names = disk.names(in: CrashFixture.path)
     try database.writeCheckpoint()
-    try database.mergeWhatPays()
-    #expect(disk.names(in: CrashBench.path) == names)
+    try database.compactWhatPays()
+    #expect(disk.names(in: CrashFixture.path) == names)
     #expect(code { try database.write { _ in try database.compact() } } == .writerStopped)
   }
 
@@ -192,35 +192,35 @@ struct StoreUpkeepTests {
       disk.fail(.write, atCall: call, with: .noSpace)
       #expect(code { try database.writeCheckpoint() } == .diskFull, "\(call)")
       disk.stopFailing()
-      #expect(disk.names(in: "\(CrashBench.path)/tmp").isEmpty)
+      #expect(disk.names(in: "\(CrashFixture.path)/tmp").isEmpty)
     }
     try database.writeCheckpoint()
     #expect(try database.check().isSound)
     let count = try database.snapshot().count
     #expect(count > 7000)
     try database.close()
-    let reopened = try bench.open { $0.maintenance = .manual }
+    let reopened = try fixture.open { $0.maintenance = .manual }
     #expect(reopened.openingReport.replayedCommits == 0)
     #expect(try reopened.snapshot().count == count)
   }
 
   @Test func `a checkpoint that fails while the store is closed is no loss`() throws {
     for step in ["create", "merge"] {
-      let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-      let database = try bench.open {
+      let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+      let database = try fixture.open {
         $0.maintenance = .manual
         $0.reads = .buffered
       }
-      try bench.fill(database, 0..<40, size: 40_000)
+      try fixture.fill(database, 0..<40, size: 40_000)
       if step == "create" {
-        bench.fileSystem.fail(.create, with: .noSpace)
+        fixture.fileSystem.fail(.create, with: .noSpace)
         #expect(code { try database.close() } == .diskFull)
       } else {
         // A merge that could not be installed: a checkpoint would now depend on both segments.
         try database.writeCheckpoint()
-        try bench.fill(database, 0..<40, size: 40_000)
+        try fixture.fill(database, 0..<40, size: 40_000)
         try database.writeCheckpoint()
-        let disk = bench.fileSystem
+        let disk = fixture.fileSystem
         disk.observeCalls { call in
           if call.verb == .rename, call.path.contains("-") {
             disk.fail(.read, with: .inputOutput, isLasting: true)
@@ -229,11 +229,11 @@ struct StoreUpkeepTests {
         #expect(code { try database.compact() } == .inputOutput)
         disk.observeCalls(nil)
         disk.stopFailing()
-        try bench.fill(database, 0..<40, size: 40_000)
+        try fixture.fill(database, 0..<40, size: 40_000)
         try database.close()
       }
-      let reopened = try bench.open { $0.maintenance = .manual }
-      let oracle = bench.writer.oracle.withLock { $0 }
+      let reopened = try fixture.open { $0.maintenance = .manual }
+      let oracle = fixture.writer.oracle.withLock { $0 }
       #expect(try oracle.identify(reopened) == oracle.versions.count - 1)
       #expect(reopened.openingReport.damage.isEmpty)
     }
@@ -243,7 +243,7 @@ struct StoreUpkeepTests {
     let disk = disk
     let (begun, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let isFirst = Atomic(true)
-    let database = try bench.open {
+    let database = try fixture.open {
       $0.maintenance = .background
       $0.checkpointInterval = 4096
       $0.segmentSizeGoal = 1 << 20
@@ -255,15 +255,15 @@ struct StoreUpkeepTests {
       begun.signal()
       goOn.wait()
     }
-    try bench.fill(database, 0..<2, size: 3000)
+    try fixture.fill(database, 0..<2, size: 3000)
     begun.wait()
-    try bench.fill(database, 2..<8, size: 3000)
+    try fixture.fill(database, 2..<8, size: 3000)
     let waits = Atomic(false)
     let done = DispatchSemaphore(value: 0)
-    let bench = bench
+    let fixture = fixture
     DispatchQueue(label: "writes").async {
       waits.store(true, ordering: .releasing)
-      try? bench.fill(database, 8..<9, size: 3000)
+      try? fixture.fill(database, 8..<9, size: 3000)
       done.signal()
     }
     while !waits.load(ordering: .acquiring)
@@ -295,16 +295,16 @@ struct StoreUpkeepTests {
       begun.signal()
       goOn.wait()
     }
-    let database = try bench.open {
+    let database = try fixture.open {
       $0.maintenance = .background
       $0.checkpointInterval = 8 << 10
       $0.segmentSizeGoal = 1 << 20
     }
     // The first commit starts the merge of the small segments although no checkpoint is due. The
     // merge is followed by a checkpoint.
-    try bench.fill(database, 0..<1, size: 10)
+    try fixture.fill(database, 0..<1, size: 10)
     #expect(begun.wait(timeout: .now() + 100) == .success)
-    try bench.fill(database, 1..<5, size: 3000)
+    try fixture.fill(database, 1..<5, size: 3000)
     goOn.signal()
     try database.store.maintenance.exclusively(database.store) { () throws(DatabaseError) in }
     disk.observeCalls(nil)
@@ -320,7 +320,7 @@ struct StoreUpkeepTests {
   func `a merge of more than fits in one frame, and of more documents than are moved at once`()
     throws
   {
-    let database = try bench.open {
+    let database = try fixture.open {
       $0.maintenance = .manual
       $0.segmentSizeGoal = 1 << 20
       $0.mergedSizeLimit = 64 << 20
@@ -342,13 +342,13 @@ struct StoreUpkeepTests {
   }
 
   @Test func `compaction makes no merged segment larger than its limit`() throws {
-    let database = try bench.open {
+    let database = try fixture.open {
       $0.maintenance = .manual
       $0.segmentSizeGoal = 8 << 10
       $0.mergedSizeLimit = 24 << 10
     }
-    try bench.fill(database, 0..<60, size: 1000)
-    try bench.fill(database, 0..<10, size: 900)
+    try fixture.fill(database, 0..<60, size: 1000)
+    try fixture.fill(database, 0..<10, size: 900)
     try database.compact()
     let sizes = try database.statistics.segments.map(\.size)
     #expect(sizes.count > 3)
@@ -358,14 +358,14 @@ struct StoreUpkeepTests {
 
   @Test func `many small neighbours are merged though nothing in them is dead`() throws {
     for session in 0..<8 {
-      let database = try bench.open {
+      let database = try fixture.open {
         $0.maintenance = .manual
         $0.segmentSizeGoal = 1 << 20
       }
       try database.write { _ = try $0.overwrite("doc-\(session)", with: [:]) }
       try database.close()
     }
-    let database = try bench.open {
+    let database = try fixture.open {
       $0.maintenance = .manual
       $0.segmentSizeGoal = 1 << 20
     }
@@ -373,7 +373,7 @@ struct StoreUpkeepTests {
     try database.writeCheckpoint()
     let statistics = try database.statistics
     #expect(statistics.deadSize == 0)
-    try database.mergeWhatPays()
+    try database.compactWhatPays()
     #expect(try database.statistics.segments.count < statistics.segments.count)
     #expect(try database.snapshot().count == 9)
     #expect(try database.check().isSound)
@@ -387,20 +387,20 @@ struct StoreUpkeepTests {
       (SimulatedDisk.Verb.read, SystemError.Code.inputOutput), (.write, .noSpace),
     ] {
       for call in 1...24 {
-        let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
-        let first = try bench.open { $0.maintenance = .manual }
-        try bench.fill(first, 0..<20, size: 300)
-        try bench.fill(first, 0..<5, size: 30)
+        let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
+        let first = try fixture.open { $0.maintenance = .manual }
+        try fixture.fill(first, 0..<20, size: 300)
+        try fixture.fill(first, 0..<5, size: 30)
         try first.writeCheckpoint()
         try first.close()
         // Reopened, so that the merge reads pages of the index from the file.
-        let database = try bench.open { $0.maintenance = .manual }
-        bench.fileSystem.fail(verb, atCall: call, with: failure)
+        let database = try fixture.open { $0.maintenance = .manual }
+        fixture.fileSystem.fail(verb, atCall: call, with: failure)
         if let code = code({ try database.compact() }) {
           codes[code, default: 0] += 1
         }
-        bench.fileSystem.stopFailing()
-        let oracle = bench.writer.oracle.withLock { $0 }
+        fixture.fileSystem.stopFailing()
+        let oracle = fixture.writer.oracle.withLock { $0 }
         try database.compact()
         #expect(try oracle.identify(database) == oracle.versions.count - 1)
         #expect(try database.check().isSound)
@@ -411,20 +411,20 @@ struct StoreUpkeepTests {
 
   @Test func `a merged segment that rots before it is in use is not used`() throws {
     let database = try store(30) { $0.reads = .buffered }
-    try bench.fill(database, 0..<12, size: 20)
+    try fixture.fill(database, 0..<12, size: 20)
     let disk = disk
     disk.observeCalls { call in
       // Once the file has its final name.
-      if call.verb == .flushDirectory, call.path == CrashBench.path,
-        let name = disk.names(in: CrashBench.path).first(where: { $0.contains("-") })
+      if call.verb == .flushDirectory, call.path == CrashFixture.path,
+        let name = disk.names(in: CrashFixture.path).first(where: { $0.contains("-") })
       {
-        try? disk.corrupt("\(CrashBench.path)/\(name)", atOffset: 4096 + 200, mask: 1)
+        try? disk.corrupt("\(CrashFixture.path)/\(name)", atOffset: 4096 + 200, mask: 1)
       }
     }
     let error = #expect(throws: DatabaseError.self) { try database.compact() }
     disk.observeCalls(nil)
     #expect(error?.code == .damaged)
-    let oracle = bench.writer.oracle.withLock { $0 }
+    let oracle = fixture.writer.oracle.withLock { $0 }
     #expect(try oracle.identify(database) == oracle.versions.count - 1)
   }
 
@@ -441,13 +441,13 @@ struct StoreUpkeepTests {
       $0.set(
         DocumentEntry(
           revision: record.revision,
-          place: DocumentPlace(
+          place: DocumentLocation(
             locator: locator, sequence: 100, winningSequence: nil, isDeleted: false)),
         for: Array("odd".utf8))
     }
     try database.close()
-    let next = try bench.open { $0.isReadOnly = true }
-    #expect(next.openingReport.damage.map(\.path) == ["\(CrashBench.path)/0000000001.segment"])
+    let next = try fixture.open { $0.isReadOnly = true }
+    #expect(next.openingReport.damage.map(\.path) == ["\(CrashFixture.path)/0000000001.segment"])
     #expect(throws: DatabaseError.self) { try next.compact() }
   }
 }

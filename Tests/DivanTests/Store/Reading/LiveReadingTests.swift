@@ -17,7 +17,7 @@ struct LiveReadingTests {
     let fileSystem = MemoryFileSystem()
     var configuration = Configuration.crashing(on: fileSystem, life: 1)
     configuration.reads = isMapped ? .mapped : .buffered
-    let database = try Database(at: CrashBench.path, configuration: configuration)
+    let database = try Database(at: CrashFixture.path, configuration: configuration)
     let acknowledged = Atomic(0)
     let isDone = Atomic(false)
     let ended = DispatchSemaphore(value: 0)
@@ -47,7 +47,7 @@ struct LiveReadingTests {
     var count = 0
     while !isDone.load(ordering: .acquiring) {
       let least = acknowledged.load(ordering: .acquiring)
-      let reader = try Database(at: CrashBench.path, configuration: readerConfiguration)
+      let reader = try Database(at: CrashFixture.path, configuration: readerConfiguration)
       #expect(reader.openingReport.damage.isEmpty, "\(reader.openingReport)")
       let snapshot = try reader.snapshot()
       let rounds = try snapshot.get(["a", "b", "c"]).map { $0?["round"]?.intValue ?? -1 }
@@ -67,42 +67,43 @@ struct LiveReadingTests {
   func `a reader that comes between any two calls sees all that was acknowledged`(
     workload: CrashWorkload
   ) throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-    try workload.prepare(bench)
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+    try workload.prepare(fixture)
     let problems = Recorder<String>()
-    let subject = bench.fileSystem
+    let subject = fixture.fileSystem
     subject.observeChangingCalls { call in
-      guard subject.names(in: CrashBench.path).contains(where: { $0.hasSuffix(".segment") }) else {
+      guard subject.names(in: CrashFixture.path).contains(where: { $0.hasSuffix(".segment") })
+      else {
         return
       }
       do {
-        let reader = try bench.open {
+        let reader = try fixture.open {
           $0.isReadOnly = true
         }
         if let damage = reader.openingReport.damage.first { throw damage }
-        _ = try bench.writer.oracle.withLock { $0 }.identify(reader)
+        _ = try fixture.writer.oracle.withLock { $0 }.identify(reader)
       } catch {
         problems.append("call \(call): \(error)")
       }
     }
-    try workload.work(bench)
+    try workload.work(fixture)
     subject.observeChangingCalls(nil)
     #expect(problems.all.isEmpty, "\(problems.all.prefix(3))")
   }
 
   @Test func `a segment that is added after the directory was listed is no damage`() throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.fill(database, 0..<4, size: 1500)
-    let racing = RacingFileSystem(bench.fileSystem) {
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.fill(database, 0..<4, size: 1500)
+    let racing = RacingFileSystem(fixture.fileSystem) {
       // The writer rotates the segment just after the reader has listed the directory.
-      try? bench.fill(database, 4..<12, size: 3000)
+      try? fixture.fill(database, 4..<12, size: 3000)
     }
     var configuration = Configuration.crashing(on: racing, life: 7)
     configuration.isReadOnly = true
-    let reader = try Database(at: CrashBench.path, configuration: configuration)
+    let reader = try Database(at: CrashFixture.path, configuration: configuration)
     #expect(reader.openingReport.damage.isEmpty, "\(reader.openingReport)")
-    _ = try bench.writer.oracle.withLock { try $0.identify(reader) }
+    _ = try fixture.writer.oracle.withLock { try $0.identify(reader) }
   }
 }
 

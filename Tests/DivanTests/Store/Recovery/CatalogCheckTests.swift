@@ -19,7 +19,7 @@ extension Database {
   }
 }
 
-extension StoreState {
+extension Version {
   fileprivate mutating func lead(_ key: [UInt8], to locator: RecordLocator) {
     var scratch = ByteWriter()
     setCatalog(key, leadingTo: locator, scratch: &scratch)
@@ -57,7 +57,7 @@ struct CatalogCheckTests {
     SHA256.digest(of: SharedBytes(copying: [1, 2, 3]))
   }
 
-  private func problems(_ tampering: (inout StoreState) -> Void) throws -> [String] {
+  private func problems(_ tampering: (inout Version) -> Void) throws -> [String] {
     database.tamper(tampering)
     let report = try database.check()
     for problem in report.problems { #expect(problem.code == .damaged) }
@@ -87,7 +87,8 @@ struct CatalogCheckTests {
     #expect(try problems { $0.lead(key("here"), to: there) } == [wrong])
     expectDamage { _ = try database.snapshot().localDocument("here") }
     let removed = try database.plant(.local) {
-      LocalRecord(idBytes: SharedBytes(utf8: "here"), superseded: nil, body: nil).encode(to: &$0)
+      LocalDocumentRecord(idBytes: SharedBytes(utf8: "here"), superseded: nil, body: nil).encode(
+        to: &$0)
     }
     #expect(try problems { $0.lead(key("here"), to: removed) } == [wrong])
     expectDamage { _ = try database.snapshot().localDocument("here") }
@@ -103,7 +104,7 @@ struct CatalogCheckTests {
 
   @Test func `a local document whose ID is no text cannot be listed, and the others can`() throws {
     let odd = try database.plant(.local) {
-      LocalRecord(
+      LocalDocumentRecord(
         idBytes: SharedBytes(copying: [0xFF]), superseded: nil,
         body: try? (["n": 1] as Value).stored
       ).encode(to: &$0)
@@ -149,7 +150,8 @@ struct CatalogCheckTests {
     let second = try locator(name("second"))
     #expect(try problems { $0.lead(name("first"), to: second) } == [wrong])
     let removed = try database.plant(.named) {
-      NamedRecord(name: SharedBytes(utf8: "first"), superseded: nil, moment: nil).encode(to: &$0)
+      SnapshotNameRecord(name: SharedBytes(utf8: "first"), superseded: nil, moment: nil).encode(
+        to: &$0)
     }
     #expect(try problems { $0.lead(name("first"), to: removed) } == [wrong])
     // Reading it reports that there is none.
@@ -219,13 +221,14 @@ struct CatalogCheckTests {
     let wrong = "the index and the log disagree about an index of documents"
     #expect(try problems { $0.lead(n, to: other) } == [wrong])
     let removed = try database.plant(.index) {
-      IndexRecord(name: SharedBytes(utf8: "n"), superseded: nil, kept: nil).encode(to: &$0)
+      IndexDefinitionRecord(name: SharedBytes(utf8: "n"), superseded: nil, kept: nil).encode(
+        to: &$0)
     }
     #expect(try problems { $0.lead(n, to: removed) } == [wrong])
     let stranger = try database.plant(.index) {
-      IndexRecord(
+      IndexDefinitionRecord(
         name: SharedBytes(utf8: "n"), superseded: nil,
-        kept: KeptIndex(index: DocumentIndex("n", on: "n"), number: 999, isReady: true)
+        kept: IndexDefinition(index: DocumentIndex("n", on: "n"), number: 999, isReady: true)
       ).encode(to: &$0)
     }
     #expect(try problems { $0.lead(n, to: stranger) } == [wrong])
@@ -325,7 +328,7 @@ struct CatalogCheckTests {
     wrong = sound
     database.tamper {
       $0.set(sound, for: Array("c".utf8))
-      $0.older.remove(OlderKey.bytes(SharedBytes(utf8: "c"), sound.sequence - 1).span)
+      $0.retained.remove(RetainedKey.bytes(SharedBytes(utf8: "c"), sound.sequence - 1).span)
     }
     expectDamage { _ = try database.snapshot().leaves(of: "c") }
   }
@@ -341,7 +344,7 @@ struct CatalogCheckTests {
     record.details = DocumentDetails(
       winner: .init(
         revision: RevisionID(generation: 9, digest: .own(9, 9)), isDeleted: false, sequence: 2),
-      mayHoldOlder: true)
+      mayRetainOlder: true)
     try database.write { try $0.append(record, id: "b", over: current) }
     #expect(
       try problems { _ in } == ["the document's revision tree: the index has another winner"])

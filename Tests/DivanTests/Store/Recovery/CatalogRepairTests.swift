@@ -15,7 +15,7 @@ import Testing
 /// Opening reads the first and the last leaf of each layer, which hold the list of indexes and the
 /// remains of removed ones. If one of these leaves is damaged, opening does not use the checkpoint.
 struct CatalogRepairTests {
-  private let store = IndexBench()
+  private let store = IndexFixture()
 
   /// Returns the pages of the catalog's leaves for each layer, newest first.
   private func leaves(of database: Database) throws -> [(path: String, pages: [UInt32])] {
@@ -41,8 +41,8 @@ struct CatalogRepairTests {
     for (path, page) in pages {
       try disk.corrupt(path, atOffset: CheckpointHeader.offset(ofPage: page) + 1000, mask: 4)
     }
-    let bench = CrashBench(disk, CrashWriter(seed: 1), isMapped: false, life: 70)
-    return (try store.open(bench), disk)
+    let fixture = CrashFixture(disk, CrashWriter(seed: 1), isMapped: false, life: 70)
+    return (try store.open(fixture), disk)
   }
 
   // MARK: Local documents

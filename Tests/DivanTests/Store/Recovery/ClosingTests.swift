@@ -21,7 +21,7 @@ struct ClosingTests {
       case .compact: try database.compact()
       case .backup: try database.backup(to: "/copy.divan")
       case .checkpoint: try database.writeCheckpoint()
-      case .merge: try database.mergeWhatPays()
+      case .merge: try database.compactWhatPays()
       }
     }
   }
@@ -51,9 +51,9 @@ struct ClosingTests {
 
   @Test(arguments: Call.allCases)
   func `what begins when closing has waited for maintenance is refused at once`(call: Call) throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.fill(database, 0..<9)
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.fill(database, 0..<9)
     let (hasTurn, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let writing = begin {
       try database.write { _ in
@@ -64,27 +64,27 @@ struct ClosingTests {
     hasTurn.wait()
     let closing = begin { try database.close() }
     // The thread waits for the writer lock, which is its next step.
-    try wait { database.store.turn.waiterCount == 1 }
+    try wait { database.store.writerLock.waiterCount == 1 }
     let refused = begin { try call.make(of: database) }
-    try wait { !refused.all.isEmpty || database.store.turn.waiterCount == 2 }
+    try wait { !refused.all.isEmpty || database.store.writerLock.waiterCount == 2 }
     #expect(refused.all == [.closed], "it works with a store that is being closed")
     mayEnd.signal()
     try wait { !writing.all.isEmpty && !closing.all.isEmpty && !refused.all.isEmpty }
     #expect(closing.all == [nil])
-    #expect(bench.fileSystem.names(in: "/") == ["store.divan"])
-    let reopened = try bench.open()
+    #expect(fixture.fileSystem.names(in: "/") == ["store.divan"])
+    let reopened = try fixture.open()
     #expect(reopened.openingReport.ending == .closed)
-    _ = try bench.writer.oracle.withLock { try $0.identify(reopened) }
+    _ = try fixture.writer.oracle.withLock { try $0.identify(reopened) }
   }
 
   @Test(arguments: [Call.compact, .checkpoint])
   func `closing waits for a checkpoint that is being written before it writes its own`(call: Call)
     throws
   {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-    let disk = bench.fileSystem
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.fill(database, 0..<9)
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let disk = fixture.fileSystem
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.fill(database, 0..<9)
     let (isWriting, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let isFirst = Atomic(true)
     disk.observeCalls { call in
@@ -97,7 +97,7 @@ struct ClosingTests {
     let working = begin { try call.make(of: database) }
     isWriting.wait()
     // Enough data that closing writes a checkpoint.
-    try bench.commit(
+    try fixture.commit(
       database, (0..<70).map { .put("large-\($0)", size: 16 << 10) }, durability: .none)
     #expect(database.store.maintenance.isWorthACheckpoint)
     let closing = begin { try database.close() }
@@ -109,10 +109,10 @@ struct ClosingTests {
     #expect(closing.all == [nil])
     #expect(working.all == [nil])
     disk.observeCalls(nil)
-    let reopened = try bench.open()
+    let reopened = try fixture.open()
     #expect(reopened.openingReport.ending == .closed)
     #expect(reopened.openingReport.replayedCommits == 0)
-    let oracle = bench.writer.oracle.withLock { $0 }
+    let oracle = fixture.writer.oracle.withLock { $0 }
     #expect(try oracle.identify(reopened) == oracle.versions.count - 1)
   }
 }

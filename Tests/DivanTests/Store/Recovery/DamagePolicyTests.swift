@@ -8,17 +8,17 @@ import Testing
 
 /// The reports of a damaged store about data that may be missing.
 struct DamagePolicyTests {
-  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+  private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
   private var path: String { path(1) }
 
   private func path(_ segment: Int) -> String {
-    "\(CrashBench.path)/000000000\(segment).segment"
+    "\(CrashFixture.path)/000000000\(segment).segment"
   }
 
   private func open(
-    _ damage: DamagePolicy, isReadOnly: Bool = true, bench: CrashBench? = nil
+    _ damage: DamagePolicy, isReadOnly: Bool = true, fixture: CrashFixture? = nil
   ) throws -> Database {
-    try (bench ?? self.bench).open {
+    try (fixture ?? self.fixture).open {
       $0.maintenance = .manual
       $0.isReadOnly = isReadOnly
       $0.damage = damage
@@ -27,7 +27,7 @@ struct DamagePolicyTests {
 
   /// Returns the offset of a text's first or last occurrence in the log.
   private func place(of text: String, in segment: Int = 1, isLast: Bool = false) throws -> Int {
-    let bytes = try bench.fileSystem.contents(of: path(segment), limit: 1 << 20).array
+    let bytes = try fixture.fileSystem.contents(of: path(segment), limit: 1 << 20).array
     let text = Array(text.utf8)
     let places = bytes.indices.lazy.filter { bytes[$0...].starts(with: text) }
     return try #require(isLast ? Array(places).last : places.first)
@@ -46,7 +46,7 @@ struct DamagePolicyTests {
   private func id(_ number: Int) -> String { "document \(number)." }
 
   private func fill(_ count: Int) throws {
-    let database = try bench.open { $0.maintenance = .manual }
+    let database = try fixture.open { $0.maintenance = .manual }
     try database.write { transaction in
       for number in 0..<count {
         _ = try transaction.overwrite(
@@ -59,7 +59,7 @@ struct DamagePolicyTests {
   // Found by an audit: a damaged size exhausted the read limit of the search for records.
   @Test(arguments: [0, 1, 4])
   func `a flipped bit in the framing of a large attachment costs no document`(byte: Int) throws {
-    let database = try bench.open {
+    let database = try fixture.open {
       $0.maintenance = .manual
       $0.attachmentInlineLimit = 64 << 10
     }
@@ -72,10 +72,10 @@ struct DamagePolicyTests {
       for number in 0..<300 { _ = try transaction.overwrite(id(number), with: ["n": 1]) }
     }
     try database.close()
-    let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20).array
+    let bytes = try fixture.fileSystem.contents(of: path, limit: 1 << 20).array
     let start = try #require(bytes.indices.first { bytes[$0...].starts(with: content.prefix(64)) })
     // The content follows its length, its digest, two bytes, the checksum and the record's size.
-    try bench.fileSystem.corrupt(path, atOffset: start - (3 + 32 + 2 + 4 + 3) + byte, mask: 2)
+    try fixture.fileSystem.corrupt(path, atOffset: start - (3 + 32 + 2 + 4 + 3) + byte, mask: 2)
     let opened = try open(.readWhatIsThere)
     #expect(!opened.openingReport.damage.isEmpty)
     for number in 0..<300 { #expect(try opened.snapshot().get(id(number)) != nil) }
@@ -87,7 +87,7 @@ struct DamagePolicyTests {
   // Found by an external trial: 300 documents were missing, and only the opening report said so.
   @Test func `one flipped byte of 300 documents in one transaction costs one document`() throws {
     try fill(300)
-    try bench.fileSystem.corrupt(path, atOffset: try place(of: "150 of 300"), mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "150 of 300"), mask: 1)
     expectDamaged("opening for writing") { try open(.refuse, isReadOnly: false) }
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
@@ -156,7 +156,7 @@ struct DamagePolicyTests {
 
   @Test func `what stands behind the damage is known, and what stands before is not`() throws {
     do {
-      let database = try bench.open { $0.maintenance = .manual }
+      let database = try fixture.open { $0.maintenance = .manual }
       for text in ["first", "second", "third"] {
         try database.write { _ = try $0.overwrite(text, with: ["text": .string("\(text) text")]) }
       }
@@ -165,7 +165,7 @@ struct DamagePolicyTests {
       try database.write { try $0.putLocal("local", ["n": 1]) }
       try database.close()
     }
-    try bench.fileSystem.corrupt(path, atOffset: try place(of: "third text"), mask: 4)
+    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "third text"), mask: 4)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
     #expect(try snapshot.get("first")?["text"] == "again")
@@ -184,8 +184,8 @@ struct DamagePolicyTests {
 
   @Test func `after a checkpoint, what is counted is what is found`() throws {
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<40, size: 50)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<40, size: 50)
       try database.writeCheckpoint()
       try database.write { transaction in
         for number in 0..<10 {
@@ -198,18 +198,18 @@ struct DamagePolicyTests {
     }
     let segment = try #require(
       try (1...9).first { segment in
-        try bench.fileSystem.exists(path(segment))
-          && bench.fileSystem.contents(of: path(segment), limit: 1 << 20).array.contains(
+        try fixture.fileSystem.exists(path(segment))
+          && fixture.fileSystem.contents(of: path(segment), limit: 1 << 20).array.contains(
             Array("new 4".utf8))
       })
-    try bench.fileSystem.corrupt(
+    try fixture.fileSystem.corrupt(
       path(segment), atOffset: try place(of: "new 4", in: segment), mask: 4)
     let remains = try open(.readWhatIsThere)
     let left = try remains.snapshot()
     var ids = left.ids()
     let all = try ids.rest()
     #expect(try left.count == all.count)
-    // The bench adds one document of its own.
+    // The fixture adds one document of its own.
     #expect(all.count == 1 + 40 - 1 + 9 + 1)
     var changes = left.changes()
     let changed = try changes.rest().map(\.id)
@@ -225,7 +225,7 @@ struct DamagePolicyTests {
 
   /// Commits ten documents, then changes to three of them, then another document.
   private func change() throws {
-    let database = try bench.open { $0.maintenance = .manual }
+    let database = try fixture.open { $0.maintenance = .manual }
     try database.write { transaction in
       for number in 0..<10 { _ = try transaction.overwrite(id(number), with: ["text": "old"]) }
     }
@@ -240,7 +240,7 @@ struct DamagePolicyTests {
 
   @Test func `a lost change may be one of any document whose record stands before it`() throws {
     try change()
-    try bench.fileSystem.corrupt(path, atOffset: try place(of: "new 4"), mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "new 4"), mask: 1)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
     #expect(try snapshot.get("last")?["text"] == "end")
@@ -251,7 +251,7 @@ struct DamagePolicyTests {
 
   @Test func `a lost deletion leaves no document that was deleted`() throws {
     do {
-      let database = try bench.open { $0.maintenance = .manual }
+      let database = try fixture.open { $0.maintenance = .manual }
       for number in 0..<4 {
         try database.write { _ = try $0.overwrite(id(number), with: ["n": 1]) }
       }
@@ -259,7 +259,7 @@ struct DamagePolicyTests {
       try database.write { _ = try $0.overwrite("last", with: ["text": "end"]) }
       try database.close()
     }
-    try bench.fileSystem.corrupt(path, atOffset: try place(of: id(2), isLast: true), mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try place(of: id(2), isLast: true), mask: 1)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
     #expect(try snapshot.get("last") != nil)
@@ -268,7 +268,7 @@ struct DamagePolicyTests {
 
   @Test func `a deleted document may be there again where a record is lost`() throws {
     do {
-      let database = try bench.open { $0.maintenance = .manual }
+      let database = try fixture.open { $0.maintenance = .manual }
       for id in ["kept", "deleted"] {
         try database.write { _ = try $0.overwrite(id, with: ["n": 1]) }
       }
@@ -276,7 +276,7 @@ struct DamagePolicyTests {
       try database.write { _ = try $0.overwrite("deleted", with: ["text": "revived"]) }
       try database.close()
     }
-    try bench.fileSystem.corrupt(path, atOffset: try place(of: "revived"), mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "revived"), mask: 1)
     let database = try open(.refuse)
     #expect(try database.snapshot().get("kept") != nil)
     expectDamaged("deleted") { try database.snapshot().get("deleted") }
@@ -291,7 +291,7 @@ struct DamagePolicyTests {
     var (right, refused) = (0, 0)
     for offset in start..<end {
       let mask = 1 << UInt8(offset % 8) as UInt8
-      try bench.fileSystem.corrupt(path, atOffset: offset, mask: mask)
+      try fixture.fileSystem.corrupt(path, atOffset: offset, mask: mask)
       let database = try open(.refuse)
       let snapshot = try database.snapshot()
       for number in 0..<10 {
@@ -307,19 +307,19 @@ struct DamagePolicyTests {
       }
       #expect(throws: DatabaseError.self) { try snapshot.count }
       // Restores the byte.
-      try bench.fileSystem.corrupt(path, atOffset: offset, mask: mask)
+      try fixture.fileSystem.corrupt(path, atOffset: offset, mask: mask)
     }
     #expect(right > 200 && refused > 1000, "\(right) right, \(refused) refused")
   }
 
   @Test func `an index of a damaged store counts nothing`() throws {
     do {
-      let database = try bench.open { $0.maintenance = .manual }
+      let database = try fixture.open { $0.maintenance = .manual }
       try database.addIndex(DocumentIndex("by number", path: ["n"]))
       try database.close()
     }
     try fill(40)
-    try bench.fileSystem.corrupt(path(2), atOffset: try place(of: "20 of 40", in: 2), mask: 1)
+    try fixture.fileSystem.corrupt(path(2), atOffset: try place(of: "20 of 40", in: 2), mask: 1)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
     expectDamaged("count") { try snapshot.count(by: "by number") }
@@ -340,7 +340,7 @@ struct DamagePolicyTests {
   @Test(.timeLimit(.minutes(1)))
   func `whoever passes over errors comes to an end`() async throws {
     try fill(30)
-    try bench.fileSystem.corrupt(path, atOffset: try place(of: "15 of 30"), mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "15 of 30"), mask: 1)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
     var errorCount = 0
@@ -364,12 +364,12 @@ struct DamagePolicyTests {
 
   @Test func `a log whose end is missing knows nothing for certain`() throws {
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<4, size: 200)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<4, size: 200)
       try database.close()
     }
-    let size = try bench.fileSystem.status(path).size
-    try bench.fileSystem.truncate(path, toSize: size - 60)
+    let size = try fixture.fileSystem.status(path).size
+    try fixture.fileSystem.truncate(path, toSize: size - 60)
     expectDamaged("opening for writing") { try open(.refuse, isReadOnly: false) }
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
@@ -382,23 +382,23 @@ struct DamagePolicyTests {
   @Test(arguments: [DamagePolicy.refuse, .readWhatIsThere])
   func `a damaged store is not backed up`(policy: DamagePolicy) throws {
     try fill(100)
-    try bench.fileSystem.corrupt(path, atOffset: try place(of: "50 of 100"), mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "50 of 100"), mask: 1)
     let database = try open(policy)
     expectDamaged("backup") { try database.backup(to: "/copy.divan") }
-    #expect(try !bench.fileSystem.exists("/copy.divan"))
-    #expect(try !bench.fileSystem.exists("/copy.divan.building"))
+    #expect(try !fixture.fileSystem.exists("/copy.divan"))
+    #expect(try !fixture.fileSystem.exists("/copy.divan.building"))
   }
 
   @Test func `damage that the checkpoint covers makes nothing else uncertain`() throws {
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<20, size: 50)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<20, size: 50)
       try database.writeCheckpoint()
       try database.close()
     }
-    try bench.fileSystem.corrupt(path, atOffset: try place(of: "doc-3") + 30, mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "doc-3") + 30, mask: 1)
     let database = try open(.refuse, isReadOnly: false)
-    // The bench adds one document of its own.
+    // The fixture adds one document of its own.
     #expect(try database.snapshot().count == 1 + 20)
     expectDamaged("doc-3") { try database.snapshot().get("doc-3") }
     #expect(try database.snapshot().get("doc-4") != nil)

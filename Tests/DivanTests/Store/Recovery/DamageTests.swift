@@ -84,14 +84,14 @@ struct DamageTests {
       "18446744073709551615.checkpoint", "1.segment", "0000000000.segment", "0000000009.segments",
     ] {
       let disk = original.disk.restarted(.processEnd)
-      let file = try disk.open("\(CrashBench.path)/\(name)", .creating)
+      let file = try disk.open("\(CrashFixture.path)/\(name)", .creating)
       try file.write(SharedBytes(copying: [1, 2, 3]), at: 0)
       try original.examine(disk, name, isMapped: true)
     }
   }
 
   @Test(arguments: [ReadMode.mapped, .buffered])
-  func `a damaged leaf of the index is rebuilt from the log when it is touched`(reads: ReadMode)
+  func `a damaged leaf of the index is rebuilt from the log when it is prefetched`(reads: ReadMode)
     throws
   {
     let original = try DamagedStore.checkpointed.make()
@@ -100,8 +100,8 @@ struct DamageTests {
     for page in 0..<(checkpoint.size / 4096 - 1) {
       let disk = original.disk.restarted(.processEnd)
       try disk.corrupt(checkpoint.path, atOffset: 4096 * (page + 1) + 1000, mask: 4)
-      let bench = CrashBench(disk, CrashWriter(seed: 0), isMapped: reads == .mapped, life: 70)
-      let database = try bench.open { $0.maintenance = .manual }
+      let fixture = CrashFixture(disk, CrashWriter(seed: 0), isMapped: reads == .mapped, life: 70)
+      let database = try fixture.open { $0.maintenance = .manual }
       #expect(try original.oracle.identify(database) == original.version)
       if database.openingReport.notes.isEmpty { repaired += 1 }
     }
@@ -116,7 +116,7 @@ struct DamageTests {
     let disk = original.disk.restarted(.processEnd)
     // Inside the text of the first document.
     try disk.corrupt(segment.path, atOffset: 4096 + 300, mask: 1)
-    let database = try CrashBench(disk, CrashWriter(seed: 0), life: 70).open {
+    let database = try CrashFixture(disk, CrashWriter(seed: 0), life: 70).open {
       $0.maintenance = .manual
     }
     #expect(database.openingReport.damage.isEmpty)
@@ -144,7 +144,7 @@ struct DamageTests {
     let segment = try #require(original.files.first { $0.path.hasSuffix("01.segment") })
     try original.disk.corrupt(checkpoint.path, atOffset: 4096 + 1000, mask: 4)
     try original.disk.corrupt(segment.path, atOffset: 4096 + 300, mask: 1)
-    let database = try CrashBench(original.disk, CrashWriter(seed: 0), life: 70).open {
+    let database = try CrashFixture(original.disk, CrashWriter(seed: 0), life: 70).open {
       $0.maintenance = .manual
     }
     let report = try database.check()
@@ -159,19 +159,19 @@ struct DamageTests {
   }
 
   @Test func `the transaction after a damaged one is read`() throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<4, size: 200)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<4, size: 200)
       try database.close()
     }
     // The payload of the second transaction; its header is whole.
-    let path = "\(CrashBench.path)/0000000001.segment"
-    let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20).array
+    let path = "\(CrashFixture.path)/0000000001.segment"
+    let bytes = try fixture.fileSystem.contents(of: path, limit: 1 << 20).array
     let text = Array("doc-1".utf8)
     let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
-    try bench.fileSystem.corrupt(path, atOffset: place + 40, mask: 1)
-    let database = try bench.open()
+    try fixture.fileSystem.corrupt(path, atOffset: place + 40, mask: 1)
+    let database = try fixture.open()
     #expect(!database.openingReport.damage.isEmpty)
     let snapshot = try database.snapshot()
     for number in [0, 2, 3] { #expect(try snapshot.get("doc-\(number)") != nil, "doc-\(number)") }
@@ -180,18 +180,18 @@ struct DamageTests {
 
   @Test func `rot that a later commit proves is damage, also in a log that was not closed`() throws
   {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.fill(database, 0..<4, size: 200)
-    let path = "\(CrashBench.path)/0000000001.segment"
-    let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20).array
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.fill(database, 0..<4, size: 200)
+    let path = "\(CrashFixture.path)/0000000001.segment"
+    let bytes = try fixture.fileSystem.contents(of: path, limit: 1 << 20).array
     for number in 0..<4 {
       let text = Array("doc-\(number)".utf8)
       let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
-      let disk = bench.fileSystem.restarted(.processEnd)
+      let disk = fixture.fileSystem.restarted(.processEnd)
       try disk.corrupt(path, atOffset: place + 40, mask: 1)
-      try disk.vanish("\(CrashBench.path)/FLUSHED")
-      let opened = try CrashBench(disk, bench.writer, life: 9).open { $0.maintenance = .manual }
+      try disk.vanish("\(CrashFixture.path)/FLUSHED")
+      let opened = try CrashFixture(disk, fixture.writer, life: 9).open { $0.maintenance = .manual }
       // Without FLUSHED, the last commit cannot be distinguished from a torn one.
       #expect(opened.openingReport.damage.isEmpty == (number == 3), "\(number)")
       #expect(opened.openingReport.damage.allSatisfy { $0.path == path && $0.offset != nil })
@@ -199,34 +199,34 @@ struct DamageTests {
   }
 
   @Test func `what was logged again is known to have been durable`() throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<4, size: 200, durability: .none)
-      bench.fileSystem.losePower(atCall: 0)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<4, size: 200, durability: .none)
+      fixture.fileSystem.losePower(atCall: 0)
     }
-    let disk = bench.fileSystem.restarted(.processEnd)
-    let again = CrashBench(disk, bench.writer, life: 9)
+    let disk = fixture.fileSystem.restarted(.processEnd)
+    let again = CrashFixture(disk, fixture.writer, life: 9)
     let database = try again.open { $0.maintenance = .manual }
     #expect(database.openingReport.securedCommits == 4)
     let left = disk.restarted(.strict)
-    let path = "\(CrashBench.path)/0000000002.segment"
+    let path = "\(CrashFixture.path)/0000000002.segment"
     // Only the segment's own header shows it.
-    try left.vanish("\(CrashBench.path)/HEAD")
+    try left.vanish("\(CrashFixture.path)/HEAD")
     try left.truncate(path, toSize: try left.status(path).size - 8)
-    let opened = try CrashBench(left, bench.writer, life: 19).open { $0.maintenance = .manual }
+    let opened = try CrashFixture(left, fixture.writer, life: 19).open { $0.maintenance = .manual }
     #expect(opened.openingReport.damage.first?.path == path)
   }
 
   @Test func `a log that ends before the checkpoint's position is damaged from the start`() throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.fill(database, 0..<4, size: 200)
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.fill(database, 0..<4, size: 200)
     try database.writeCheckpoint()
-    let disk = bench.fileSystem.restarted(.strict)
-    let path = "\(CrashBench.path)/0000000001.segment"
+    let disk = fixture.fileSystem.restarted(.strict)
+    let path = "\(CrashFixture.path)/0000000001.segment"
     try disk.truncate(path, toSize: try disk.status(path).size - 100)
-    let opened = try CrashBench(disk, bench.writer, life: 19).open { $0.maintenance = .manual }
+    let opened = try CrashFixture(disk, fixture.writer, life: 19).open { $0.maintenance = .manual }
     #expect(opened.openingReport.damage.first?.path == path)
     // If it were written to, the next opening would find it damaged, with the commits after the
     // damage.
@@ -235,15 +235,15 @@ struct DamageTests {
   }
 
   @Test func `forged frames do not make the search for proof slow`() throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.commit(database, [.put("a", size: 10)])
-      bench.fileSystem.losePower(atCall: 0)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.commit(database, [.put("a", size: 10)])
+      fixture.fileSystem.losePower(atCall: 0)
     }
-    let disk = bench.fileSystem.restarted(.processEnd)
-    let path = "\(CrashBench.path)/0000000001.segment"
-    let header = try SegmentFile(1...1, in: StoreDirectory(CrashBench.path, on: disk)).header
+    let disk = fixture.fileSystem.restarted(.processEnd)
+    let path = "\(CrashFixture.path)/0000000001.segment"
+    let header = try SegmentFile(1...1, in: StoreDirectory(CrashFixture.path, on: disk)).header
     let size = 768 << 10
     let start = try disk.contents(of: path, limit: 1 << 20).count + 8
     var writer = ByteWriter(capacity: size)
@@ -262,7 +262,7 @@ struct DamageTests {
     try disk.overwrite(path, atOffset: (start + 7) / 8 * 8, with: writer.array + [0, 0])
     let clock = ContinuousClock()
     let duration = try clock.measure {
-      _ = try CrashBench(disk, bench.writer, life: 9).open { $0.isReadOnly = true }
+      _ = try CrashFixture(disk, fixture.writer, life: 9).open { $0.isReadOnly = true }
     }
     // Twenty-four thousand frames of 384 KiB each would take minutes.
     #expect(duration < .seconds(60))

@@ -9,7 +9,7 @@ import Testing
 /// Damage to the first bytes of a file, which identify its type.
 struct FirstBytesTests {
   private func open(_ disk: SimulatedFileSystem) throws -> Database {
-    try CrashBench(disk, CrashWriter(seed: 0), life: 70).open { $0.maintenance = .manual }
+    try CrashFixture(disk, CrashWriter(seed: 0), life: 70).open { $0.maintenance = .manual }
   }
 
   @Test func `a segment that looks like another program's file or a newer one's is damaged`() throws
@@ -42,7 +42,7 @@ struct FirstBytesTests {
   @Test(arguments: ["HEAD", "0000000001.checkpoint"])
   func `what can be done without is believed to be newer only if it is whole`(name: String) throws {
     let original = try DamagedStore.checkpointed.make()
-    let path = "\(CrashBench.path)/\(name)"
+    let path = "\(CrashFixture.path)/\(name)"
     for offsets in [[8], [9], [8, 200], [9, 200], [0, 8], [0, 200], [16], [16, 200]] {
       let disk = original.disk.restarted(.processEnd)
       for offset in offsets { try disk.corrupt(path, atOffset: offset, mask: 2) }
@@ -58,7 +58,7 @@ struct FirstBytesTests {
   @Test(arguments: ["HEAD", "0000000001.checkpoint"])
   func `a store of a newer version is refused, and left as it is`(name: String) throws {
     let original = try DamagedStore.checkpointed.make()
-    let path = "\(CrashBench.path)/\(name)"
+    let path = "\(CrashFixture.path)/\(name)"
     for offset in [8, 16] {
       let disk = original.disk.restarted(.processEnd)
       var block = try disk.contents(of: path, limit: 1 << 20).prefix(name == "HEAD" ? 256 : 4096)

@@ -10,12 +10,12 @@ import Testing
 ///
 /// They are not used, tools find the fault, or reads report damage.
 struct ForgedCheckpointTests {
-  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-  private var disk: SimulatedFileSystem { bench.fileSystem }
-  private var directory: StoreDirectory { StoreDirectory(CrashBench.path, on: disk) }
+  private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+  private var disk: SimulatedFileSystem { fixture.fileSystem }
+  private var directory: StoreDirectory { StoreDirectory(CrashFixture.path, on: disk) }
 
   private func store(_ count: Int = 300) throws -> Database {
-    let database = try bench.open { $0.maintenance = .manual }
+    let database = try fixture.open { $0.maintenance = .manual }
     try database.write { transaction in
       for number in 0..<count { try transaction.overwrite("doc-\(1000 + number)", with: [:]) }
     }
@@ -91,7 +91,7 @@ struct ForgedCheckpointTests {
     try database.write { _ = try $0.overwrite("doc-1000", with: ["n": 1]) }
     try database.writeCheckpoint()
     try database.close()
-    #expect(disk.names(in: CrashBench.path).filter { $0.hasSuffix(".checkpoint") }.count == 2)
+    #expect(disk.names(in: CrashFixture.path).filter { $0.hasSuffix(".checkpoint") }.count == 2)
     let older = try disk.contents(of: path(1), limit: 1 << 24).array
     for isGone in [true, false] {
       let disk = disk.restarted(.processEnd)
@@ -106,7 +106,7 @@ struct ForgedCheckpointTests {
         forged += older[4096...]
         try file.write(SharedBytes(copying: forged), at: 0)
       }
-      let reopened = try CrashBench(disk, CrashWriter(seed: 1), life: 50).open {
+      let reopened = try CrashFixture(disk, CrashWriter(seed: 1), life: 50).open {
         $0.maintenance = .manual
       }
       #expect(reopened.openingReport.damage.isEmpty)
@@ -153,14 +153,14 @@ struct ForgedCheckpointTests {
     try replacePage(0, of: 1, with: second)
     try replacePage(1, of: 1, with: first)
     #expect(try inspect().differences(limit: 10_000)?.contains { $0.contains("damaged") } == true)
-    let opened = try bench.open { $0.maintenance = .manual }
+    let opened = try fixture.open { $0.maintenance = .manual }
     var ids = try opened.snapshot().ids()
     let error = #expect(throws: DatabaseError.self) { try ids.rest() }
     #expect(error?.code == .damaged)
     #expect(error?.hint?.contains("remove its checkpoints") == true)
     try opened.close()
     try disk.vanish(path(1))
-    let rebuilt = try bench.open { $0.maintenance = .manual }
+    let rebuilt = try fixture.open { $0.maintenance = .manual }
     ids = try rebuilt.snapshot().ids()
     #expect(try ids.rest().count == 300)
   }
@@ -206,7 +206,7 @@ struct ForgedCheckpointTests {
     let (first, second) = (try page(0), try page(1))
     try replacePage(0, of: 1, with: second)
     try replacePage(1, of: 1, with: first)
-    let opened = try bench.open { $0.maintenance = .manual }
+    let opened = try fixture.open { $0.maintenance = .manual }
     let error = #expect(throws: DatabaseError.self) { try opened.snapshot().get("doc-1000") }
     #expect(error?.code == .damaged)
     #expect(error?.hint?.contains("remove its checkpoints") == true)
@@ -214,7 +214,7 @@ struct ForgedCheckpointTests {
 
   @Test func `a leaf is rebuilt once the one below it can be read, which is no damage`() throws {
     try storeWithDamagedDelta()
-    let opened = try bench.open {
+    let opened = try fixture.open {
       $0.maintenance = .manual
       $0.reads = .buffered
     }
@@ -248,7 +248,7 @@ struct ForgedCheckpointTests {
     for index in 1...root.view.count {
       let child = root.view.childNumber(index)
       let leaf = try Page(SharedBytes(copying: page(child)), number: child)
-      let fits = leaf.view.key(1).array.lend { buffer.append($0, child: child) }
+      let fits = leaf.view.key(1).array.borrow { buffer.append($0, child: child) }
       #expect(fits)
     }
     try replacePage(summary.root, of: 1, with: buffer.sharedCopy.array)
@@ -306,7 +306,7 @@ struct ForgedCheckpointTests {
     let text = Array("a byte of this".utf8)
     let offset = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
     try disk.corrupt(segment, atOffset: offset, mask: 1)
-    let opened = try bench.open {
+    let opened = try fixture.open {
       $0.isReadOnly = true
       $0.damage = .readWhatIsThere
     }
@@ -342,26 +342,26 @@ struct ForgedCheckpointTests {
     }
     try database.writeCheckpoint()
     try database.close()
-    let opened = try bench.open { $0.maintenance = .manual }
+    let opened = try fixture.open { $0.maintenance = .manual }
     _ = try opened.write { try $0.overwrite("doc-1001", with: ["n": 3]) }
     #expect(try opened.check().isSound)
     let error = #expect(throws: DatabaseError.self) { try opened.compact() }
     #expect(error?.code == .damaged && error?.offset == copy)
-    #expect(disk.names(in: CrashBench.path).contains(name.description))
+    #expect(disk.names(in: CrashFixture.path).contains(name.description))
     #expect(try opened.snapshot().get("b")?["n"] == 1)
     try opened.close()
   }
 
   @Test func `pages may have let go of earlier revisions that the log still has`() throws {
-    let database = try bench.open {
+    let database = try fixture.open {
       $0.maintenance = .manual
       $0.history = .everything
     }
     for number in 0..<3 as Range<Int64> {
       try database.write { _ = try $0.overwrite("a", with: ["n": .int(number)]) }
     }
-    #expect(!database.store.newest.older.isEmpty)
-    database.tamper { $0.older = LayeredTree() }
+    #expect(!database.store.newest.retained.isEmpty)
+    database.tamper { $0.retained = LayeredTree() }
     try database.writeCheckpoint()
     try database.close()
     #expect(try inspect().differences() == [])
@@ -389,7 +389,7 @@ struct ForgedCheckpointTests {
       CheckpointFile.open(1, in: directory, isMapped: false).directory(), number: 1)
     let root = checkpoint.trees[1][0].summary.root
     try disk.corrupt(path(1), atOffset: CheckpointHeader.offset(ofPage: root) + 99, mask: 1)
-    let opened = try bench.open { $0.maintenance = .manual }
+    let opened = try fixture.open { $0.maintenance = .manual }
     var feed = try opened.snapshot().changes()
     let error = #expect(throws: DatabaseError.self) { try feed.next() }
     #expect(error?.code == .damaged)

@@ -150,7 +150,7 @@ struct ForgedKindsTests {
     details("a released record beyond all numbers", [64, 1] + beyond),
   ]
 
-  private let directory = StoreDirectory(CrashBench.path, on: SimulatedFileSystem())
+  private let directory = StoreDirectory(CrashFixture.path, on: SimulatedFileSystem())
 
   private func document(_ id: String, sequence: UInt64) throws -> [UInt8] {
     let revision = try RevisionID.compute(

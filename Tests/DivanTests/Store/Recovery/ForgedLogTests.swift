@@ -10,10 +10,10 @@ import Testing
 ///
 /// The readable records are read, and the rest is damage with a location.
 struct ForgedLogTests {
-  private let directory = StoreDirectory(CrashBench.path, on: SimulatedFileSystem())
-  private var bench: CrashBench {
+  private let directory = StoreDirectory(CrashFixture.path, on: SimulatedFileSystem())
+  private var fixture: CrashFixture {
     get throws {
-      CrashBench(
+      CrashFixture(
         try #require(directory.fileSystem as? SimulatedFileSystem), CrashWriter(seed: 1))
     }
   }
@@ -34,7 +34,7 @@ struct ForgedLogTests {
       try document("first", sequence: 1) + records + document("last", sequence: 90),
       lastSequence: 90, documentCount: 2)
     try forged.write(to: directory)
-    return try bench.open { $0.maintenance = .manual }
+    return try fixture.open { $0.maintenance = .manual }
   }
 
   /// Regression: merging such records again and again never ended.
@@ -59,7 +59,7 @@ struct ForgedLogTests {
     let report = try database.check()
     #expect(report.isSound)
     try database.close()
-    let reopened = try bench.open()
+    let reopened = try fixture.open()
     #expect(try reopened.snapshot().get("last") != nil)
     // If it were dropped, the later version that wrote it would lose it.
     var kinds: [UInt8] = []
@@ -104,7 +104,7 @@ struct ForgedLogTests {
     var keeping = DocumentDetails()
     keeping.keepsSuperseded = true
     var holding = keeping
-    holding.mayHoldOlder = true
+    holding.mayRetainOlder = true
     for record in [
       // It supersedes a later record.
       try forged { $0.superseded = .init(sequence: 6, locator: place) },
@@ -167,21 +167,21 @@ struct ForgedLogTests {
     let header = resealed(SharedBytes(copying: Array(forged.bytes.prefix(SegmentHeader.size)))) {
       put(UInt64(SegmentHeader.size), in: &$0, at: 136)
     }
-    let bench = try bench
-    let disk = bench.fileSystem
+    let fixture = try fixture
+    let disk = fixture.fileSystem
     try disk.makeDirectory(directory.path)
     try disk.flushDirectory("/")
     try disk.appear(
       directory.path(of: .segment(1...1)),
       header.array + forged.bytes.dropFirst(SegmentHeader.size))
-    let database = try bench.open { $0.maintenance = .manual }
+    let database = try fixture.open { $0.maintenance = .manual }
     #expect(database.openingReport.securedCommits == 2)
     let again = directory.path(of: .segment(2...2))
     #expect(database.openingReport.damage.map(\.path) == [again])
     #expect(try database.snapshot().get("last") != nil)
     #expect(throws: DatabaseError.self) { try database.write { _ in } }
     // After a power loss the damage is reported again, and nothing is left in doubt.
-    let after = CrashBench(disk.restarted(.strict), bench.writer, life: 9)
+    let after = CrashFixture(disk.restarted(.strict), fixture.writer, life: 9)
     let reopened = try after.open { $0.maintenance = .manual }
     #expect(reopened.openingReport.securedCommits == 0)
     #expect(reopened.openingReport.damage.map(\.path) == [again])
@@ -194,10 +194,10 @@ struct ForgedLogTests {
   /// nothing wrong, and a merge left them out. Found by the fuzzer `store`.
   @Test(arguments: [0, UInt64(SegmentHeader.size)])
   func `a segment that does not end where its successor says is damage`(claim: UInt64) throws {
-    let bench = try bench
-    let disk = bench.fileSystem
+    let fixture = try fixture
+    let disk = fixture.fileSystem
     func open() throws -> Database {
-      try bench.open {
+      try fixture.open {
         $0.maintenance = .manual
         $0.segmentSizeGoal = 512
       }
@@ -224,8 +224,8 @@ struct ForgedLogTests {
     #expect(try reopened.snapshot().get("doc-0")?["n"] == 0)
     try reopened.close()
     // Without the checkpoint nothing leads there, and opening reports it.
-    for name in disk.names(in: CrashBench.path) where name.hasSuffix(".checkpoint") {
-      try disk.vanish("\(CrashBench.path)/\(name)")
+    for name in disk.names(in: CrashFixture.path) where name.hasSuffix(".checkpoint") {
+      try disk.vanish("\(CrashFixture.path)/\(name)")
     }
     #expect(try open().openingReport.damage.isEmpty == false)
   }
@@ -286,8 +286,8 @@ struct ForgedLogTests {
     try database.compact()
     try database.backup(to: "/copy.divan")
     try database.close()
-    for path in [CrashBench.path, "/copy.divan"] {
-      let configuration = try bench.configuration()
+    for path in [CrashFixture.path, "/copy.divan"] {
+      let configuration = try fixture.configuration()
       let reopened = try Database(at: path, configuration: configuration)
       let revisions = try reopened.snapshot().revisions(of: "a").map(\.description)
       #expect(Array(revisions.dropFirst()) == kept)
@@ -357,7 +357,7 @@ struct ForgedLogTests {
     }
     try forged.write(to: directory)
     let progress = Recorder<Double>()
-    let database = try bench.open {
+    let database = try fixture.open {
       $0.isReadOnly = true
       $0.openingProgress = {
         progress.append($0)
@@ -368,13 +368,13 @@ struct ForgedLogTests {
     #expect(progress.all.count == 3)
     #expect(progress.all == progress.all.sorted())
     let error = #expect(throws: DatabaseError.self) {
-      try bench.open {
+      try fixture.open {
         $0.isReadOnly = true
         $0.openingProgress = { $0 > 1 }
       }
     }
     #expect(error?.code == .cancelled)
-    let silent = try bench.open { $0.isReadOnly = true }
+    let silent = try fixture.open { $0.isReadOnly = true }
     #expect(try silent.snapshot().count == 3000)
     var index = InspectedIndex()
     for segment in try silent.snapshot().view.state.segments.segments { try index.add(segment) }

@@ -14,8 +14,8 @@ struct IndexRepairTests {
 
   /// Returns all pages of all checkpoints, except the headers.
   private static func pages(of disk: SimulatedFileSystem) throws -> [Page] {
-    try disk.names(in: CrashBench.path).filter { $0.hasSuffix(".checkpoint") }.flatMap { name in
-      let path = "\(CrashBench.path)/\(name)"
+    try disk.names(in: CrashFixture.path).filter { $0.hasSuffix(".checkpoint") }.flatMap { name in
+      let path = "\(CrashFixture.path)/\(name)"
       return (1..<(try disk.status(path).size / 4096)).map { (path: path, number: $0) }
     }
   }
@@ -25,24 +25,24 @@ struct IndexRepairTests {
   /// Otherwise the feed would give a document twice.
   @Test(arguments: [true, false])
   func `a leaf of a delta is rebuilt with what it took away from the base`(isMapped: Bool) throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<150, size: 20)
-      try bench.checkpoint(database)
-      try bench.fill(database, 10..<14, size: 30)
-      try bench.commit(database, [.delete("doc-20"), .put("doc-99", size: 10)])
-      try bench.checkpoint(database)
-      try bench.commit(database, [.put("doc-10", size: 31), .put("doc-30", size: 10)])
-      try bench.checkpoint(database)
-      try bench.close(database)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<150, size: 20)
+      try fixture.checkpoint(database)
+      try fixture.fill(database, 10..<14, size: 30)
+      try fixture.commit(database, [.delete("doc-20"), .put("doc-99", size: 10)])
+      try fixture.checkpoint(database)
+      try fixture.commit(database, [.put("doc-10", size: 31), .put("doc-30", size: 10)])
+      try fixture.checkpoint(database)
+      try fixture.close(database)
     }
-    let oracle = bench.writer.oracle.withLock { $0 }
+    let oracle = fixture.writer.oracle.withLock { $0 }
     var repaired = 0
-    for page in try Self.pages(of: bench.fileSystem) {
-      let disk = bench.fileSystem.restarted(.processEnd)
+    for page in try Self.pages(of: fixture.fileSystem) {
+      let disk = fixture.fileSystem.restarted(.processEnd)
       try disk.corrupt(page.path, atOffset: 4096 * page.number + 1000, mask: 4)
-      let damaged = CrashBench(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
+      let damaged = CrashFixture(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
       let database = try damaged.open { $0.maintenance = .manual }
       if database.openingReport.notes.isEmpty { repaired += 1 }
       #expect(try oracle.identify(database) == oracle.versions.count - 1, "\(page)")
@@ -55,20 +55,20 @@ struct IndexRepairTests {
   func `documents that are looked up together are found though a leaf must be rebuilt`(
     isMapped: Bool
   ) throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<300, size: 20)
-      try bench.checkpoint(database)
-      try bench.commit(database, [.put("doc-7", size: 30), .delete("doc-8")])
-      try bench.close(database)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<300, size: 20)
+      try fixture.checkpoint(database)
+      try fixture.commit(database, [.put("doc-7", size: 30), .delete("doc-8")])
+      try fixture.close(database)
     }
     let ids = stride(from: 0, to: 300, by: 8).map { "doc-\($0)" } + ["nobody"]
     let query = Query<Document>().filter { $0.id.isIn(ids) }
-    for page in try Self.pages(of: bench.fileSystem) {
-      let disk = bench.fileSystem.restarted(.processEnd)
+    for page in try Self.pages(of: fixture.fileSystem) {
+      let disk = fixture.fileSystem.restarted(.processEnd)
       try disk.corrupt(page.path, atOffset: 4096 * page.number + 1000, mask: 4)
-      let damaged = CrashBench(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
+      let damaged = CrashFixture(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
       let database = try damaged.open { $0.maintenance = .manual }
       let found = try database.snapshot().find(query)
       #expect(Set(found.map(\.id)) == Set(ids).subtracting(["doc-8", "nobody"]), "\(page)")
@@ -81,19 +81,19 @@ struct IndexRepairTests {
   /// They missed the documents that had been changed and merged since.
   @Test func `a snapshot stays what it was though a later version has a leaf rebuilt first`() throws
   {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<40, size: 200)
-      try bench.checkpoint(database)
-      try bench.close(database)
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<40, size: 200)
+      try fixture.checkpoint(database)
+      try fixture.close(database)
     }
     var repaired = 0
-    for page in try Self.pages(of: bench.fileSystem) {
-      let disk = bench.fileSystem.restarted(.processEnd)
+    for page in try Self.pages(of: fixture.fileSystem) {
+      let disk = fixture.fileSystem.restarted(.processEnd)
       try disk.corrupt(page.path, atOffset: 4096 * page.number + 1000, mask: 4)
-      let oracle = bench.writer.oracle.withLock { $0 }
-      let later = CrashBench(disk, CrashWriter(oracle, seed: 2), life: 70)
+      let oracle = fixture.writer.oracle.withLock { $0 }
+      let later = CrashFixture(disk, CrashWriter(oracle, seed: 2), life: 70)
       let database = try later.open { $0.maintenance = .manual }
       guard database.openingReport.notes.isEmpty else { continue }
       repaired += 1

@@ -9,11 +9,11 @@ import Testing
 
 /// Tests of stores on machines that are out of files, inodes or descriptors.
 struct LackOfRoomTests {
-  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-  private var disk: SimulatedFileSystem { bench.fileSystem }
+  private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+  private var disk: SimulatedFileSystem { fixture.fileSystem }
 
   private func expectNewest(_ database: Database) throws {
-    let oracle = bench.writer.oracle.withLock { $0 }
+    let oracle = fixture.writer.oracle.withLock { $0 }
     #expect(try oracle.identify(database) == oracle.versions.count - 1)
   }
 
@@ -26,13 +26,13 @@ struct LackOfRoomTests {
   func `where no file can be made, a store is opened and read`(
     verb: SimulatedDisk.Verb, code: SystemError.Code
   ) throws {
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.fill(database, 0..<4, size: 200)
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.fill(database, 0..<4, size: 200)
     try database.close()
-    try disk.removeDirectory("\(CrashBench.path)/tmp")
+    try disk.removeDirectory("\(CrashFixture.path)/tmp")
     disk.fail(verb, with: code, isLasting: true)
-    let before = disk.names(in: CrashBench.path)
-    let full = try bench.open { $0.maintenance = .manual }
+    let before = disk.names(in: CrashFixture.path)
+    let full = try fixture.open { $0.maintenance = .manual }
     #expect(full.openingReport.notes.contains { $0.contains("full") })
     #expect(full.openingReport.damage.isEmpty)
     try expectNewest(full)
@@ -41,17 +41,17 @@ struct LackOfRoomTests {
     #expect(error?.message.contains("the disk is full") == true)
     try full.close()
     #expect(disk.heldLockCount == 0)
-    #expect(disk.names(in: CrashBench.path) == before)
+    #expect(disk.names(in: CrashFixture.path) == before)
     disk.stopFailing()
-    let later = try bench.open { $0.maintenance = .manual }
+    let later = try fixture.open { $0.maintenance = .manual }
     try expectNewest(later)
-    try bench.commit(later, [.put("new", size: 5)])
+    try fixture.commit(later, [.put("new", size: 5)])
     try expectNewest(later)
   }
 
   @Test func `where no file can be made, there is no new store`() throws {
     disk.fail(.lock, with: .noSpace, isLasting: true)
-    let error = #expect(throws: DatabaseError.self) { try bench.open() }
+    let error = #expect(throws: DatabaseError.self) { try fixture.open() }
     #expect(error?.code == .diskFull)
   }
 
@@ -68,13 +68,13 @@ struct LackOfRoomTests {
     var failures = 0
     for verb in [SimulatedDisk.Verb.flushDirectory, .create] {
       for call in 1...8 {
-        let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-        let database = try bench.open {
+        let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+        let database = try fixture.open {
           $0.maintenance = .manual
           $0.attachmentInlineLimit = 100
         }
         // A file that was not created cannot be left behind.
-        bench.fileSystem.fail(
+        fixture.fileSystem.fail(
           verb, atCall: call, with: code, completion: verb == .create ? .nothing : completion)
         var acknowledged: [String] = []
         for number in 0..<4 {
@@ -93,9 +93,11 @@ struct LackOfRoomTests {
         }
         #expect(acknowledged.count >= 3, "\(verb) \(call)")
         for left in [
-          bench.fileSystem.restarted(.strict), bench.fileSystem.restarted(.everything),
+          fixture.fileSystem.restarted(.strict), fixture.fileSystem.restarted(.everything),
         ] {
-          let after = try CrashBench(left, bench.writer, life: 60).open { $0.maintenance = .manual }
+          let after = try CrashFixture(left, fixture.writer, life: 60).open {
+            $0.maintenance = .manual
+          }
           #expect(after.openingReport.damage.isEmpty, "\(verb) \(call)")
           #expect(try after.snapshot().count == acknowledged.count, "\(verb) \(call)")
           for id in acknowledged { #expect(try after.snapshot().exists(id), "\(verb) \(call)") }

@@ -10,11 +10,11 @@ import Testing
 struct LeafRepairTests {
   /// A closed store whose index has several leaves in each of two checkpoints.
   private struct Stored {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     var model = PlainStore()
 
     init() throws {
-      let database = try bench.open { $0.maintenance = .manual }
+      let database = try fixture.open { $0.maintenance = .manual }
       for number in 0..<300 { try put(number, 0, database) }
       try database.writeCheckpoint()
       for number in stride(from: 0, to: 300, by: 10) { try put(number, 1, database) }
@@ -31,20 +31,20 @@ struct LeafRepairTests {
 
     var checkpoints: [String] {
       get throws {
-        try bench.fileSystem.list(CrashBench.path).filter { $0.hasSuffix(".checkpoint") }
+        try fixture.fileSystem.list(CrashFixture.path).filter { $0.hasSuffix(".checkpoint") }
       }
     }
 
     /// Returns the number of pages of a checkpoint.
     func pageCount(_ name: String) throws -> Int {
-      try bench.fileSystem.status("\(CrashBench.path)/\(name)").size / 4096 - 1
+      try fixture.fileSystem.status("\(CrashFixture.path)/\(name)").size / 4096 - 1
     }
 
     /// Returns the store with one byte of a page changed.
-    func damaged(_ name: String, page: Int, isMapped: Bool) throws -> CrashBench {
-      let disk = bench.fileSystem.restarted(.processEnd)
-      try disk.corrupt("\(CrashBench.path)/\(name)", atOffset: 4096 * (page + 1) + 1000, mask: 4)
-      return CrashBench(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
+    func damaged(_ name: String, page: Int, isMapped: Bool) throws -> CrashFixture {
+      let disk = fixture.fileSystem.restarted(.processEnd)
+      try disk.corrupt("\(CrashFixture.path)/\(name)", atOffset: 4096 * (page + 1) + 1000, mask: 4)
+      return CrashFixture(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
     }
   }
 
@@ -60,8 +60,8 @@ struct LeafRepairTests {
     for name in try stored.checkpoints {
       for page in 0..<(try stored.pageCount(name)) {
         pages += 1
-        let bench = try stored.damaged(name, page: page, isMapped: isMapped)
-        let database = try bench.open { $0.maintenance = .manual }
+        let fixture = try stored.damaged(name, page: page, isMapped: isMapped)
+        let database = try fixture.open { $0.maintenance = .manual }
         #expect(database.openingReport.damage.isEmpty)
         try stored.model.compare(with: database.snapshot())
         let report = try database.check()
@@ -77,10 +77,10 @@ struct LeafRepairTests {
     let (base, delta) = (names[0], names[1])
     for lower in 0..<(try stored.pageCount(base)) {
       for upper in 0..<(try stored.pageCount(delta)) {
-        let bench = try stored.damaged(base, page: lower, isMapped: false)
-        try bench.fileSystem.corrupt(
-          "\(CrashBench.path)/\(delta)", atOffset: 4096 * (upper + 1) + 1000, mask: 4)
-        let database = try bench.open { $0.maintenance = .manual }
+        let fixture = try stored.damaged(base, page: lower, isMapped: false)
+        try fixture.fileSystem.corrupt(
+          "\(CrashFixture.path)/\(delta)", atOffset: 4096 * (upper + 1) + 1000, mask: 4)
+        let database = try fixture.open { $0.maintenance = .manual }
         try stored.model.compare(with: database.snapshot())
         #expect(database.openingReport.damage.isEmpty, "pages \(lower) and \(upper)")
       }
@@ -94,8 +94,8 @@ struct LeafRepairTests {
     let stored = try Stored()
     let first = try #require(try stored.checkpoints.first)
     for page in 0..<(try stored.pageCount(first)) {
-      let bench = try stored.damaged(first, page: page, isMapped: isMapped)
-      let database = try bench.open { $0.maintenance = .manual }
+      let fixture = try stored.damaged(first, page: page, isMapped: isMapped)
+      let database = try fixture.open { $0.maintenance = .manual }
       #expect(try database.snapshot().get("document-1002")?["round"] == 0)
       #expect(try database.snapshot().get("document-1299")?["round"] == 0)
       // Enough changes that the sorted runs are merged.
@@ -108,7 +108,7 @@ struct LeafRepairTests {
       #expect(try database.check().isSound)
       #expect(try database.snapshot().count == 300)
       try database.close()
-      let reopened = try bench.open { $0.maintenance = .manual }
+      let reopened = try fixture.open { $0.maintenance = .manual }
       #expect(reopened.openingReport.notes.isEmpty)
       #expect(try reopened.check().isSound)
     }
@@ -120,8 +120,8 @@ struct LeafRepairTests {
     let stored = try Stored()
     for name in try stored.checkpoints {
       for page in 0..<(try stored.pageCount(name)) {
-        let bench = try stored.damaged(name, page: page, isMapped: true)
-        let database = try bench.open { $0.maintenance = .manual }
+        let fixture = try stored.damaged(name, page: page, isMapped: true)
+        let database = try fixture.open { $0.maintenance = .manual }
         let old = try database.snapshot()
         try database.write(durability: .none) { transaction in
           for number in 0..<300 where number % 4 == 0 {
@@ -144,9 +144,9 @@ struct LeafRepairTests {
   ) throws {
     // Regression: the segments were read one after the other. The sequence numbers seemed to go
     // back, which was reported as damage.
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     for session in 0..<sessionCount {
-      let database = try bench.open { $0.maintenance = .manual }
+      let database = try fixture.open { $0.maintenance = .manual }
       try database.write { transaction in
         for number in 0..<150 {
           try transaction.putLocal("local-\(session)-\(number)", ["n": .int(Int64(number))])
@@ -157,12 +157,12 @@ struct LeafRepairTests {
       try database.close()
     }
     let name = try #require(
-      try bench.fileSystem.list(CrashBench.path).first { $0.hasSuffix(".checkpoint") })
-    let pageCount = try bench.fileSystem.status("\(CrashBench.path)/\(name)").size / 4096 - 1
+      try fixture.fileSystem.list(CrashFixture.path).first { $0.hasSuffix(".checkpoint") })
+    let pageCount = try fixture.fileSystem.status("\(CrashFixture.path)/\(name)").size / 4096 - 1
     for page in 0..<pageCount {
-      let disk = bench.fileSystem.restarted(.processEnd)
-      try disk.corrupt("\(CrashBench.path)/\(name)", atOffset: 4096 * (page + 1) + 1000, mask: 4)
-      let database = try CrashBench(disk, CrashWriter(seed: 0), isMapped: false, life: 70).open {
+      let disk = fixture.fileSystem.restarted(.processEnd)
+      try disk.corrupt("\(CrashFixture.path)/\(name)", atOffset: 4096 * (page + 1) + 1000, mask: 4)
+      let database = try CrashFixture(disk, CrashWriter(seed: 0), isMapped: false, life: 70).open {
         $0.maintenance = .manual
       }
       let store = database.store
@@ -170,13 +170,13 @@ struct LeafRepairTests {
         $0.header.numbers.lowerBound < $1.header.numbers.lowerBound
       }
       #expect(inputs.count == sessionCount)
-      let order = SegmentMerge.Order(
+      let order = SegmentCompaction.Order(
         inputs: inputs, fileID: 999, salt: 5, now: 0, judgedAt: store.newest.commit,
         releasedThrough: 0, isMapped: false)
-      let output = try SegmentMerge.run(
+      let output = try SegmentCompaction.run(
         order, in: store.directory, keep: { (_) throws(LogError) in true },
         flushLog: { () throws(LogError) in })
-      try store.withTurn { (_) throws(DatabaseError) in
+      try store.withWriterLock { (_) throws(DatabaseError) in
         store.newest.segments.update(output)
         store.commits.replaceNewest(with: store.newest)
       }
@@ -193,15 +193,15 @@ struct LeafRepairTests {
 
   @Test func `a page that cannot be read now is an error, and is read later`() throws {
     let stored = try Stored()
-    let bench = CrashBench(
-      stored.bench.fileSystem.restarted(.processEnd), CrashWriter(seed: 0), isMapped: false)
-    let database = try bench.open { $0.maintenance = .manual }
-    bench.fileSystem.fail(.read, with: .inputOutput, isLasting: true)
+    let fixture = CrashFixture(
+      stored.fixture.fileSystem.restarted(.processEnd), CrashWriter(seed: 0), isMapped: false)
+    let database = try fixture.open { $0.maintenance = .manual }
+    fixture.fileSystem.fail(.read, with: .inputOutput, isLasting: true)
     let error = #expect(throws: DatabaseError.self) {
       try database.snapshot().get("document-1002")
     }
     #expect(error?.code == .inputOutput)
-    bench.fileSystem.stopFailing()
+    fixture.fileSystem.stopFailing()
     try stored.model.compare(with: database.snapshot())
   }
 
@@ -210,10 +210,10 @@ struct LeafRepairTests {
   {
     let stored = try Stored()
     let first = try #require(try stored.checkpoints.first)
-    let bench = try stored.damaged(first, page: 0, isMapped: false)
-    let log = "\(CrashBench.path)/0000000001.segment"
-    try bench.fileSystem.corrupt(log, atOffset: 4096 + 100, mask: 1)
-    let database = try bench.open { $0.maintenance = .manual }
+    let fixture = try stored.damaged(first, page: 0, isMapped: false)
+    let log = "\(CrashFixture.path)/0000000001.segment"
+    try fixture.fileSystem.corrupt(log, atOffset: 4096 + 100, mask: 1)
+    let database = try fixture.open { $0.maintenance = .manual }
     #expect(database.openingReport.damage.isEmpty)
     let error = #expect(throws: DatabaseError.self) {
       try database.snapshot().get("document-1002")
@@ -221,8 +221,8 @@ struct LeafRepairTests {
     #expect(error?.code == .damaged)
     #expect(error?.path == log)
     // If the log cannot be read at the moment, nothing is reported as damaged.
-    try bench.fileSystem.corrupt(log, atOffset: 4096 + 100, mask: 1)
-    bench.fileSystem.fail(.read, atCall: 3, with: .inputOutput)
+    try fixture.fileSystem.corrupt(log, atOffset: 4096 + 100, mask: 1)
+    fixture.fileSystem.fail(.read, atCall: 3, with: .inputOutput)
     let other = #expect(throws: DatabaseError.self) {
       try database.snapshot().get("document-1002")
     }
@@ -231,8 +231,8 @@ struct LeafRepairTests {
   }
 
   @Test func `the same is so of local documents`() throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-    let database = try bench.open { $0.maintenance = .manual }
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try fixture.open { $0.maintenance = .manual }
     try database.write { try $0.putLocal("state", ["n": 1]) }
     try database.write { transaction in
       _ = try transaction.overwrite("a", with: [:])
@@ -242,15 +242,15 @@ struct LeafRepairTests {
     }
     try database.writeCheckpoint()
     try database.close()
-    let log = "\(CrashBench.path)/0000000001.segment"
-    let disk = bench.fileSystem.restarted(.processEnd)
-    let checkpoint = "\(CrashBench.path)/0000000001.checkpoint"
+    let log = "\(CrashFixture.path)/0000000001.segment"
+    let disk = fixture.fileSystem.restarted(.processEnd)
+    let checkpoint = "\(CrashFixture.path)/0000000001.checkpoint"
     let pages = 1..<(try disk.status(checkpoint).size / 4096)
     /// Returns the local document read with a page damaged, or nil if the opening reports damage.
     func read(page: Int, _ life: Int) throws -> Value.Object? {
       let disk = disk.restarted(.processEnd)
       try disk.corrupt(checkpoint, atOffset: 4096 * page + 1000, mask: 4)
-      let left = CrashBench(disk, CrashWriter(seed: 0), life: life)
+      let left = CrashFixture(disk, CrashWriter(seed: 0), life: life)
       let database = try left.open { $0.maintenance = .manual }
       let found = try database.snapshot().localDocument("state")
       let isReported = database.openingReport.damage.contains { $0.path == log }
@@ -278,8 +278,8 @@ struct LeafRepairTests {
   func `what cannot be rebuilt is rebuilt when the checkpoints are removed, as the hint says`()
     throws
   {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-    let database = try bench.open { $0.maintenance = .manual }
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try fixture.open { $0.maintenance = .manual }
     try database.write { transaction in
       for number in 0..<3000 { try transaction.overwrite("document-\(number)", with: [:]) }
     }
@@ -292,16 +292,18 @@ struct LeafRepairTests {
     }
     try database.writeCheckpoint()
     try database.close()
-    let names = try bench.fileSystem.list(CrashBench.path).filter { $0.hasSuffix(".checkpoint") }
-    let path = "\(CrashBench.path)/\(try #require(names.first))"
-    try bench.fileSystem.corrupt(path, atOffset: 4096 + 1000, mask: 1)
-    let opened = try bench.open { $0.maintenance = .manual }
+    let names = try fixture.fileSystem.list(CrashFixture.path).filter {
+      $0.hasSuffix(".checkpoint")
+    }
+    let path = "\(CrashFixture.path)/\(try #require(names.first))"
+    try fixture.fileSystem.corrupt(path, atOffset: 4096 + 1000, mask: 1)
+    let opened = try fixture.open { $0.maintenance = .manual }
     let error = #expect(throws: DatabaseError.self) { try opened.snapshot().get("document-5") }
     #expect(error?.code == .damaged)
     #expect(error?.hint?.contains("remove its checkpoints") == true)
     try opened.close()
-    try bench.fileSystem.vanish(path)
-    let rebuilt = try bench.open { $0.maintenance = .manual }
+    try fixture.fileSystem.vanish(path)
+    let rebuilt = try fixture.open { $0.maintenance = .manual }
     #expect(try rebuilt.snapshot().count == 3000)
     #expect(try rebuilt.check().isSound)
   }

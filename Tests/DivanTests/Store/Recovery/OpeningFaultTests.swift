@@ -11,37 +11,38 @@ import Testing
 ///
 /// Also tests writers whose calls other than those to the log fail.
 struct OpeningFaultTests {
-  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-  private var disk: SimulatedFileSystem { bench.fileSystem }
+  private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
+  private var disk: SimulatedFileSystem { fixture.fileSystem }
 
   private func expectNewest(_ database: Database) throws {
-    let oracle = bench.writer.oracle.withLock { $0 }
+    let oracle = fixture.writer.oracle.withLock { $0 }
     #expect(try oracle.identify(database) == oracle.versions.count - 1)
   }
 
   /// Returns a store whose last commits may not be durable, as found after its process was killed.
-  private func interrupted() throws -> CrashBench {
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.fill(database, 0..<4, size: 200, durability: .none)
-    return CrashBench(disk.restarted(.processEnd), bench.writer, isMapped: false, life: 40)
+  private func interrupted() throws -> CrashFixture {
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.fill(database, 0..<4, size: 200, durability: .none)
+    return CrashFixture(disk.restarted(.processEnd), fixture.writer, isMapped: false, life: 40)
   }
 
   @Test func `a log that ends with a merged segment shows when what came after it is gone`() throws
   {
-    var database = try bench.open { $0.maintenance = .manual }
-    try bench.fill(database, 0..<9, size: 100)
+    var database = try fixture.open { $0.maintenance = .manual }
+    try fixture.fill(database, 0..<9, size: 100)
     try database.close()
-    database = try bench.open { $0.maintenance = .manual }
-    try bench.fill(database, 0..<4, size: 100)
+    database = try fixture.open { $0.maintenance = .manual }
+    try fixture.fill(database, 0..<4, size: 100)
     try database.close()
-    database = try bench.open { $0.maintenance = .manual }
+    database = try fixture.open { $0.maintenance = .manual }
     try database.compact()
-    try bench.fill(database, 4..<6, size: 100)
+    try fixture.fill(database, 4..<6, size: 100)
     try database.close()
     let newest = try #require(
-      disk.names(in: CrashBench.path).filter { $0.hasSuffix(".segment") && !$0.contains("-") }.last)
-    try disk.vanish("\(CrashBench.path)/\(newest)")
-    let opened = try bench.open()
+      disk.names(in: CrashFixture.path).filter { $0.hasSuffix(".segment") && !$0.contains("-") }
+        .last)
+    try disk.vanish("\(CrashFixture.path)/\(newest)")
+    let opened = try fixture.open()
     #expect(opened.openingReport.damage.first?.message.contains("HEAD shows") == true)
     #expect(throws: DatabaseError.self) { try opened.write { _ in } }
     #expect(try opened.snapshot().get("doc-8") != nil)
@@ -81,22 +82,22 @@ struct OpeningFaultTests {
       if call.verb == .create, call.path.hasSuffix("tmp/0000000002.segment"),
         isFirst.exchange(false, ordering: .relaxed)
       {
-        try? disk.corrupt("\(CrashBench.path)/0000000001.segment", atOffset: 4096 + 700, mask: 1)
+        try? disk.corrupt("\(CrashFixture.path)/0000000001.segment", atOffset: 4096 + 700, mask: 1)
       }
     }
     let error = #expect(throws: DatabaseError.self) { try after.open { $0.maintenance = .manual } }
     #expect(error?.code == .damaged)
     #expect(error?.message.contains("reads differently now") == true)
-    #expect(!disk.names(in: CrashBench.path).contains("0000000002.segment"))
+    #expect(!disk.names(in: CrashFixture.path).contains("0000000002.segment"))
   }
 
   @Test func `damage is told once, whoever finds it`() throws {
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.fill(database, 0..<4, size: 200)
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.fill(database, 0..<4, size: 200)
     try database.close()
-    let path = "\(CrashBench.path)/0000000001.segment"
+    let path = "\(CrashFixture.path)/0000000001.segment"
     try disk.corrupt(path, atOffset: 4096 + 700, mask: 1)
-    let opened = try bench.open()
+    let opened = try fixture.open()
     #expect(opened.openingReport.damage.count == 1)
     let places = try opened.check().problems.map { "\($0.path ?? "") \($0.offset ?? -1)" }
     #expect(Set(places).count == places.count)
@@ -104,8 +105,8 @@ struct OpeningFaultTests {
   }
 
   @Test func `a directory that never stays the same for a moment is still read`() throws {
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.fill(database, 0..<9, size: 3000)
+    let database = try fixture.open { $0.maintenance = .manual }
+    try fixture.fill(database, 0..<9, size: 3000)
     try database.close()
     let disk = disk
     let number = Atomic(1000)
@@ -113,69 +114,69 @@ struct OpeningFaultTests {
     @Sendable func change(_ call: SimulatedCall) {
       guard call.verb == .list else { return }
       let next = number.wrappingAdd(1, ordering: .relaxed).newValue
-      try? disk.vanish("\(CrashBench.path)/000000\(next - 1).checkpoint")
-      _ = try? disk.open("\(CrashBench.path)/000000\(next).checkpoint", .creating)
+      try? disk.vanish("\(CrashFixture.path)/000000\(next - 1).checkpoint")
+      _ = try? disk.open("\(CrashFixture.path)/000000\(next).checkpoint", .creating)
     }
     disk.observeCalls(change)
-    let sound = try bench.open { $0.isReadOnly = true }
+    let sound = try fixture.open { $0.isReadOnly = true }
     try expectNewest(sound)
-    try disk.corrupt("\(CrashBench.path)/0000000002.segment", atOffset: 4096 + 900, mask: 8)
-    let damaged = try bench.open { $0.isReadOnly = true }
+    try disk.corrupt("\(CrashFixture.path)/0000000002.segment", atOffset: 4096 + 900, mask: 8)
+    let damaged = try fixture.open { $0.isReadOnly = true }
     #expect(!damaged.openingReport.damage.isEmpty)
-    for name in disk.names(in: CrashBench.path) where name.hasSuffix(".segment") {
-      try disk.vanish("\(CrashBench.path)/\(name)")
+    for name in disk.names(in: CrashFixture.path) where name.hasSuffix(".segment") {
+      try disk.vanish("\(CrashFixture.path)/\(name)")
     }
-    let error = #expect(throws: DatabaseError.self) { try bench.open { $0.isReadOnly = true } }
+    let error = #expect(throws: DatabaseError.self) { try fixture.open { $0.isReadOnly = true } }
     #expect(error?.code == .damaged)
     disk.observeCalls(nil)
   }
 
   @Test func `who holds a store and left no note is called another process`() throws {
     let disk = disk
-    try disk.makeDirectory(CrashBench.path)
-    guard case .acquired(let lock) = try disk.lock("\(CrashBench.path)/LOCK", note: "") else {
+    try disk.makeDirectory(CrashFixture.path)
+    guard case .acquired(let lock) = try disk.lock("\(CrashFixture.path)/LOCK", note: "") else {
       Issue.record("a free lock was refused")
       return
     }
-    let error = #expect(throws: DatabaseError.self) { try bench.open() }
+    let error = #expect(throws: DatabaseError.self) { try fixture.open() }
     #expect(error?.code == .storeInUse)
     #expect(error?.message == "the store is open in another process")
     lock.release()
-    try bench.open().close()
+    try fixture.open().close()
   }
 
   @Test func `a HEAD that could not be replaced is replaced before the next commit`() throws {
-    let database = try bench.open { $0.maintenance = .manual }
+    let database = try fixture.open { $0.maintenance = .manual }
     let disk = disk
     disk.observeCalls { call in
       if call.verb == .create, call.path.hasSuffix("tmp/HEAD") {
         disk.fail(.create, with: .inputOutput)
       }
     }
-    #expect(throws: DatabaseError.self) { try bench.commit(database, [.put("a", size: 1)]) }
+    #expect(throws: DatabaseError.self) { try fixture.commit(database, [.put("a", size: 1)]) }
     disk.observeCalls(nil)
     disk.stopFailing()
-    #expect(!disk.names(in: CrashBench.path).contains("HEAD"))
-    try bench.commit(database, [.put("b", size: 1)])
-    #expect(disk.names(in: CrashBench.path).contains("HEAD"))
+    #expect(!disk.names(in: CrashFixture.path).contains("HEAD"))
+    try fixture.commit(database, [.put("b", size: 1)])
+    #expect(disk.names(in: CrashFixture.path).contains("HEAD"))
     // From then on, a missing segment is reported as an error.
     let left = disk.restarted(.strict)
-    try left.vanish("\(CrashBench.path)/0000000001.segment")
-    #expect(throws: DatabaseError.self) { try CrashBench(left, bench.writer, life: 60).open() }
+    try left.vanish("\(CrashFixture.path)/0000000001.segment")
+    #expect(throws: DatabaseError.self) { try CrashFixture(left, fixture.writer, life: 60).open() }
     try expectNewest(database)
   }
 
   @Test func `where no memory can be mapped for what was written, it is read all the same`() throws
   {
-    let database = try bench.open {
+    let database = try fixture.open {
       $0.maintenance = .manual
       $0.segmentSizeGoal = 64 << 20
     }
     disk.fail(.map, with: .outOfMemory, isLasting: true)
-    try bench.fill(database, 0..<3, size: 700_000)
+    try fixture.fill(database, 0..<3, size: 700_000)
     try expectNewest(database)
     disk.stopFailing()
-    try bench.fill(database, 3..<5, size: 700_000)
+    try fixture.fill(database, 3..<5, size: 700_000)
     try expectNewest(database)
   }
 }

@@ -10,9 +10,9 @@ import Testing
 /// Tests of openings without a usable checkpoint.
 struct OpeningWithoutCheckpointTests {
   /// Returns a store of `count` documents in commits of ten, without checkpoints.
-  private func bench(_ count: Int) throws -> CrashBench {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
-    let database = try bench.open { $0.segmentSizeGoal = 1 << 20 }
+  private func fixture(_ count: Int) throws -> CrashFixture {
+    let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
+    let database = try fixture.open { $0.segmentSizeGoal = 1 << 20 }
     for start in stride(from: 0, to: count, by: 10) {
       try database.write { transaction in
         for number in start..<start + 10 {
@@ -22,20 +22,21 @@ struct OpeningWithoutCheckpointTests {
       }
     }
     try database.close()
-    for name in bench.fileSystem.names(in: CrashBench.path) where name.hasSuffix(".checkpoint") {
-      try bench.fileSystem.vanish("\(CrashBench.path)/\(name)")
+    for name in fixture.fileSystem.names(in: CrashFixture.path) where name.hasSuffix(".checkpoint")
+    {
+      try fixture.fileSystem.vanish("\(CrashFixture.path)/\(name)")
     }
-    return bench
+    return fixture
   }
 
   /// Returns the number of reads from segments during an opening, and its report.
-  private func opening(_ bench: CrashBench) throws -> (readCount: Int, report: OpeningReport) {
+  private func opening(_ fixture: CrashFixture) throws -> (readCount: Int, report: OpeningReport) {
     let readCount = Counter()
-    bench.fileSystem.observeCalls { call in
+    fixture.fileSystem.observeCalls { call in
       if call.verb == .read, call.path.hasSuffix(".segment") { readCount.increment() }
     }
-    let database = try bench.open { $0.segmentSizeGoal = 1 << 20 }
-    bench.fileSystem.observeCalls(nil)
+    let database = try fixture.open { $0.segmentSizeGoal = 1 << 20 }
+    fixture.fileSystem.observeCalls(nil)
     #expect(try database.snapshot().count > 0)
     let report = database.openingReport
     try database.close()
@@ -52,17 +53,17 @@ struct OpeningWithoutCheckpointTests {
   // checkpoint.
   @Test func `an opening that reads the whole log leaves a checkpoint for the next one`() throws {
     // More than one MiB, from which on closing writes a checkpoint.
-    let bench = try bench(1500)
-    let first = try opening(bench)
+    let fixture = try fixture(1500)
+    let first = try opening(fixture)
     #expect(first.report.replayedCommits == 150 && first.report.damage.isEmpty)
-    let second = try opening(bench)
+    let second = try opening(fixture)
     #expect(second.report.replayedCommits == 0)
     #expect(second.readCount < first.readCount / 4)
   }
 
   @Test func `an opening that reads the whole log does twice the work for twice the log`() throws {
-    let single = try opening(bench(500)).readCount
-    let double = try opening(bench(1000)).readCount
+    let single = try opening(fixture(500)).readCount
+    let double = try opening(fixture(1000)).readCount
     #expect(double <= single * 9 / 4, "\(single), then \(double) readings")
   }
 }

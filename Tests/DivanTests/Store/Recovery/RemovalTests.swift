@@ -92,7 +92,7 @@ struct RemovalTests {
   @Test func `what was taken away does not come back with the segment that held it`() throws {
     var database = try makeStore()
     try database.writeCheckpoint()
-    try database.mergeWhatPays()
+    try database.compactWhatPays()
     #expect(try removals(database) == [.purge, .local, .named])
     try expectGone(database)
     // When the first segment is merged, the second one has nothing left to remove.
@@ -130,7 +130,7 @@ struct RemovalTests {
     }
     #expect(throws: DatabaseError.self) { try database.writeCheckpoint() }
     let size = try database.statistics.segments.reduce(0) { $0 + $1.size }
-    #expect(throws: DatabaseError.self) { try database.mergeWhatPays() }
+    #expect(throws: DatabaseError.self) { try database.compactWhatPays() }
     #expect(try database.statistics.segments.reduce(0) { $0 + $1.size } < size)
     #expect(try removals(database) == [.purge, .local, .named])
     disk.observeCalls(nil)
@@ -147,13 +147,13 @@ struct RemovalTests {
     disk.observeCalls { [disk] call in
       if call.verb == .read, call.path.hasSuffix(first) { disk.fail(.read, with: .inputOutput) }
     }
-    let unread = #expect(throws: DatabaseError.self) { try database.mergeWhatPays() }
+    let unread = #expect(throws: DatabaseError.self) { try database.compactWhatPays() }
     #expect(unread?.code == .inputOutput)
     disk.observeCalls(nil)
     disk.stopFailing()
     try expectGone(database)
     try disk.corrupt("/s.divan/\(first)", atOffset: SegmentHeader.size + 200, mask: 1)
-    let damaged = #expect(throws: DatabaseError.self) { try database.mergeWhatPays() }
+    let damaged = #expect(throws: DatabaseError.self) { try database.compactWhatPays() }
     #expect(damaged?.code == .damaged)
     #expect(damaged?.path?.hasSuffix(first) == true)
     #expect(try removals(database) == [.purge, .local, .named])
@@ -174,7 +174,7 @@ struct RemovalTests {
       if call.verb == .read, call.path.hasSuffix("/0000000001.segment") { reads.append(call.path) }
     }
     let count = try database.statistics.segments.reduce(0) { $0 + $1.size }
-    try database.mergeWhatPays()
+    try database.compactWhatPays()
     disk.observeCalls(nil)
     #expect(try database.statistics.segments.reduce(0) { $0 + $1.size } < count)
     #expect(reads.all.isEmpty)
@@ -215,7 +215,7 @@ struct RemovalTests {
       for number in 0..<14 { try transaction.overwrite("second-\(number)", with: [:]) }
     }
     try database.writeCheckpoint()
-    try database.mergeWhatPays()
+    try database.compactWhatPays()
     try RebuiltIndex(of: database).expectSame("")
     #expect(try database.check().problems.map(\.description) == [])
     #expect(try database.snapshot().expiry(of: "a") == nil)

@@ -10,14 +10,14 @@ import Testing
 ///
 /// A reader that meets one gets an error and can continue after it.
 struct WrongEntryTests {
-  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+  private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
 
   private func id(_ number: Int) -> String { "doc-\(10_000 + number)" }
 
   private func store(
     _ count: Int = 200, _ change: (inout Configuration) -> Void = { _ in }
   ) throws -> Database {
-    let database = try bench.open {
+    let database = try fixture.open {
       $0.maintenance = .manual
       change(&$0)
     }
@@ -119,12 +119,12 @@ struct WrongEntryTests {
 
   @Test func `an index that cannot be made because nothing can be read now is made later`() throws {
     let database = try store(3) { $0.reads = .buffered }
-    bench.fileSystem.fail(.read, with: .inputOutput, isLasting: true)
+    fixture.fileSystem.fail(.read, with: .inputOutput, isLasting: true)
     let error = #expect(throws: DatabaseError.self) {
       try database.addIndex(DocumentIndex("n", on: "n"))
     }
     #expect(error?.code == .inputOutput)
-    bench.fileSystem.stopFailing()
+    fixture.fileSystem.stopFailing()
     try database.addIndex(DocumentIndex("n", on: "n"))
     #expect(try database.snapshot().count(by: "n") == 3)
   }
@@ -134,7 +134,7 @@ struct WrongEntryTests {
   {
     // All documents are in one batch. A batch smaller than the reporting interval reports no
     // progress within it.
-    let database = try store(10_000) { $0.indexBatchSize = 20_000 }
+    let database = try store(10_000) { $0.indexBuildBatchSize = 20_000 }
     var shares: [Double] = []
     try database.addIndex(DocumentIndex("n", on: "n")) { share in
       shares.append(share)

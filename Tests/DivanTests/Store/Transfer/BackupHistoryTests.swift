@@ -7,12 +7,12 @@ import Testing
 
 /// The history in a backup.
 struct BackupHistoryTests {
-  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+  private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
   private let clock = ProofClock()
 
   private func configuration(_ history: HistoryRetention) -> Configuration {
     let clock = clock
-    var configuration = bench.configuration()
+    var configuration = fixture.configuration()
     configuration.maintenance = .manual
     configuration.history = history
     configuration.now = { clock.now }
@@ -38,7 +38,7 @@ struct BackupHistoryTests {
   private func filled(
     _ history: HistoryRetention
   ) throws -> (database: Database, versions: [(sequence: UInt64, time: UInt64, all: [String])]) {
-    let database = try Database(at: CrashBench.path, configuration: configuration(history))
+    let database = try Database(at: CrashFixture.path, configuration: configuration(history))
     var versions: [(sequence: UInt64, time: UInt64, all: [String])] = []
     var random = SeededGenerator(seed: 7)
     for round in 0..<60 {
@@ -152,7 +152,7 @@ struct BackupHistoryTests {
     throws
   {
     let database = try Database(
-      at: CrashBench.path, configuration: configuration(.everything))
+      at: CrashFixture.path, configuration: configuration(.everything))
     let text = String(repeating: "x", count: 30_000)
     func renumber(by offset: Int) throws {
       try database.write { transaction in
@@ -187,7 +187,7 @@ struct BackupHistoryTests {
     var small = configuration(.everything)
     small.transactionSizeLimit = 40_000
     clock.now -= 30_000
-    let again = try Database(at: CrashBench.path, configuration: small)
+    let again = try Database(at: CrashFixture.path, configuration: small)
     try again.backup(to: "/copy.divan", keepingHistory: true)
     try again.backup(to: "/plain.divan")
     let copy = try Database(at: "/copy.divan", configuration: configuration(.everything))
@@ -209,6 +209,6 @@ struct BackupHistoryTests {
       code {
         try database.backup(to: "/copy.divan", keepingHistory: true) { share in share < 0.5 }
       } == .cancelled)
-    #expect(!bench.fileSystem.names(in: "/").contains { $0.contains("copy") })
+    #expect(!fixture.fileSystem.names(in: "/").contains { $0.contains("copy") })
   }
 }

@@ -68,7 +68,9 @@ struct RevisionUpkeepTests {
       }
       try RebuiltIndex(of: database).expectSame("seed \(seed), step \(step)")
       let view = try database.store.view()
-      let areHeld = try leafKeys(database).allSatisfy { try view.locator(in: \.older, $0) != nil }
+      let areHeld = try leafKeys(database).allSatisfy {
+        try view.locator(in: \.retained, $0) != nil
+      }
       #expect(areHeld, "seed \(seed), step \(step)")
     }
     #expect(try database.check().problems.map(\.message) == [], "seed \(seed)")
@@ -84,7 +86,7 @@ struct RevisionUpkeepTests {
       let id = try #require(item.key.text)
       let tree = try view.tree(of: entry, id)
       for leaf in tree.leaves where tree.nodes[leaf].sequence != entry.sequence {
-        keys.append(OlderKey.bytes(item.key, tree.nodes[leaf].sequence))
+        keys.append(RetainedKey.bytes(item.key, tree.nodes[leaf].sequence))
       }
     }
     return keys

@@ -133,26 +133,26 @@ struct TransactionTests {
 
   // MARK: The writer lock
 
-  @Test func `the turn comes to those who wait, and not to those who gave up`() throws {
-    let turn = WriteTurn()
-    turn.take()
-    #expect(turn.isMine)
+  @Test func `the writerLock comes to those who wait, and not to those who gave up`() throws {
+    let writerLock = WriterLock()
+    writerLock.acquire()
+    #expect(writerLock.isHeldByThisThread)
     let came = Recorder<Bool>()
     let done = DispatchSemaphore(value: 0)
     DispatchQueue(label: "waits").async {
-      came.append(turn.take(timeout: .seconds(60)))
-      turn.pass()
+      came.append(writerLock.acquire(timeout: .seconds(60)))
+      writerLock.release()
       done.signal()
     }
-    while turn.waiterCount == 0 {}
-    #expect(!turn.take(timeout: .zero))
-    #expect(turn.waiterCount == 1)
-    turn.pass()
+    while writerLock.waiterCount == 0 {}
+    #expect(!writerLock.acquire(timeout: .zero))
+    #expect(writerLock.waiterCount == 1)
+    writerLock.release()
     done.wait()
     #expect(came.all == [true])
-    #expect(!turn.isMine)
+    #expect(!writerLock.isHeldByThisThread)
     // A waiter that is no longer in the queue has been given the lock.
-    #expect(turn.giveUp(DispatchSemaphore(value: 0)))
+    #expect(writerLock.giveUp(DispatchSemaphore(value: 0)))
   }
 
   @Test func `times beyond what the system can wait for are cut`() {
@@ -161,7 +161,7 @@ struct TransactionTests {
     #expect(Duration.milliseconds(1500).dispatchInterval == .nanoseconds(1_500_000_000))
   }
 
-  @Test func `whoever waits for the turn while the store is closed is told so`() throws {
+  @Test func `whoever waits for the writerLock while the store is closed is told so`() throws {
     let database = try store()
     let (begun, end, done) = (
       DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
@@ -179,12 +179,12 @@ struct TransactionTests {
       try? database.close()
       done.signal()
     }
-    while database.store.turn.waiterCount < 1 {}
+    while database.store.writerLock.waiterCount < 1 {}
     DispatchQueue(label: "waits").async {
       errors.append(code { try database.write { _ in } })
       done.signal()
     }
-    while database.store.turn.waiterCount < 2 {}
+    while database.store.writerLock.waiterCount < 2 {}
     end.signal()
     for _ in 0..<3 { done.wait() }
     #expect(errors.all == [.closed])

@@ -4,7 +4,7 @@ import DivanLog
 ///
 /// They come from a version of the store that may be outdated by the time they are added. The batch
 /// takes no more memory than allowed, except for the entries of the last document.
-struct IndexBatch: ~Copyable {
+struct IndexBuildBatch: ~Copyable {
   private var maker: IndexKeyMaker
   /// The source of each entry is an index in `revisions`.
   private var entries = EntryBatch(sharedSize: IndexEntries.prefixSize)
@@ -14,13 +14,13 @@ struct IndexBatch: ~Copyable {
   private(set) var documentCount = 0
   private let limits: Limits
   /// The rest of the share of the order of changes that is being read; nil if there is none.
-  private(set) var share: IndexShare?
+  private(set) var share: SequencePartition?
   /// The sequence number of the document that was read last, or whose reading failed.
   private(set) var last: UInt64 = 0
   /// The number of entries that were taken.
   private var takenCount = 0
   /// The number of entries that were prefetched.
-  private var touchedCount = 0
+  private var prefetchedCount = 0
 
   /// Limits on a batch, and the interval of progress reports.
   struct Limits {
@@ -33,13 +33,13 @@ struct IndexBatch: ~Copyable {
   }
 
   /// Creates an empty batch.
-  init(_ kept: KeptIndex, _ limits: Limits) {
+  init(_ kept: IndexDefinition, _ limits: Limits) {
     maker = IndexKeyMaker(kept)
     self.limits = limits
   }
 }
 
-extension IndexBatch {
+extension IndexBuildBatch {
   /// The size of the entries and their documents' revisions, in bytes.
   var size: Int { entries.size + revisions.count * MemoryLayout<RevisionID>.stride }
 
@@ -53,14 +53,14 @@ extension IndexBatch {
   /// changes, which is mostly the order of their records in the log. A document that was changed
   /// after the first version that was read is skipped: its writer has added its entries.
   mutating func read(
-    _ view: StoreView, expectedCount: Int, takeShare: () -> IndexShare?,
+    _ view: ReadView, expectedCount: Int, takeShare: () -> SequencePartition?,
     _ progress: (Int) throws(DatabaseError) -> Void
   ) throws(DatabaseError) {
     entries.removeAll()
     revisions.removeAll(keepingCapacity: true)
     documentCount = 0
     takenCount = 0
-    touchedCount = 0
+    prefetchedCount = 0
     reserveRoom(documentCount: expectedCount)
     repeat {
       guard let taken = share.take() ?? takeShare() else { break }
@@ -71,8 +71,8 @@ extension IndexBatch {
 
   /// Reads documents of a share while there is room; returns the rest of it, nil at its end.
   private mutating func read(
-    _ share: IndexShare, of view: StoreView, _ progress: (Int) throws(DatabaseError) -> Void
-  ) throws(DatabaseError) -> IndexShare? {
+    _ share: SequencePartition, of view: ReadView, _ progress: (Int) throws(DatabaseError) -> Void
+  ) throws(DatabaseError) -> SequencePartition? {
     last = share.start
     var scan = share.scan(view)
     // Read at least one document, or the loop would not advance.
@@ -84,7 +84,7 @@ extension IndexBatch {
         try progress(limits.progressInterval)
       }
     } while !isFull
-    return IndexShare(start: last, end: share.end)
+    return SequencePartition(start: last, end: share.end)
   }
 
   /// Reserves memory for one entry per document, within the limits, to avoid copies during growth.
@@ -97,9 +97,9 @@ extension IndexBatch {
 
   /// Adds the entries of the document that an entry in the order of changes leads to.
   private mutating func readDocument(
-    of view: StoreView, _ item: IndexEntry
+    of view: ReadView, _ item: TreeEntry
   ) throws(DatabaseError) {
-    last = IndexShare.sequence(item) ?? last
+    last = SequencePartition.sequence(item) ?? last
     let (place, record) = try view.changedDocument(last, at: view.decodeLocator(item))
     if !place.isDeleted, let record { addEntries(of: record) }
   }
@@ -121,19 +121,19 @@ extension IndexBatch {
   var hasEntry: Bool { takenCount < entries.count }
 
   /// Prefetches the next entries to be taken into the CPU cache.
-  mutating func touchEntries(_ count: Int) {
-    let end = max(touchedCount, min(takenCount + count, entries.count))
-    entries.touch(touchedCount..<end)
-    touchedCount = end
+  mutating func prefetchEntries(_ count: Int) {
+    let end = max(prefetchedCount, min(takenCount + count, entries.count))
+    entries.prefetch(prefetchedCount..<end)
+    prefetchedCount = end
   }
 
   /// Compares the next entry's key with another batch's; negative if it comes first.
-  func order(against other: borrowing IndexBatch) -> Int {
+  func order(against other: borrowing IndexBuildBatch) -> Int {
     entries.order(of: takenCount, against: other.takenCount, of: other.entries)
   }
 
   /// Moves the next entry, in key order, to a slice, with the number of its reader.
-  mutating func takeEntry(into slice: inout IndexSlice, reader: Int) {
+  mutating func takeEntry(into slice: inout IndexBuildSlice, reader: Int) {
     slice.append(takenCount, of: entries, reader: reader)
     takenCount += 1
   }

@@ -5,7 +5,7 @@ import DivanLog
 /// They are copied, so that they are contiguous, whichever reader has read them. The revisions of
 /// their documents are looked up with the reader, and mostly not at all: they are scattered in
 /// memory.
-struct IndexSlice: ~Copyable {
+struct IndexBuildSlice: ~Copyable {
   /// The source of each entry is an index in `origins`.
   private var entries = EntryBatch(sharedSize: IndexEntries.prefixSize)
   private var origins: [Origin] = []
@@ -21,11 +21,11 @@ struct IndexSlice: ~Copyable {
   }
 }
 
-extension IndexSlice {
+extension IndexBuildSlice {
   var count: Int { entries.count }
 
   /// Resets the slice for entries that are read from a version.
-  mutating func begin(_ view: StoreView) {
+  mutating func begin(_ view: ReadView) {
     removeEntries()
     changesAndPurges = view.state.changesAndPurges
   }
@@ -45,7 +45,7 @@ extension IndexSlice {
 
   /// Keeps the entries of documents whose revision in a later version is still the one read.
   mutating func keepUnchanged(
-    in newest: StoreView, _ revision: (Origin) -> RevisionID
+    in newest: ReadView, _ revision: (Origin) -> RevisionID
   ) throws(DatabaseError) {
     guard newest.state.changesAndPurges != changesAndPurges else { return }
     let origins = self.origins

@@ -17,7 +17,7 @@ import Synchronization
 /// `@unchecked Sendable`: `doneCount` and `progress` are accessed only by the building thread. A
 /// reader's batch is accessed by the thread that reads into it, and by the building thread while no
 /// reader runs. Everything else is synchronized by itself.
-final class IndexReaders: @unchecked Sendable {
+final class IndexBuildWorkers: @unchecked Sendable {
   private let store: Store
   /// The thread that builds the index.
   private let maker = ThreadID.current
@@ -27,12 +27,12 @@ final class IndexReaders: @unchecked Sendable {
   private var doneCount = 0
   /// The approximate number of documents read since.
   private let readCount = Atomic(0)
-  private let readers: [IndexReader]
+  private let readers: [IndexBuildWorker]
   private let common: Guarded<Common>
 
   /// The state that the readers share.
   private struct Common {
-    var shares: IndexShares
+    var shares: SequencePartitioner
     /// The error that stops the build, and the sequence number of its document.
     var failure: (sequence: UInt64, error: DatabaseError)?
   }
@@ -42,18 +42,22 @@ final class IndexReaders: @unchecked Sendable {
   /// All readers together keep at most `sizeLimit` bytes, plus the entries of the last document of
   /// each.
   init(
-    _ kept: KeptIndex, _ store: Store, sizeLimit: Int = 32 << 20, _ progress: ((Double) -> Bool)?
+    _ kept: IndexDefinition, _ store: Store, sizeLimit: Int = 32 << 20,
+    _ progress: ((Double) -> Bool)?
   ) throws(DatabaseError) {
     let view = try store.view()
-    let count = store.indexReaderCount
-    let limits = IndexBatch.Limits(
-      documentCount: max(1, store.configuration.indexBatchSize / count), size: sizeLimit / count,
-      progressInterval: max(1, IndexReaders.progressInterval / count))
+    let count = store.indexBuildWorkerCount
+    let limits = IndexBuildBatch.Limits(
+      documentCount: max(1, store.configuration.indexBuildBatchSize / count),
+      size: sizeLimit / count,
+      progressInterval: max(1, IndexBuildWorkers.progressInterval / count))
     self.store = store
     self.progress = progress
-    readers = (0..<count).map { _ in IndexReader(IndexBatch(kept, limits)) }
+    readers = (0..<count).map { _ in IndexBuildWorker(IndexBuildBatch(kept, limits)) }
     common = Guarded(
-      Common(shares: IndexShares(view, documentCount: count > 1 ? IndexShare.documentCount : nil)))
+      Common(
+        shares: SequencePartitioner(
+          view, documentCount: count > 1 ? SequencePartition.documentCount : nil)))
   }
 
   /// The approximate number of documents between two progress reports.
@@ -61,10 +65,10 @@ final class IndexReaders: @unchecked Sendable {
 }
 
 /// A reader's batch, by reference.
-private final class IndexReader {
-  var batch: IndexBatch
+private final class IndexBuildWorker {
+  var batch: IndexBuildBatch
 
-  init(_ batch: consuming IndexBatch) { self.batch = batch }
+  init(_ batch: consuming IndexBuildBatch) { self.batch = batch }
 }
 
 extension Store {
@@ -72,24 +76,24 @@ extension Store {
   ///
   /// It is one in inline mode, so that the sequence of calls is reproducible, and where there are
   /// too few documents to wake other threads for.
-  fileprivate var indexReaderCount: Int {
-    let most = max(1, configuration.indexBatchSize)
-    if let count = configuration.indexReaderCount { return min(max(1, count), most) }
+  fileprivate var indexBuildWorkerCount: Int {
+    let most = max(1, configuration.indexBuildBatchSize)
+    if let count = configuration.indexBuildWorkerCount { return min(max(1, count), most) }
     guard configuration.maintenance == .background,
-      commits.visible.state.documentCount >= IndexReaders.documentsWorthSeveral
+      commits.visible.state.documentCount >= IndexBuildWorkers.documentsWorthSeveral
     else { return 1 }
-    return min(ProcessInfo.processInfo.activeProcessorCount, IndexReaders.countLimit, most)
+    return min(ProcessInfo.processInfo.activeProcessorCount, IndexBuildWorkers.countLimit, most)
   }
 }
 
-extension IndexReaders {
+extension IndexBuildWorkers {
   /// The minimum number of documents for several readers: reading fewer takes some milliseconds.
   fileprivate static let documentsWorthSeveral = 8192
   /// More readers would wait for memory, and for the thread that adds their entries.
   fileprivate static let countLimit = 4
 }
 
-extension IndexReaders {
+extension IndexBuildWorkers {
   /// Whether all documents were read.
   var isAtEnd: Bool {
     common.withLock { $0.shares.isAtEnd } && readers.allSatisfy { $0.batch.share == nil }
@@ -98,7 +102,7 @@ extension IndexReaders {
   /// Reads the next documents, as many as there is room for.
   ///
   /// Take the resulting entries slice by slice with ``take(_:into:)``.
-  func read(_ slice: inout IndexSlice) throws(DatabaseError) {
+  func read(_ slice: inout IndexBuildSlice) throws(DatabaseError) {
     let view = try store.view()
     slice.begin(view)
     common.withLock { $0.shares.move(to: view) }
@@ -120,7 +124,7 @@ extension IndexReaders {
   }
 
   /// Runs one of the readers.
-  private func read(_ view: StoreView, into reader: IndexReader) {
+  private func read(_ view: ReadView, into reader: IndexBuildWorker) {
     guard isWanted(reader) else { return }
     do throws(DatabaseError) {
       try reader.batch.read(
@@ -131,9 +135,9 @@ extension IndexReaders {
   }
 
   /// Estimates the number of documents for one reader, plus some, because readers differ in speed.
-  private func expectedCount(_ view: StoreView) -> Int {
+  private func expectedCount(_ view: ReadView) -> Int {
     let part = Int(clamping: view.state.documentCount) / readers.count
-    return readers.count == 1 ? part : part + part / 8 + IndexShare.documentCount
+    return readers.count == 1 ? part : part + part / 8 + SequencePartition.documentCount
   }
 
   /// Counts documents that were read, and reports progress on the building thread.
@@ -163,7 +167,7 @@ extension IndexReaders {
   }
 
   /// Returns the next share of the order of changes; nil if there is none, or the build has failed.
-  private func takeShare() -> IndexShare? {
+  private func takeShare() -> SequencePartition? {
     common.withLock { common in
       guard common.failure == nil else { return nil }
       do throws(DatabaseError) {
@@ -187,7 +191,7 @@ extension IndexReaders {
   private var hasFailed: Bool { common.withLock { $0.failure != nil } }
 
   /// Whether a reader must continue: after a failure, only with documents before that one.
-  private func isWanted(_ reader: IndexReader) -> Bool {
+  private func isWanted(_ reader: IndexBuildWorker) -> Bool {
     guard let failure = common.withLock({ $0.failure }) else { return true }
     return reader.batch.share.map { $0.start < failure.sequence } ?? false
   }
@@ -196,9 +200,9 @@ extension IndexReaders {
   ///
   /// Of entries with the same key only one is kept. They occur only if the order of changes has a
   /// document twice.
-  func take(_ limit: Int, into slice: inout IndexSlice) -> Bool {
+  func take(_ limit: Int, into slice: inout IndexBuildSlice) -> Bool {
     slice.removeEntries()
-    for reader in readers { reader.batch.touchEntries(limit) }
+    for reader in readers { reader.batch.prefetchEntries(limit) }
     while slice.count < limit {
       var first: Int?
       for number in readers.indices where readers[number].batch.hasEntry {
@@ -217,7 +221,7 @@ extension IndexReaders {
   }
 
   /// Returns the revision that was read of an entry's document.
-  func revision(_ origin: IndexSlice.Origin) -> RevisionID {
+  func revision(_ origin: IndexBuildSlice.Origin) -> RevisionID {
     readers[origin.reader].batch.revision(origin.source)
   }
 }

@@ -1,7 +1,7 @@
 import DivanLog
 
 /// A part of the order of changes: the documents after one sequence number through another.
-struct IndexShare: Sendable {
+struct SequencePartition: Sendable {
   /// The sequence number after which the share begins.
   let start: UInt64
   /// The last sequence number.
@@ -13,15 +13,15 @@ struct IndexShare: Sendable {
   static let documentCount = 256
 }
 
-extension IndexShare {
+extension SequencePartition {
   /// Returns a scan of the share in a version.
-  func scan(_ view: StoreView) -> LayeredScan {
+  func scan(_ view: ReadView) -> LayeredScan {
     view.state.sequences.scan(
       from: .exclusive(start.bigEndianBytes), to: .inclusive(end.bigEndianBytes))
   }
 
   /// Returns the sequence number in the key of an entry; nil if the key is malformed.
-  static func sequence(_ item: IndexEntry) -> UInt64? {
+  static func sequence(_ item: TreeEntry) -> UInt64? {
     item.withKey { $0.count == 8 ? $0.word(at: 0).byteSwapped : nil }
   }
 }
@@ -30,37 +30,37 @@ extension IndexShare {
 ///
 /// Differences between sequence numbers do not tell the number of documents: where documents change
 /// often, few numbers remain. So the documents of a share are counted by a scan.
-struct IndexShares {
+struct SequencePartitioner {
   /// The part that was not handed out.
-  private var rest: IndexShare
+  private var rest: SequencePartition
   /// The approximate number of documents in a share; nil for a single share and a single reader.
   private let documentCount: Int?
-  private var view: StoreView
+  private var view: ReadView
   private var scan: LayeredScan?
 
   /// Begins with all documents of a version.
-  init(_ view: StoreView, documentCount: Int?) {
-    rest = IndexShare(start: 0, end: view.state.lastSequence)
+  init(_ view: ReadView, documentCount: Int?) {
+    rest = SequencePartition(start: 0, end: view.state.lastSequence)
     self.documentCount = documentCount
     self.view = view
   }
 }
 
-extension IndexShares {
+extension SequencePartitioner {
   /// Whether everything was handed out.
   var isAtEnd: Bool { rest.start >= rest.end }
 
   /// Continues in a later version.
-  mutating func move(to view: StoreView) {
+  mutating func move(to view: ReadView) {
     self.view = view
     scan = nil
   }
 
   /// Hands out the next share; nil if there is none.
-  mutating func next() throws(DatabaseError) -> IndexShare? {
+  mutating func next() throws(DatabaseError) -> SequencePartition? {
     guard !isAtEnd else { return nil }
-    let share = IndexShare(start: rest.start, end: try endOfShare())
-    rest = IndexShare(start: share.end, end: rest.end)
+    let share = SequencePartition(start: rest.start, end: try endOfShare())
+    rest = SequencePartition(start: share.end, end: rest.end)
     return share
   }
 
@@ -73,18 +73,18 @@ extension IndexShares {
     while count < documentCount {
       guard let passed = try view.pass(&scan) else { return rest.end }
       count += passed.count
-      end = IndexShare.sequence(passed.last) ?? end
+      end = SequencePartition.sequence(passed.last) ?? end
     }
     self.scan = scan
     return end ?? rest.end
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Skips the next entries of a scan; returns their number and the last one.
   fileprivate func pass(
     _ scan: inout LayeredScan
-  ) throws(DatabaseError) -> (count: Int, last: IndexEntry)? {
+  ) throws(DatabaseError) -> (count: Int, last: TreeEntry)? {
     guard !store.isClosed else { throw Store.closedError }
     while true {
       do throws(PageError) {

@@ -78,7 +78,7 @@ extension Database {
         number == nil || kept?.number == number
       else { return (false, nil) }
       try transaction.append(
-        IndexRecord(name: SharedBytes(utf8: name), superseded: locator, kept: nil))
+        IndexDefinitionRecord(name: SharedBytes(utf8: name), superseded: locator, kept: nil))
       return (true, kept?.number)
     }
     // The index is gone. If its entries cannot be removed now, they are not read, and the next
@@ -95,7 +95,7 @@ extension WriteTransaction {
   }
 
   /// Makes an index follow all writes from now on; returns nil if it exists already.
-  fileprivate func begin(_ index: DocumentIndex) throws(DatabaseError) -> KeptIndex? {
+  fileprivate func begin(_ index: DocumentIndex) throws(DatabaseError) -> IndexDefinition? {
     if let found = state.indexes.first(where: { haveSameUTF8($0.index.name, index.name) }) {
       if found.index == index, found.isReady { return nil }
       throw DatabaseError(
@@ -105,27 +105,27 @@ extension WriteTransaction {
         hint: found.index == index
           ? "Wait until it is made" : "Remove it first, or choose another name", path: store.path)
     }
-    let kept = KeptIndex(index: index, number: nextCommit, isReady: false)
+    let kept = IndexDefinition(index: index, number: nextCommit, isReady: false)
     try append(
-      IndexRecord(
+      IndexDefinitionRecord(
         name: SharedBytes(utf8: index.name), superseded: try locator(of: index.name), kept: kept))
     return kept
   }
 
   /// Marks an index as complete and ready for use.
-  fileprivate func finish(_ kept: KeptIndex) throws(DatabaseError) {
+  fileprivate func finish(_ kept: IndexDefinition) throws(DatabaseError) {
     try state.requireBeingMade(kept, path: store.path)
-    let ready = KeptIndex(index: kept.index, number: kept.number, isReady: true)
+    let ready = IndexDefinition(index: kept.index, number: kept.number, isReady: true)
     try append(
-      IndexRecord(
+      IndexDefinitionRecord(
         name: SharedBytes(utf8: kept.index.name), superseded: try locator(of: kept.index.name),
         kept: ready))
   }
 }
 
-extension StoreState {
+extension Version {
   /// Throws if an index was removed while it was being built.
-  func requireBeingMade(_ kept: KeptIndex, path: String) throws(DatabaseError) {
+  func requireBeingMade(_ kept: IndexDefinition, path: String) throws(DatabaseError) {
     guard !indexes.contains(kept) else { return }
     throw DatabaseError(.cancelled, "the index was removed while it was made", path: path)
   }

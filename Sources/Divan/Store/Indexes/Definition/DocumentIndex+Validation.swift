@@ -7,26 +7,28 @@ extension DocumentIndex {
       DatabaseError(.invalidIndex, what, path: storePath)
     }
     let size = name.utf8.count
-    guard size > 0, size <= IndexRecord.nameSizeLimit else {
+    guard size > 0, size <= IndexDefinitionRecord.nameSizeLimit else {
       throw refuse(
-        "the name of an index has 1 to \(IndexRecord.nameSizeLimit) bytes, and this one \(size)")
+        "the name of an index has 1 to \(IndexDefinitionRecord.nameSizeLimit) bytes, and this one \(size)"
+      )
     }
-    guard !paths.isEmpty, paths.count <= IndexRecord.propertyLimit else {
+    guard !paths.isEmpty, paths.count <= IndexDefinitionRecord.propertyLimit else {
       throw refuse(
-        "an index has 1 to \(IndexRecord.propertyLimit) properties, and this one \(paths.count)")
+        "an index has 1 to \(IndexDefinitionRecord.propertyLimit) properties, and this one \(paths.count)"
+      )
     }
-    guard conditions.count <= IndexRecord.conditionLimit else {
+    guard conditions.count <= IndexDefinitionRecord.conditionLimit else {
       throw refuse(
-        "an index has at most \(IndexRecord.conditionLimit) conditions, and this one "
+        "an index has at most \(IndexDefinitionRecord.conditionLimit) conditions, and this one "
           + "\(conditions.count)")
     }
     for path in paths + conditions.map(\.path) {
-      guard !path.isEmpty, path.count <= IndexRecord.pathLimit else {
+      guard !path.isEmpty, path.count <= IndexDefinitionRecord.pathLimit else {
         throw refuse(
-          "the path of an index has 1 to \(IndexRecord.pathLimit) names, and this one \(path.count)"
+          "the path of an index has 1 to \(IndexDefinitionRecord.pathLimit) names, and this one \(path.count)"
         )
       }
-      guard path.allSatisfy({ $0.utf8.count <= IndexRecord.pathNameSizeLimit }) else {
+      guard path.allSatisfy({ $0.utf8.count <= IndexDefinitionRecord.pathNameSizeLimit }) else {
         throw refuse("a name in the path of an index is too long")
       }
     }
@@ -40,20 +42,21 @@ extension DocumentIndex {
         throw refuse("the condition on \(path.debugDescription) cannot be stored: \(error.message)")
       }
       if case .isIn(let values) = condition.test {
-        guard (1...IndexRecord.conditionValueLimit).contains(values.count) else {
+        guard (1...IndexDefinitionRecord.conditionValueLimit).contains(values.count) else {
           throw refuse(
-            "a condition asks for one of 1 to \(IndexRecord.conditionValueLimit) values, and the one for "
+            "a condition asks for one of 1 to \(IndexDefinitionRecord.conditionValueLimit) values, and the one for "
               + "\(path.debugDescription) has \(values.count)")
         }
         for value in values {
-          guard try ValueCoding.encode(value).count <= IndexRecord.conditionSizeLimit else {
+          guard try ValueCoding.encode(value).count <= IndexDefinitionRecord.conditionSizeLimit
+          else {
             throw refuse(
-              "each value in a condition has at most \(IndexRecord.conditionSizeLimit) bytes, and one for "
+              "each value in a condition has at most \(IndexDefinitionRecord.conditionSizeLimit) bytes, and one for "
                 + "\(path.debugDescription) has more")
           }
         }
       }
-      let limit = IndexRecord.sizeLimit(ofConditionNumbered: condition.test.number)
+      let limit = IndexDefinitionRecord.sizeLimit(ofConditionNumbered: condition.test.number)
       guard stored.count <= limit else {
         throw refuse(
           "the value in a condition has at most \(limit) bytes, and the one for "

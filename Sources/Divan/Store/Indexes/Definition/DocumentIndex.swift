@@ -133,7 +133,7 @@ func haveSameNames(_ a: [String], _ b: [String]) -> Bool {
 /// An index in a version of the store.
 ///
 /// It is an immutable object because versions, plans and cursors share it.
-final class KeptIndex: Sendable {
+final class IndexDefinition: Sendable {
   let index: DocumentIndex
   /// The number that its entries begin with: that of the commit that created the index.
   ///
@@ -153,9 +153,9 @@ final class KeptIndex: Sendable {
   }
 }
 
-extension KeptIndex: Equatable {
+extension IndexDefinition: Equatable {
   /// Whether both describe the same state of the same index.
-  static func == (a: KeptIndex, b: KeptIndex) -> Bool {
+  static func == (a: IndexDefinition, b: IndexDefinition) -> Bool {
     a === b || a.number == b.number && a.isReady == b.isReady && a.index == b.index
   }
 }

@@ -32,7 +32,7 @@ enum IndexEntries {
   }
 
   /// Returns the size of the values in an entry's key; nil if it is not an entry.
-  static func valueSize(_ entry: IndexEntry) -> Int? {
+  static func valueSize(_ entry: TreeEntry) -> Int? {
     guard entry.value.count == 1 else { return nil }
     return valueSize(ofKey: entry.key.count, idSize: entry.value[0])
   }
@@ -44,12 +44,12 @@ enum IndexEntries {
 
   /// Whether a key and its value form a valid entry.
   @inline(__always)
-  static func isSound(_ key: LentBytes, _ value: LentBytes) -> Bool {
+  static func isSound(_ key: BorrowedBytes, _ value: BorrowedBytes) -> Bool {
     value.count == 1 && valueSize(ofKey: key.count, idSize: value[0]) != nil
   }
 
   /// Splits an entry into its values and its ID; nil if it is not an entry.
-  static func read(_ entry: IndexEntry) -> (value: SharedBytes, id: SharedBytes)? {
+  static func read(_ entry: TreeEntry) -> (value: SharedBytes, id: SharedBytes)? {
     guard let valueSize = valueSize(entry) else { return nil }
     // The sizes add up to that of the key.
     return (
@@ -59,8 +59,8 @@ enum IndexEntries {
   }
 
   /// Returns a placeholder entry for a document whose index values are not known.
-  static func entryWithoutValue(of id: SharedBytes) -> IndexEntry {
-    IndexEntry(key: SharedBytes(copying: prefix(0) + id.array))
+  static func entryWithoutValue(of id: SharedBytes) -> TreeEntry {
+    TreeEntry(key: SharedBytes(copying: prefix(0) + id.array))
   }
 }
 
@@ -118,7 +118,7 @@ extension IndexEntries {
 
   /// Returns the keys of a document's entries in some indexes, and those that must be unique.
   static func entries(
-    _ indexes: [KeptIndex], of body: EncodedValue, id: SharedBytes
+    _ indexes: [IndexDefinition], of body: EncodedValue, id: SharedBytes
   ) -> IndexedKeys {
     var batch = EntryBatch()
     for (number, kept) in indexes.enumerated() {
@@ -143,7 +143,7 @@ extension IndexEntries {
 
   /// Returns the keys of a document's entries in some indexes.
   static func keys(
-    _ indexes: [KeptIndex], of body: EncodedValue, id: SharedBytes
+    _ indexes: [IndexDefinition], of body: EncodedValue, id: SharedBytes
   ) -> IndexKeySet {
     entries(indexes, of: body, id: id).all
   }

@@ -4,7 +4,7 @@ import DivanLog
 ///
 /// Properties are read in their stored form; nothing is decoded.
 struct IndexKeyMaker: ~Copyable {
-  private let kept: KeptIndex
+  private let kept: IndexDefinition
   private let path: [String]
   private let furtherPaths: [[String]]
   private let isPartial: Bool
@@ -15,7 +15,7 @@ struct IndexKeyMaker: ~Copyable {
   private var further = CollationKey(.bytes)
   private var hasFurtherNull = false
 
-  init(_ kept: KeptIndex) {
+  init(_ kept: IndexDefinition) {
     self.kept = kept
     path = kept.index.path
     furtherPaths = Array(kept.index.paths.dropFirst())

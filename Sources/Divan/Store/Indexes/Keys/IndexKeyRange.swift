@@ -14,7 +14,7 @@ struct IndexKeyRange {
   /// Computes the key range; nil if no entry can be in the range.
   ///
   /// - Throws: `invalidQuery` if the index does not support the range.
-  init?(_ range: IndexRange, of kept: KeptIndex) throws(DatabaseError) {
+  init?(_ range: IndexRange, of kept: IndexDefinition) throws(DatabaseError) {
     try range.check(against: kept.index)
     guard !range.isNothing else { return nil }
     let prefix = kept.keyPrefix

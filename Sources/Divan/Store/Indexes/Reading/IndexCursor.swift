@@ -3,9 +3,9 @@ import DivanLog
 /// A cursor over document IDs in index order, and in byte order where values are equal.
 public struct IndexedIDCursor {
   private var entries: IndexEntryCursor
-  private let view: StoreView
+  private let view: ReadView
 
-  init(_ view: StoreView, _ name: String, _ range: IndexRange, descending: Bool) throws {
+  init(_ view: ReadView, _ name: String, _ range: IndexRange, descending: Bool) throws {
     entries = try IndexEntryCursor(view, name, range, descending: descending)
     self.view = view
   }
@@ -29,9 +29,9 @@ public struct IndexedIDCursor {
 /// A damaged document makes `next()` throw; the next call continues after it.
 public struct IndexedDocumentCursor {
   private var entries: IndexEntryCursor
-  private let view: StoreView
+  private let view: ReadView
 
-  init(_ view: StoreView, _ name: String, _ range: IndexRange, descending: Bool) throws {
+  init(_ view: ReadView, _ name: String, _ range: IndexRange, descending: Bool) throws {
     entries = try IndexEntryCursor(view, name, range, descending: descending)
     self.view = view
   }

@@ -4,7 +4,7 @@ import DivanLog
 ///
 /// `while try cursor.advance() { … cursor.id … }`
 struct IndexEntryCursor {
-  private let view: StoreView
+  private let view: ReadView
   private var scan: LayeredScan
   /// The residual check for entries whose values are cut off; nil if every entry is a result.
   private let asked: Asked?
@@ -13,7 +13,7 @@ struct IndexEntryCursor {
   /// The IDs already returned, if a document may have several entries.
   private var seen: Set<[UInt8]>?
   /// The current entry.
-  private var entry = IndexEntry()
+  private var entry = TreeEntry()
   /// The size of its values in bytes.
   private var valueSize = 0
 
@@ -37,7 +37,7 @@ extension IndexEntryCursor {
   /// - Throws: `notFound` if there is no such index, or it is not complete yet; `invalidQuery` if
   ///   the index does not support the range.
   init(
-    _ view: StoreView, _ name: String, _ range: IndexRange, descending: Bool
+    _ view: ReadView, _ name: String, _ range: IndexRange, descending: Bool
   ) throws(DatabaseError) {
     let kept = try view.index(named: name)
     self = try IndexEntryCursor.over(
@@ -46,7 +46,7 @@ extension IndexEntryCursor {
 
   /// Returns a cursor over a ready index within a key range; nil if the range is empty.
   static func over(
-    _ kept: KeptIndex, _ range: IndexRange, _ keys: IndexKeyRange?, in view: StoreView,
+    _ kept: IndexDefinition, _ range: IndexRange, _ keys: IndexKeyRange?, in view: ReadView,
     descending: Bool
   ) throws(DatabaseError) -> IndexEntryCursor {
     var computed: ArraySlice<SharedBytes> = []
@@ -69,7 +69,7 @@ extension IndexEntryCursor {
   }
 
   /// Returns an empty cursor.
-  static func none(in view: StoreView) -> IndexEntryCursor {
+  static func none(in view: ReadView) -> IndexEntryCursor {
     IndexEntryCursor(view: view, scan: .empty, asked: nil, computed: [], seen: nil)
   }
 
@@ -125,7 +125,7 @@ extension IndexEntryCursor {
   /// Consumes the entry and returns the document's ID.
   @inline(__always)
   mutating func takeID() -> SharedBytes {
-    var taken = IndexEntry()
+    var taken = TreeEntry()
     swap(&taken, &entry)
     let start = IndexEntries.prefixSize + valueSize
     valueSize = 0
@@ -164,7 +164,7 @@ extension IndexEntryCursor {
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Returns the number of documents that an index has in a range.
   func count(by index: String, _ range: IndexRange) throws(DatabaseError) -> Int {
     var entries = try IndexEntryCursor(self, index, range, descending: false)
@@ -172,7 +172,7 @@ extension StoreView {
   }
 
   /// Returns an index that is ready for use.
-  fileprivate func index(named name: String) throws(DatabaseError) -> KeptIndex {
+  fileprivate func index(named name: String) throws(DatabaseError) -> IndexDefinition {
     guard let kept = state.indexes.first(where: { haveSameUTF8($0.index.name, name) }), kept.isReady
     else {
       if let locator = try locator(in: \.catalog, CatalogKey.index(SharedBytes(utf8: name))) {
@@ -187,10 +187,10 @@ extension StoreView {
   }
 
   /// Returns the index in a record; nil if the record removes it.
-  func keptIndex(at locator: RecordLocator) throws(DatabaseError) -> KeptIndex? {
+  func keptIndex(at locator: RecordLocator) throws(DatabaseError) -> IndexDefinition? {
     let payload = try payload(of: .index, at: locator)
     do throws(ByteError) {
-      return try IndexRecord.decode(payload).kept
+      return try IndexDefinitionRecord.decode(payload).kept
     } catch {
       throw damage(at: locator, error.reason)
     }
@@ -198,10 +198,10 @@ extension StoreView {
 
   /// Returns the IDs that an index would have in a version without indexes, in index order.
   fileprivate func computedEntries(
-    of kept: KeptIndex, _ range: IndexRange
+    of kept: IndexDefinition, _ range: IndexRange
   ) throws(DatabaseError) -> [SharedBytes] {
     var keys: [(key: [UInt8], id: SharedBytes)] = []
-    var documents = DocumentPlaceCursor(self, .all, descending: false)
+    var documents = DocumentLocationCursor(self, .all, descending: false)
     while try documents.advance() {
       let id = documents.id
       let body = EncodedValue(try winningRecord(at: documents.place, id).body)

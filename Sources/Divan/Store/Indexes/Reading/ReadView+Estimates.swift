@@ -1,6 +1,6 @@
 // Estimated numbers of entries and documents, for choosing an access path.
 
-extension StoreView {
+extension ReadView {
   /// Estimates the number of index entries in a key range, in the newest version.
   func estimatedCount(of keys: IndexKeyRange) throws(DatabaseError) -> Int {
     try repairing { (version) throws(PageError) in
@@ -10,7 +10,7 @@ extension StoreView {
 
   /// Estimates the number of entries of an index whose values begin with some bytes.
   func estimatedCount(
-    of kept: KeptIndex, beginningWith bytes: [UInt8]
+    of kept: IndexDefinition, beginningWith bytes: [UInt8]
   ) throws(DatabaseError) -> Int {
     let key = IndexEntries.prefix(kept.number) + bytes
     return try repairing { (version) throws(PageError) in

@@ -3,23 +3,23 @@ import DivanLog
 // How indexes follow the documents during replay. A writer does the same with each change:
 // WriteTransaction+Indexes.swift.
 
-extension StoreState {
+extension Version {
   /// Returns the indexes in the catalog with their states, and the records that cannot be read.
   ///
   /// Without these records it is unknown which values must be unique, so nothing may be written.
   /// For entries that lead nowhere, the damage is reported in `checkpointPath`.
   func readIndexes(
     _ checkpointPath: String
-  ) throws(PageError) -> (indexes: [KeptIndex], damage: [Damage]) {
+  ) throws(PageError) -> (indexes: [IndexDefinition], damage: [Damage]) {
     var scan = catalog.scan(
       from: .inclusive([CatalogKey.Kind.index.rawValue]),
       to: .exclusive([CatalogKey.Kind.index.rawValue + 1]))
-    var indexes: [KeptIndex] = []
+    var indexes: [IndexDefinition] = []
     var damage: [Damage] = []
     while let item = try scan.next() {
       let locator = RecordLocator(indexed: item.value)
       if let locator, let record = try self.record(at: locator), record.kind == .index,
-        let index = try? IndexRecord.decode(record.payload), let kept = index.kept,
+        let index = try? IndexDefinitionRecord.decode(record.payload), let kept = index.kept,
         item.key.array == CatalogKey.index(index.name)
       {
         indexes.append(kept)
@@ -41,7 +41,7 @@ extension StoreState {
   /// proportional to the store. Indexes that were not ready are discarded: adding them starts
   /// again. Their leftover entries are removed.
   mutating func catchUpIndexes(
-    since base: StoreState?, changed ids: Set<[UInt8]>
+    since base: Version?, changed ids: Set<[UInt8]>
   ) throws(PageError) {
     indexes.removeAll { !$0.isReady }
     let whole = indexes.filter { base?.indexes.contains($0) == true }
@@ -72,7 +72,7 @@ extension StoreState {
         return
       }
       if isMeant(found) {
-        var item: IndexEntry? = first
+        var item: TreeEntry? = first
         var doomed: [[UInt8]] = []
         while let entry = item, IndexEntries.number(of: entry.key) == found {
           doomed.append(entry.key.array)
@@ -86,7 +86,7 @@ extension StoreState {
 
   /// Updates index entries for one document, from its state in a version to the current one.
   private mutating func follow(
-    _ id: SharedBytes, in indexes: [KeptIndex], since base: StoreState
+    _ id: SharedBytes, in indexes: [IndexDefinition], since base: Version
   ) throws(PageError) {
     var old = IndexKeySet()
     switch try base.indexedBody(of: id) {
@@ -102,7 +102,7 @@ extension StoreState {
   }
 
   /// Adds the entries of all documents.
-  private mutating func addIndexEntries(_ indexes: [KeptIndex]) throws(PageError) {
+  private mutating func addIndexEntries(_ indexes: [IndexDefinition]) throws(PageError) {
     var scan = documents.scan()
     while let item = try scan.next() {
       let id = item.key
@@ -125,7 +125,8 @@ extension StoreState {
   }
 
   /// Returns all keys of a document in some indexes, by scanning them, for unreadable documents.
-  func indexKeys(of id: SharedBytes, in indexes: [KeptIndex]) throws(PageError) -> IndexKeySet {
+  func indexKeys(of id: SharedBytes, in indexes: [IndexDefinition]) throws(PageError) -> IndexKeySet
+  {
     var keys: [[UInt8]] = []
     for kept in indexes {
       let prefix = IndexEntries.prefix(kept.number)
@@ -154,7 +155,7 @@ extension StoreState {
     guard !entry.isDeleted else { return .none }
     var locator: RecordLocator? = entry.locator
     if let sequence = entry.winningSequence {
-      locator = try older.find(OlderKey.bytes(id, sequence).span)
+      locator = try retained.find(RetainedKey.bytes(id, sequence).span)
         .flatMap { RecordLocator(indexed: $0) }
     }
     guard let locator, let record = try self.record(at: locator), record.kind == .document,

@@ -95,13 +95,13 @@ extension WriteTransaction {
   }
 
   /// Appends the record of an index, and inserts it into the catalog.
-  func append(_ record: IndexRecord) throws(DatabaseError) {
+  func append(_ record: IndexDefinitionRecord) throws(DatabaseError) {
     let place = try append(.index, id: nil) { writer in record.encode(to: &writer) }
     state.put(record, at: place, scratch: &entryScratch)
   }
 }
 
-extension StoreView {
+extension ReadView {
   /// Throws if more than one document has an entry that begins with an index's number and values.
   func requireUnique(_ prefix: [UInt8], of name: String) throws(DatabaseError) {
     var scan = state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
