@@ -457,10 +457,3 @@ extension Model {
     return core
   }
 }
-
-extension DatabaseError.Code {
-  /// The model is in no context, or in another one.
-  public static let notInContext = Self("notInContext")
-  /// The context has a model of another class for this document.
-  public static let otherModelClass = Self("otherModelClass")
-}

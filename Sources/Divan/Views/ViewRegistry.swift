@@ -25,11 +25,6 @@ final class ViewRegistry: Sendable {
   }
 }
 
-extension Store {
-  /// The views of this store.
-  var views: ViewRegistry { services.get(ViewRegistry.self) { ViewRegistry() } }
-}
-
 extension ViewRegistry {
   /// Returns the contents of a view as of a snapshot; throws if the computation is cancelled.
   func contents(

@@ -39,24 +39,9 @@ extension ModelSource {
     }
   }
 
-  fileprivate static var readOnly: DatabaseError {
+  static var readOnly: DatabaseError {
     DatabaseError(
       .readOnly, "the context reads a snapshot, which never changes",
       hint: "Save with a context of the database, or of a transaction")
-  }
-}
-
-extension ModelContextCore {
-  /// Makes changes atomically: in a transaction of their own, or nested in that of the context.
-  func write<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
-    switch source {
-    case .database(let database):
-      let store = database.store
-      return try store.write(durability: store.configuration.durability, timeout: nil, body)
-    case .transaction(let transaction):
-      return try transaction.nested { try body(transaction) }
-    case .snapshot: throw ModelSource.readOnly
-    case .over(let error): throw error
-    }
   }
 }

@@ -1,14 +1,5 @@
 public import Observation
 
-extension ModelContext {
-  /// Returns a live query: the models that match a query, kept up to date.
-  ///
-  /// ```swift
-  /// let open = context.live(Query<Chore>().filter { $0.due != nil }.sort(\.due))
-  /// ```
-  public func live<M: Model>(_ query: Query<M>) -> LiveQuery<M> { LiveQuery(core, query) }
-}
-
 /// The models that match a query, in its order, kept up to date: see ``ModelContext/live(_:)``.
 ///
 /// A live query shows the state of its context, and is updated whenever the context moves on. A
@@ -47,7 +38,7 @@ public final class LiveQuery<M: Model>: Observable {
   /// followed by another call. A list that is shown can thus apply one change after another.
   public var onChange: ((ListDifference) -> Void)?
 
-  fileprivate init(_ core: ModelContextCore, _ query: Query<M>) {
+  init(_ core: ModelContextCore, _ query: Query<M>) {
     self.core = core
     rows = LiveRows(core.known(query).core, load: nil)
     core.liveQueries.append(WeakLiveQuery(query: self))
@@ -192,39 +183,4 @@ protocol ContextObserver: AnyObject {
 /// A weak reference to a live query, for its context.
 struct WeakLiveQuery {
   weak var query: (any ContextObserver)?
-}
-
-extension ModelContextCore {
-  /// Updates the live queries to the context's state.
-  func updateLiveQueries() {
-    guard !liveQueries.isEmpty else { return }
-    for each in liveQueries { each.query?.contextMoved() }
-  }
-}
-
-extension Database {
-  /// Returns the IDs of the models that match a query, now and after each change of the result.
-  ///
-  /// ```swift
-  /// for try await ids in database.updates(of: open) {
-  ///   count = ids.count
-  /// }
-  /// ```
-  ///
-  /// Unlike models, which belong to a context, IDs can be sent anywhere. Everything else is as with
-  /// ``updates(of:)-(Query<Document>)``; a model has changed if its document has. To get models in
-  /// a context, use ``ModelContext/live(_:)``.
-  ///
-  /// - Parameters:
-  ///   - query: the query.
-  ///   - registry: the classes of documents, as for a context.
-  /// - Returns: the results, which any number of tasks may iterate over, each from a first result
-  ///   on.
-  public func updates<M: Model>(
-    of query: Query<M>, registry: ModelRegistry? = nil
-  ) -> LiveUpdates<ModelID<M>> {
-    var core = query.core
-    core.kind = ModelKind.of(M.self, registry)
-    return LiveUpdates(self, core) { id in ModelID<M>(id) }
-  }
 }

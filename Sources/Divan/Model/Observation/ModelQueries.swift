@@ -146,41 +146,8 @@ extension QueryProperty {
   }
 }
 
-// MARK: - Querying a context
-
-/// Queries of a context see the stored documents of its snapshot.
-///
-/// Unsaved changes make no difference, and models that were never saved are not in the results.
-/// With a ``ModelRegistry``, a query for a class includes its subclasses.
-extension ModelContext: QuerySource {
-  /// The view that the context reads, with the classes of its registry.
-  public func _queryView() throws -> _QueryView {
-    let registry = core.registry
-    return _QueryView(view: try core.requireSnapshot().view) { subject in
-      (subject as? any QueriedClass.Type)?.kind(registry)
-    }
-  }
-
-  /// Returns the models that match a query, in its order.
-  ///
-  /// The query sees the stored documents of the context's snapshot. Unsaved changes make no
-  /// difference, and models that were never saved are not in the result.
-  ///
-  /// - Throws: ``DatabaseError/Code/invalidQuery`` if the query cannot be executed; the errors of
-  ///   reading.
-  public func find<M: Model>(_ query: Query<M>) throws -> [M] {
-    try documents(of: query).compactMap { document in
-      let model = try core.model(M.self, of: document)
-      return model.isDeleted ? nil : model
-    }
-  }
-
-  /// Returns the first model that matches a query; nil if there is none.
-  public func first<M: Model>(_ query: Query<M>) throws -> M? { try find(query.onlyFirst).first }
-}
-
 /// A model class that can be queried through its metatype alone.
-private protocol QueriedClass {
+protocol QueriedClass {
   static func kind(_ registry: ModelRegistry?) -> FilterExpression
 }
 
@@ -192,12 +159,3 @@ extension QueriedClass where Self: Model {
 }
 
 extension Model: QueriedClass {}
-
-extension ModelContextCore {
-  /// Returns the query with the filter for its class in this context.
-  func known<M: Model>(_ query: Query<M>) -> Query<M> {
-    var query = query
-    query.core.kind = ModelKind.of(M.self, registry)
-    return query
-  }
-}

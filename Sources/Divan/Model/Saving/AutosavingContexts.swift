@@ -29,9 +29,9 @@ final class AutosavingContext: @unchecked Sendable {
   private weak var actor: (any Actor)?
   private let unsaved: Atomic<Bool>
   /// The number of tasks that save the context; protected by the actor.
-  fileprivate var saverCount = 1
+  var saverCount = 1
 
-  fileprivate init(_ core: ModelContextCore, on actor: (any Actor)?) {
+  init(_ core: ModelContextCore, on actor: (any Actor)?) {
     context = core.handle
     self.actor = actor
     unsaved = Atomic(!core.unsaved.isEmpty)
@@ -54,34 +54,4 @@ final class AutosavingContext: @unchecked Sendable {
       }
     }
   }
-}
-
-extension ModelContextCore {
-  /// Registers the context to be saved on close, until the matching call of `endAutosaving`.
-  func beginAutosaving(on actor: (any Actor)?) {
-    if let autosaving {
-      autosaving.saverCount += 1
-    } else if case .database(let database) = source {
-      let context = AutosavingContext(self, on: actor)
-      autosaving = context
-      database.store.services.get(AutosavingContexts.self) { AutosavingContexts() }.add(context)
-    }
-  }
-
-  func endAutosaving() {
-    guard let ended = autosaving else { return }
-    ended.saverCount -= 1
-    if ended.saverCount == 0 { forgetAutosaving() }
-  }
-
-  /// Unregisters the context, which no longer autosaves.
-  func forgetAutosaving() {
-    guard let ended = autosaving.take(), case .database(let database) = source else { return }
-    database.store.services.get(AutosavingContexts.self) { AutosavingContexts() }.remove(ended)
-  }
-}
-
-extension DatabaseError.Code {
-  /// The database was not closed, because autosaving contexts have unsaved models.
-  public static let unsavedModels = Self("unsavedModels")
 }

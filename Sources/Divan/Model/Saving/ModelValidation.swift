@@ -69,8 +69,3 @@ extension InvalidModelsError: LocalizedError {
   /// The same as ``description``.
   public var errorDescription: String? { description }
 }
-
-extension DatabaseError.Code {
-  /// A model reported that it is invalid.
-  public static let invalidModel = Self("invalidModel")
-}

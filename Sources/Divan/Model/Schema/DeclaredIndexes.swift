@@ -91,21 +91,6 @@ final class DeclaredIndexes: Sendable {
   }
 }
 
-extension Model {
-  /// The superclasses of the class below `Model`, the closest one first.
-  static var superclasses: [Model.Type] {
-    var found: [Model.Type] = []
-    while let next = _getSuperclass(found.last ?? self) as? Model.Type, next != Model.self {
-      found.append(next)
-    }
-    return found
-  }
-
-  fileprivate static func isSubclass(of type: Model.Type) -> Bool {
-    superclasses.contains { $0 == type }
-  }
-}
-
 extension ModelClass {
   /// The class, and its superclasses whose indexes contain its documents.
   ///

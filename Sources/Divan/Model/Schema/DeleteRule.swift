@@ -31,8 +31,3 @@ extension DeleteRule {
     }
   }
 }
-
-extension DatabaseError.Code {
-  /// A ``DeleteRule/deny`` rule forbids deleting a model.
-  public static let stillReferenced = Self("stillReferenced")
-}

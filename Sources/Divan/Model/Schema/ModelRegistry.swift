@@ -82,8 +82,3 @@ public struct ModelRegistry: Sendable {
     return nil
   }
 }
-
-extension DatabaseError.Code {
-  /// A model class cannot be used as it is declared.
-  public static let invalidModelClass = Self("invalidModelClass")
-}

@@ -46,98 +46,9 @@ struct UndoHistory {
   mutating func dropUndone() { undone = undone.dropLast() }
 }
 
-extension DatabaseError.Code {
-  /// Whether a retry would fail again.
-  fileprivate var isFinal: Bool {
-    [
-      .conflict, .damaged, .refused, .notUnique, .notFound, .alreadyExists, .invalidValue,
-      .documentTooLarge, .transactionTooLarge,
-    ].contains(self)
-  }
-}
-
-extension ModelContext {
-  /// The number of saves and deletions of this context that can be undone.
-  ///
-  /// The default, 0, records none. The affected documents are kept in memory as they were before
-  /// and after. Lowering the limit drops the oldest changes.
-  public var undoLimit: Int {
-    get { core.undoHistory.limit }
-    set { core.undoHistory.limit = max(0, newValue) }
-  }
-
-  /// Whether there is a change to undo.
-  public var canUndo: Bool { !core.undoHistory.done.isEmpty }
-
-  /// Whether there is an undone change to redo.
-  public var canRedo: Bool { !core.undoHistory.undone.isEmpty }
-
-  /// Undoes the last save or deletion of this context as a whole, in one transaction.
-  ///
-  /// Changed properties and attachments get their previous values; changes that others made to the
-  /// rest of the document stay. New documents are deleted, and deleted ones are restored with the
-  /// same IDs. For a document in conflict, this applies to the winning branch. The models take this
-  /// over like changes made elsewhere. Unsaved changes are not affected: ``Model/revert()``
-  /// discards those.
-  ///
-  /// A change that can never be undone, because of a conflict, damage or a rule that refuses it, is
-  /// dropped. The next call undoes the change before it.
-  ///
-  /// - Returns: false if there is nothing to undo.
-  /// - Throws: ``DatabaseError`` with the codes `conflict` if the affected values were changed
-  ///   again since, here or elsewhere; `damaged` if an attachment to restore was removed by
-  ///   cleaning; and those of ``Database/write(durability:timeout:_:)-4yolg``. Nothing is undone
-  ///   then.
-  @discardableResult
-  public func undo() throws -> Bool { try core.undo() }
-
-  /// Redoes the change that was undone last.
-  ///
-  /// - Returns: false if there is nothing to redo.
-  /// - Throws: the errors of ``undo()``.
-  @discardableResult
-  public func redo() throws -> Bool { try core.redo() }
-}
-
-extension ModelContextCore {
-  fileprivate func undo() throws -> Bool {
-    guard let changes = undoHistory.done.last else { return false }
-    try make(changes.reversed().map(\.reversed), orForget: { $0.dropDone() }) { $0.noteUndone() }
-    return true
-  }
-
-  fileprivate func redo() throws -> Bool {
-    guard let changes = undoHistory.undone.last else { return false }
-    try make(changes, orForget: { $0.dropUndone() }) { $0.noteRedone() }
-    return true
-  }
-
-  private func make(
-    _ changes: [SavedChange], orForget forget: (inout UndoHistory) -> Void,
-    _ note: (inout UndoHistory) -> Void
-  ) throws {
-    do {
-      try write { transaction in
-        for change in changes {
-          // The deleted model may have been released.
-          let tombstone = change.tombstone ?? known(change.id)?.tombstoneProperties ?? [:]
-          try change.make(tombstone, in: transaction)
-        }
-      }
-    } catch let error as DatabaseError where error.code.isFinal {
-      // It would block undoing all earlier changes.
-      forget(&undoHistory)
-      throw error
-    }
-    // Before the models are notified: their hooks may save.
-    note(&undoHistory)
-    advance(ownChanges: 0)
-  }
-}
-
 extension SavedChange {
   /// Applies the change to a document; `tombstone` has the properties that a deletion leaves.
-  fileprivate func make(_ tombstone: Value.Object, in transaction: WriteTransaction) throws {
+  func make(_ tombstone: Value.Object, in transaction: WriteTransaction) throws {
     let current = try transaction.get(id)
     switch (before, after) {
     case (nil, nil): return

@@ -43,42 +43,15 @@ public struct QueryExplanation: Sendable, CustomStringConvertible {
   }
 }
 
-extension QueryExecution {
-  /// Returns an explanation of what was done so far.
-  func explanation() throws(DatabaseError) -> QueryExplanation {
-    let residual: String? = if case .all = plan.residual { nil } else { plan.residual.description }
-    var known = plan.estimate
-    if known == nil { known = try QueryPlanner(view).estimate(of: plan, for: query) }
-    let estimate = known ?? QueryEstimate()
-    return QueryExplanation(
-      access: plan.access.description, indexes: plan.access.indexNames, residual: residual,
-      order: orderInWords, estimatedRows: Int(rounding: estimate.rows),
-      rows: tally.candidates, rowsRemembered: tally.remembered,
-      estimatedResults: Int(rounding: estimate.results),
-      results: tally.results, estimatedCost: estimate.cost.cost,
-      entriesRead: tally.entriesRead, documentsRead: tally.documentsRead)
-  }
-
-  private var orderInWords: String {
-    switch plan.order {
-    case .byID: return "by the IDs"
-    case .fromIndex: return "as in the index"
-    case .sorted:
-      let limit = query.limit.map { ", of which \($0) are kept" } ?? ""
-      return "the results are sorted" + limit
-    }
-  }
-}
-
 extension Int {
   /// Creates an integer from an estimate, rounded up.
-  fileprivate init(rounding estimate: Double) {
+  init(rounding estimate: Double) {
     self = estimate >= 1e18 ? .max : Int(estimate.rounded(.up))
   }
 }
 
 extension AccessPath {
-  fileprivate var indexNames: [String] {
+  var indexNames: [String] {
     switch self {
     case .everything, .ids, .named, .nothing: []
     case .index(let access): [access.kept.index.name]

@@ -18,19 +18,6 @@ public struct _QueryView {
   var kind: (Any.Type) -> FilterExpression? = { _ in nil }
 }
 
-extension Snapshot: QuerySource {
-  /// Returns this version.
-  public func _queryView() throws -> _QueryView { _QueryView(view: view) }
-}
-
-extension WriteTransaction: QuerySource {
-  /// Returns the version that the transaction makes.
-  public func _queryView() throws -> _QueryView {
-    try check()
-    return _QueryView(view: view)
-  }
-}
-
 extension QuerySource {
   func run<Subject>(_ query: Query<Subject>, readsResults: Bool = false) throws -> QueryExecution {
     let source = try _queryView()
@@ -105,17 +92,5 @@ extension QuerySource {
       return true
     }
     return documents
-  }
-}
-
-extension QueryExecution {
-  /// Appends the document of a result.
-  ///
-  /// It is created in place: a document is large, and passing it on would copy it.
-  func add(
-    _ candidate: borrowing QueryCandidate, to documents: inout [Document]
-  ) throws(DatabaseError) {
-    try view.checkText(ofID: candidate.id)
-    documents.append(view.document(of: try record(of: candidate)))
   }
 }

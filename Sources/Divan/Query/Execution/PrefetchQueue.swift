@@ -69,13 +69,3 @@ struct PrefetchQueue: ~Copyable {
     limit = min(run.filter == nil ? max(run.left, 1) : 2 * limit, PrefetchBatch.size)
   }
 }
-
-extension QueryExecution {
-  /// Looks up candidates, and prefetches their records if they are read.
-  ///
-  /// It is a method of the run, which lends its version; other callers would copy that first.
-  fileprivate func fill(_ batch: inout PrefetchBatch, areRead: Bool) throws(DatabaseError) {
-    try batch.lookUp(in: view)
-    if areRead { batch.prefetchRecords(in: view) }
-  }
-}

@@ -169,40 +169,9 @@ extension ReadView {
   }
 }
 
-extension Store {
-  /// The highest sequence number of any named snapshot; the caller holds the writer lock.
-  var pinnedThrough: UInt64 {
-    if let knownPin { return knownPin }
-    let view = ReadView(state: newest, store: self)
-    // If the snapshots cannot be read, everything counts as needed.
-    guard let named = try? view.namedCommitPoints() else { return .max }
-    let pin = named.map(\.moment.sequence).max() ?? 0
-    knownPin = pin
-    return pin
-  }
-}
-
-extension WriteTransaction {
-  /// Appends a moment: the record that a version ends with this transaction.
-  func noteCommitPoint(after base: ReadView) throws(DatabaseError) {
-    let record = CommitPointRecord(
-      moment: CommitPoint(
-        sequence: state.lastSequence, commit: base.state.commit + 1,
-        time: min(max(base.state.time, store.configuration.now()), counterLimit),
-        documentCount: min(state.documentCount, counterLimit)),
-      previous: try base.lastChange)
-    try append(record)
-  }
-
-  func append(_ record: CommitPointRecord) throws(DatabaseError) {
-    let place = try append(.moment, id: nil) { writer in record.encode(to: &writer) }
-    state.put(record, at: place, scratch: &entryScratch)
-  }
-}
-
 extension ReadView {
   /// The sequence number of this version's last change, according to its moment if it has one.
-  fileprivate var lastChange: UInt64 {
+  var lastChange: UInt64 {
     get throws(DatabaseError) {
       let own = try locator(in: \.catalog, CatalogKey.moment(state.lastSequence))
       if own != nil || state.lastSequence == 0 { return state.lastSequence }

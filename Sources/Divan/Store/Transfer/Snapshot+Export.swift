@@ -85,32 +85,6 @@ extension Snapshot {
   }
 }
 
-extension Database {
-  /// Writes the current version of the database to a new file, as JSON Lines.
-  ///
-  /// See ``Snapshot/exportJSONLines(to:options:progress:)-1upqc``. You can read and write during
-  /// the export; later changes do not show.
-  @discardableResult
-  public func exportJSONLines(
-    to path: String, options: JSONLines.ExportOptions = JSONLines.ExportOptions(),
-    progress: ((JSONLines.Progress) -> Bool)? = nil
-  ) throws -> JSONLines.Progress {
-    try snapshot().exportJSONLines(to: path, options: options, progress: progress)
-  }
-
-  /// Writes the current version of the database as JSON Lines without blocking the calling thread.
-  ///
-  /// See ``Snapshot/exportJSONLines(to:options:progress:)-1upqc``. A cancelled task gets
-  /// ``DatabaseError/Code/cancelled``, and nothing is left behind.
-  @discardableResult
-  public func exportJSONLines(
-    to path: String, options: JSONLines.ExportOptions = JSONLines.ExportOptions(),
-    progress: (@Sendable (JSONLines.Progress) -> Bool)? = nil
-  ) async throws -> JSONLines.Progress {
-    try await snapshot().exportJSONLines(to: path, options: options, progress: progress)
-  }
-}
-
 extension JSONLines {
   /// The text of an export, in pieces: ``Snapshot/jsonLines(options:)``.
   public struct Pieces: AsyncSequence, Sendable {

@@ -24,7 +24,7 @@
 public struct Migration: Sendable {
   /// The unique name; the migration is run once under it.
   public let name: String
-  fileprivate let change: @Sendable (WriteTransaction) throws -> Void
+  let change: @Sendable (WriteTransaction) throws -> Void
 
   /// Creates a migration.
   ///
@@ -48,66 +48,4 @@ public struct Migration: Sendable {
 
   /// The local document that records which migrations were run, and when.
   static let documentID = "divan migrations"
-}
-
-extension Database {
-  /// Runs the migrations that were not run in this database yet, one after the other.
-  ///
-  /// Each is a transaction of its own, which also notes that it was run. So after an error or a
-  /// crash, the migrations before it are done, and it is not. The notes are in the local document
-  /// `divan migrations`.
-  ///
-  /// - Parameter migrations: all migrations that ever existed, in their order.
-  /// - Returns: the names of the migrations that were run now.
-  /// - Throws: ``DatabaseError/Code/alreadyExists`` if two have the same name, before any is run;
-  ///   errors of a migration, and as ``write(durability:timeout:_:)-4yolg``.
-  @discardableResult
-  public func migrate(_ migrations: [Migration]) throws -> [String] {
-    var known: Set<String> = []
-    for migration in migrations where !known.insert(migration.name).inserted {
-      throw DatabaseError(
-        .alreadyExists, "two migrations are called \(migration.name.debugDescription)",
-        hint: "Give each a name of its own: the second would never be run", path: path)
-    }
-    var names: [String] = []
-    for migration in migrations {
-      let isNew = try write { transaction in
-        var done = try transaction.localDocument(Migration.documentID) ?? [:]
-        guard done[migration.name] == nil else { return false }
-        try migration.change(transaction)
-        let now = Date(timeIntervalSince1970: Double(store.configuration.now()) / 1000)
-        done[migration.name] = .string(now.formatted(.iso8601))
-        try transaction.putLocal(Migration.documentID, done)
-        return true
-      }
-      if isNew { names.append(migration.name) }
-    }
-    return names
-  }
-
-  /// Runs a migration, and rolls it back.
-  ///
-  /// Nothing is stored, and readers see no effect; writers wait for it. It makes no difference
-  /// whether the migration was run before. Takes memory for all documents that it changes.
-  ///
-  /// - Returns: the effects that the migration would have on the database as it is now.
-  /// - Throws: errors of the migration, and as ``write(durability:timeout:_:)-4yolg``.
-  public func rehearse(_ migration: Migration) throws -> Migration.Rehearsal {
-    /// Ends the transaction.
-    struct Enough: Error {
-      let rehearsal: Migration.Rehearsal
-    }
-    do {
-      return try write { transaction in
-        let (sequence, count) = (transaction.lastSequence, transaction.count)
-        try migration.change(transaction)
-        var changes = ChangeCursor(transaction.view, since: sequence)
-        throw Enough(
-          rehearsal: Migration.Rehearsal(
-            changes: try changes.rest(), countBefore: count, countAfter: transaction.count))
-      }
-    } catch let enough as Enough {
-      return enough.rehearsal
-    }
-  }
 }

@@ -71,26 +71,11 @@ private final class IndexBuildWorker {
   init(_ batch: consuming IndexBuildBatch) { self.batch = batch }
 }
 
-extension Store {
-  /// The number of threads that read the documents for an index.
-  ///
-  /// It is one in inline mode, so that the sequence of calls is reproducible, and where there are
-  /// too few documents to wake other threads for.
-  fileprivate var indexBuildWorkerCount: Int {
-    let most = max(1, configuration.indexBuildBatchSize)
-    if let count = configuration.indexBuildWorkerCount { return min(max(1, count), most) }
-    guard configuration.maintenance == .background,
-      commits.visible.state.documentCount >= IndexBuildWorkers.documentsWorthSeveral
-    else { return 1 }
-    return min(ProcessInfo.processInfo.activeProcessorCount, IndexBuildWorkers.countLimit, most)
-  }
-}
-
 extension IndexBuildWorkers {
   /// The minimum number of documents for several readers: reading fewer takes some milliseconds.
-  fileprivate static let documentsWorthSeveral = 8192
+  static let documentsWorthSeveral = 8192
   /// More readers would wait for memory, and for the thread that adds their entries.
-  fileprivate static let countLimit = 4
+  static let countLimit = 4
 }
 
 extension IndexBuildWorkers {

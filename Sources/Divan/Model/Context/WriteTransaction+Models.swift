@@ -1,5 +1,3 @@
-// Contexts with the lifetime of a transaction, or of a closure that reads a snapshot.
-
 extension WriteTransaction {
   /// The models of the transaction: a context that reads and saves through it and ends with it.
   ///
@@ -41,46 +39,4 @@ extension WriteTransaction {
   public func makeContext(_ registry: ModelRegistry? = nil) -> ModelContext {
     ModelContext(isOver ? .over(WriteTransaction.overError) : .transaction(self), registry)
   }
-}
-
-extension Snapshot {
-  /// Calls a closure with a context that reads this snapshot.
-  ///
-  /// ```swift
-  /// let titles = try database.read { snapshot in
-  ///   try snapshot.models { context in
-  ///     var films = try context.models(Film.self)
-  ///     return try films.rest().map(\.title)
-  ///   }
-  /// }
-  /// ```
-  ///
-  /// The context is valid only during the closure. You can create and change models in it, but
-  /// saving them throws ``DatabaseError/Code/readOnly``. The compiler prevents models from being
-  /// returned from the closure. If they escape through a variable, the values they have can still
-  /// be read, and reading more throws ``DatabaseError/Code/closed``.
-  ///
-  /// - Parameters:
-  ///   - registry: the classes of documents; without it, a document becomes a model of the class
-  ///     that you request.
-  ///   - body: a synchronous closure that receives the context.
-  /// - Returns: the result of `body`.
-  /// - Throws: the error of `body`.
-  public func models<R>(
-    _ registry: ModelRegistry? = nil, _ body: (ModelContext) throws -> sending R
-  ) rethrows -> sending R {
-    let context = ModelContext(.snapshot(self), registry)
-    defer {
-      context.core.end(
-        DatabaseError(
-          .closed, "the context is over", hint: "Use it only within the closure it was borrowed to")
-      )
-    }
-    return try body(context)
-  }
-}
-
-extension DatabaseError.Code {
-  /// The operation is not available in the context of a transaction.
-  public static let inTransaction = Self("inTransaction")
 }

@@ -1,0 +1,36 @@
+extension Snapshot {
+  /// Calls a closure with a context that reads this snapshot.
+  ///
+  /// ```swift
+  /// let titles = try database.read { snapshot in
+  ///   try snapshot.models { context in
+  ///     var films = try context.models(Film.self)
+  ///     return try films.rest().map(\.title)
+  ///   }
+  /// }
+  /// ```
+  ///
+  /// The context is valid only during the closure. You can create and change models in it, but
+  /// saving them throws ``DatabaseError/Code/readOnly``. The compiler prevents models from being
+  /// returned from the closure. If they escape through a variable, the values they have can still
+  /// be read, and reading more throws ``DatabaseError/Code/closed``.
+  ///
+  /// - Parameters:
+  ///   - registry: the classes of documents; without it, a document becomes a model of the class
+  ///     that you request.
+  ///   - body: a synchronous closure that receives the context.
+  /// - Returns: the result of `body`.
+  /// - Throws: the error of `body`.
+  public func models<R>(
+    _ registry: ModelRegistry? = nil, _ body: (ModelContext) throws -> sending R
+  ) rethrows -> sending R {
+    let context = ModelContext(.snapshot(self), registry)
+    defer {
+      context.core.end(
+        DatabaseError(
+          .closed, "the context is over", hint: "Use it only within the closure it was borrowed to")
+      )
+    }
+    return try body(context)
+  }
+}

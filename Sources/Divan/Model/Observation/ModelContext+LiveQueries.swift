@@ -1,0 +1,8 @@
+extension ModelContext {
+  /// Returns a live query: the models that match a query, kept up to date.
+  ///
+  /// ```swift
+  /// let open = context.live(Query<Chore>().filter { $0.due != nil }.sort(\.due))
+  /// ```
+  public func live<M: Model>(_ query: Query<M>) -> LiveQuery<M> { LiveQuery(core, query) }
+}

@@ -1,0 +1,132 @@
+import DivanLog
+
+extension ModelContextCore {
+  /// Returns the models that refer to another one.
+  ///
+  /// Stored models come in the order of their IDs, followed by unsaved ones. With `orStored`,
+  /// models whose document still refers to it are included even if the model no longer does.
+  /// `passOver` receives the errors of models that cannot be loaded; without it, they are thrown.
+  func models(
+    referringTo model: Model, by relation: InverseRelation, orStored: Bool = false,
+    passOver: ((any Error) -> Void)? = nil
+  ) throws -> [Model] {
+    let target = DocumentKey(model.id)
+    var found: [Model] = []
+    for id in try ids(referringTo: model.id, by: relation, passOver: passOver) {
+      do {
+        guard let source = try source(id, of: relation) else { continue }
+        if orStored || !relation.isUnsaved(source) { found.append(source) }
+      } catch {
+        guard let passOver else { throw error }
+        passOver(error)
+      }
+    }
+    for source in unsavedModels
+    where relation.includes(source) && relation.isUnsaved(source) {
+      if relation.refers(source, to: target), !orStored || !found.contains(source) {
+        found.append(source)
+      }
+    }
+    return found
+  }
+
+  /// Returns the IDs of the documents that refer to another one, in order.
+  func ids(
+    referringTo id: String, by relation: InverseRelation, passOver: ((any Error) -> Void)? = nil
+  ) throws -> [String] {
+    let snapshot = try requireSnapshot()
+    let index = relation.index
+    if snapshot.hasIndex(index) {
+      var ids = try snapshot.ids(by: index.name, .equal(to: .string(id)))
+      return try ids.rest()
+    }
+    if case .database = source, !refusedIndexes.contains(index) { missingIndexes.insert(index) }
+    return try scanned(index, snapshot, passOver)[DocumentKey(id)] ?? []
+  }
+
+  /// Returns what an index would contain, from a scan of all documents, once per snapshot.
+  private func scanned(
+    _ index: DocumentIndex, _ snapshot: Snapshot, _ passOver: ((any Error) -> Void)?
+  ) throws -> [DocumentKey: [String]] {
+    if let known = scannedReferences[index], known.snapshot.isSameVersion(as: snapshot) {
+      return known.ids
+    }
+    var ids: [DocumentKey: [String]] = [:]
+    var isWhole = true
+    try snapshot.forEachValue(
+      of: index,
+      orDamaged: { error in
+        guard let passOver else { throw error }
+        isWhole = false
+        passOver(error)
+      },
+      { value, source in
+        guard let target = value.stringValue.map(DocumentKey.init) else { return }
+        // An array may refer to it twice.
+        if ids[target]?.last.map(DocumentKey.init) != DocumentKey(source) {
+          ids[target, default: []].append(source)
+        }
+      })
+    // A transaction's state changes, so that the result would become outdated.
+    if isWhole, !isInTransaction { scannedReferences[index] = (snapshot, ids) }
+    return ids
+  }
+
+  /// Returns the model of a document, if it is of the source class.
+  private func source(_ id: String, of relation: InverseRelation) throws -> Model? {
+    if let known = known(id) {
+      return known.state != .deleted && relation.includes(known) ? known : nil
+    }
+    guard let document = try requireSnapshot().get(id) else { return nil }
+    return try relation.model(document, self)
+  }
+
+  /// Builds the indexes that were missing, after a save.
+  func addMissingIndexes() {
+    guard case .database(let database) = source, !missingIndexes.isEmpty else { return }
+    let missing = missingIndexes
+    missingIndexes = []
+    scannedReferences = [:]
+    // In a fixed order, because they are stored.
+    for index in missing.sorted(by: { compareUTF8($0.name, $1.name) < 0 }) {
+      do {
+        try database.addIndex(index)
+      } catch {
+        // An existing index of this name stays; the error is reported only once.
+        if (error as? DatabaseError)?.code == .alreadyExists { refusedIndexes.insert(index) }
+        handle?.errorHandler?(error)
+      }
+    }
+  }
+
+  // MARK: Observing
+
+  func noteInverseRead(by model: Model) {
+    let key = DocumentKey(model.id)
+    var readers = inverseReaders[key] ?? []
+    guard !readers.contains(where: { $0.model === model }) else { return }
+    readers.removeAll { $0.model == nil }
+    inverseReaders[key] = readers + [WeakModel(model: model)]
+  }
+
+  /// Drops the deallocated readers of an ID.
+  func forgetInverseReaders(_ key: DocumentKey) {
+    guard let readers = inverseReaders[key]?.filter({ $0.model != nil }) else { return }
+    inverseReaders[key] = readers.isEmpty ? nil : readers
+  }
+
+  /// Notifies observers of inverses that references to these models were added or removed.
+  func announceInverses(of targets: some Sequence<DocumentKey>) {
+    guard hasInverseReaders else { return }
+    for key in targets {
+      for reader in inverseReaders[key] ?? [] { reader.model?.announceInverses() }
+    }
+  }
+
+  /// Notifies all observers of inverses that references may have been added or removed.
+  func announceInverses() {
+    guard hasInverseReaders else { return }
+    for key in inverseReaders.keys { forgetInverseReaders(key) }
+    for reader in inverseReaders.values.joined().compactMap(\.model) { reader.announceInverses() }
+  }
+}

@@ -1,0 +1,7 @@
+extension WriteTransaction: QuerySource {
+  /// Returns the version that the transaction makes.
+  public func _queryView() throws -> _QueryView {
+    try check()
+    return _QueryView(view: view)
+  }
+}

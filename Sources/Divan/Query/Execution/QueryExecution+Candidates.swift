@@ -1,0 +1,47 @@
+import DivanLog
+
+extension QueryExecution {
+  /// Returns the number of entries in the ranges of an index.
+  func countEntries(of index: IndexAccess) throws(DatabaseError) -> Int {
+    var count = 0
+    for number in index.ranges.indices {
+      var entries = try index.entries(number, in: view)
+      count += try entries.countRest()
+    }
+    tally.entriesRead += count
+    return count
+  }
+
+  /// Returns the IDs that an access finds.
+  func ids(of access: AccessPath) throws(DatabaseError) -> Set<[UInt8]> {
+    var found: Set<[UInt8]> = []
+    switch access {
+    case .intersection(let accesses):
+      for (number, access) in accesses.enumerated() {
+        let ids = try self.ids(of: .index(access))
+        found = number == 0 ? ids : found.intersection(ids)
+        if found.isEmpty { break }
+      }
+    case .union(let accesses):
+      for access in accesses { found.formUnion(try ids(of: access)) }
+    case .index(let index):
+      var entries = try IndexScan(self, index)
+      while let id = try entries.next() { found.insert(id.array) }
+    case .nothing: break
+    case .named(let ids): found = Set(ids.map { Array($0.utf8) })
+    case .everything, .ids:
+      var ids = try CandidateIDs(self, access, isOrdered: false)
+      while let id = try ids.next() { found.insert(id.array) }
+    }
+    return found
+  }
+
+  /// Returns the IDs in the order of their bytes.
+  static func sorted(_ ids: [SharedBytes]) -> [SharedBytes] {
+    ids.sorted { a, b in a.withSpan { a in b.withSpan { b in compare(a, b) < 0 } } }
+  }
+
+  static func sorted(_ ids: Set<[UInt8]>) -> [SharedBytes] {
+    ids.sorted { compare($0.span, $1.span) < 0 }.map { SharedBytes(copying: $0) }
+  }
+}

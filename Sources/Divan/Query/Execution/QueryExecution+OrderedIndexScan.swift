@@ -1,0 +1,37 @@
+import DivanLog
+
+extension QueryExecution {
+  /// Returns the given documents that match the filter, sorted.
+  func sort(_ ids: [SharedBytes]) throws(DatabaseError) -> SortedRows {
+    var rows = SortedRows(limit: left)
+    var waiting = PrefetchQueue(self, areRead: readsCandidates, areAllWanted: true)
+    var candidate = QueryCandidate(references: references)
+    var remaining = ids[...]
+    repeat {
+      while waiting.next(&candidate) {
+        if try accept(&candidate) { rows.add(try sortedRow(&candidate)) }
+      }
+      while !waiting.isFull, let id = remaining.popFirst() { waiting.add(id) }
+      try waiting.fill()
+    } while !waiting.isEmpty
+    return rows
+  }
+
+  /// Returns the documents whose value at a path is null or missing, sorted.
+  func sortThoseWithout(_ path: QueryPath) throws(DatabaseError) -> SortedRows {
+    // The index has covered no part of the filter for documents that it does not have.
+    let filter = CompiledFilter(query.whole)
+    let isNothing = CompiledFilter(.test(path, .equal(.null)))
+    var rows = SortedRows(limit: left)
+    var documents = try CandidateCursor(self, .everything, for: .sorting)
+    var candidate = QueryCandidate(references: references)
+    while try documents.advance(&candidate) {
+      guard try isThere(candidate) else { continue }
+      try read(&candidate)
+      if try filter.accepts(candidate.row), try isNothing.accepts(candidate.row) {
+        rows.add(try sortedRow(&candidate))
+      }
+    }
+    return rows
+  }
+}

@@ -1,0 +1,52 @@
+import DivanLog
+
+extension ReadView {
+  /// Returns the number of documents that an index has in a range.
+  func count(by index: String, _ range: IndexRange) throws(DatabaseError) -> Int {
+    var entries = try IndexEntryCursor(self, index, range, descending: false)
+    return try entries.countRest()
+  }
+
+  /// Returns an index that is ready for use.
+  func index(named name: String) throws(DatabaseError) -> IndexDefinition {
+    guard let kept = state.indexes.first(where: { haveSameUTF8($0.index.name, name) }), kept.isReady
+    else {
+      if let locator = try locator(in: \.catalog, CatalogKey.index(SharedBytes(utf8: name))) {
+        // This throws if the index's record is unreadable, which differs from a missing index.
+        _ = try keptIndex(at: locator)
+      }
+      throw DatabaseError(
+        .notFound, "there is no index \(name.debugDescription)",
+        hint: "Make it with `addIndex` after the database was opened", path: store.path)
+    }
+    return kept
+  }
+
+  /// Returns the index in a record; nil if the record removes it.
+  func keptIndex(at locator: RecordLocator) throws(DatabaseError) -> IndexDefinition? {
+    let payload = try payload(of: .index, at: locator)
+    do throws(ByteError) {
+      return try IndexDefinitionRecord.decode(payload).kept
+    } catch {
+      throw damage(at: locator, error.reason)
+    }
+  }
+
+  /// Returns the IDs that an index would have in a version without indexes, in index order.
+  func computedEntries(
+    of kept: IndexDefinition, _ range: IndexRange
+  ) throws(DatabaseError) -> [SharedBytes] {
+    var keys: [(key: [UInt8], id: SharedBytes)] = []
+    var documents = DocumentLocationCursor(self, .all, descending: false)
+    while try documents.advance() {
+      let id = documents.id
+      let body = EncodedValue(try winningRecord(at: documents.place, id).body)
+      var found: Set<[UInt8]> = []
+      for values in IndexEntries.values(kept.index, of: body) where range.contains(values) {
+        found.insert(IndexedValue(joining: values).bytes)
+      }
+      keys += found.map { ($0 + id.array, id) }
+    }
+    return keys.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.id)
+  }
+}

@@ -1,0 +1,39 @@
+import DivanLog
+
+extension ReadView {
+  /// Returns the place of the document whose newest record is at a locator, and its winning record.
+  func changedDocument(
+    _ sequence: UInt64, at locator: RecordLocator
+  ) throws(DatabaseError) -> (DocumentLocation, StoredDocument?) {
+    do throws(DatabaseError) {
+      let record = try stored(at: locator)
+      guard record.sequence == sequence, record.hasTextAsID
+      else { throw damage(at: locator, StoredDocument.isOfOther) }
+      // Most records are all that their documents have.
+      guard record.hasDetails else {
+        let place = DocumentLocation(
+          locator: locator, sequence: sequence, winningSequence: nil, isDeleted: record.isDeleted)
+        return (place, record)
+      }
+      let entry = DocumentEntry(record, at: locator)
+      guard entry.winningSequence != nil, !entry.isDeleted else { return (entry.place, record) }
+      return (entry.place, try winningRecord(of: entry, record.idBytes))
+    } catch {
+      guard error.code == .damaged else { throw error }
+      // The damaged record may not be the winning one, and the index by ID also says whose it is.
+      guard let (id, entry) = try document(at: locator) else { return (.unknown, nil) }
+      return (entry.place, entry.isDeleted ? nil : try winningRecord(of: entry, id))
+    }
+  }
+
+  /// Returns the document whose newest record is at a locator, after a scan of all; nil if none.
+  private func document(
+    at locator: RecordLocator
+  ) throws(DatabaseError) -> (id: SharedBytes, entry: DocumentEntry)? {
+    var cursor = EntryCursor(self, .all, descending: false, includesDeleted: true)
+    while let (id, entry) = try cursor.next() {
+      if entry.locator == locator { return (id, entry) }
+    }
+    return nil
+  }
+}
