@@ -13,7 +13,7 @@ extension DatabaseError {
     case .foreign(let path, let reason):
       self.init(
         .notAStore, "this is not a file of this store: \(reason)",
-        hint: "Move it crossContext if it does not belong here", path: path)
+        hint: "Move it elsewhere if it does not belong here", path: path)
     case .foreignDirectory(let path, let reason):
       self.init(
         .notAStore, "this is not the directory of a store: \(reason)",

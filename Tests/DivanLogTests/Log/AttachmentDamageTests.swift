@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `every flipped byte is noticed when it is prefetched, and only then`(isMapped: Bool) throws {
+  func `every flipped byte is noticed when it is read, and only then`(isMapped: Bool) throws {
     let subject = try Subject(isMapped: isMapped)
     for offset in 0..<300 {
       let mask = UInt8(1) << UInt8(offset % 8)

@@ -34,7 +34,7 @@ extension LayeredTree {
 @Suite struct `Index: layers` {
   @Test(arguments: KeyShape.allCases, [192, 512])
   func
-    `layers together do what one sorted array does, whatever is immutableMemtable, written or taken back`(
+    `layers together do what one sorted array does, whatever is frozen, written or undone`(
       shape: KeyShape, pageSize: Int
     ) throws
   {

@@ -104,7 +104,7 @@ extension RuleCase {
       try fixture.expectNewest(try fixture.restarted(.processEnd, life: 90).openQuiet())
       try fixture.expectNewest(try fixture.restarted(.strict, life: 190).openQuiet())
     },
-    RuleCase(name: "rule 21: a damaged page of the index is rebuilt when it is prefetched") {
+    RuleCase(name: "rule 21: a damaged page of the index is rebuilt when it is read") {
       for isMapped in [true, false] {
         let original = try DamagedStore.checkpointed.make()
         let checkpoint = try require(

@@ -26,7 +26,7 @@ extension RuleCase {
     },
     RuleCase(
       name:
-        "promise 5: a loss of power leaves no more than a leafRange of the log without a witness"
+        "promise 5: a loss of power leaves no more than a stretch of the log without a witness"
     ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openSessionOfEvidence()

@@ -28,7 +28,7 @@ extension Snapshot {
     defer {
       context.core.end(
         DatabaseError(
-          .closed, "the context is over", hint: "Use it only within the closure it was borrowed to")
+          .closed, "the context is over", hint: "Use it only within the closure it was lent to")
       )
     }
     return try body(context)

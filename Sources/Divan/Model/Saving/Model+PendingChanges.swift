@@ -160,7 +160,7 @@ extension Model {
       if let original = pendingChanges.originalAttachments, theirs != original[name], theirs != mine
       {
         throw DatabaseError(
-          .conflict, "the attachment \(name.debugDescription) was changed here and crossContext",
+          .conflict, "the attachment \(name.debugDescription) was changed here and elsewhere",
           hint: "Refresh the context and save again, or revert the model", documentID: id,
           propertyPath: "_attachments.\(name)")
       }

@@ -32,7 +32,7 @@ extension ModelConflict: Sendable {}
 extension ModelConflict {
   var error: DatabaseError {
     DatabaseError(
-      .conflict, "the property \(key.debugDescription) was changed here and crossContext",
+      .conflict, "the property \(key.debugDescription) was changed here and elsewhere",
       hint:
         "Refresh the context and save again, revert the model, or set the context's `conflictHandler`",
       documentID: model.id, propertyPath: key)

@@ -208,7 +208,7 @@ private struct ModelDeletion {
       let now = try transaction.ids(of: each.relation.index, equalTo: .string(each.target.id))
       guard let new = now.first(where: { !known.contains(DocumentKey($0)) }) else { continue }
       throw DatabaseError(
-        .conflict, "the document \(new.debugDescription) came to refer to it crossContext",
+        .conflict, "the document \(new.debugDescription) came to refer to it elsewhere",
         hint: "Refresh the context, and delete the model again", documentID: each.target.id)
     }
   }

@@ -63,7 +63,7 @@ extension ModelContextCore {
 
   private static var pieceIsOver: DatabaseError {
     DatabaseError(
-      .closed, "the model was borrowed to a change of many",
+      .closed, "the model was lent to a change of many",
       hint: "Use it only within the closure, and ask the context for its own model afterwards")
   }
 }

@@ -34,26 +34,6 @@ final class NewestSource: AttachmentSource {
   }
 }
 
-/// Reads an attachment that was stored and that no document may refer to yet.
-final class StoredSource: AttachmentSource {
-  let stored: StoredAttachment
-  let store: Store
-
-  init(_ stored: StoredAttachment, _ store: Store) {
-    self.stored = stored
-    self.store = store
-  }
-
-  func open(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
-    guard !store.isClosed else { throw Store.closedError }
-    do throws(LogError) {
-      return try store.attachments.open(stored.record)
-    } catch {
-      throw DatabaseError(error)
-    }
-  }
-}
-
 /// Writes the content of one attachment from several threads, one at a time.
 final class AttachmentIntake: Sendable {
   private let writer: Guarded<AttachmentWriter>
@@ -76,7 +56,7 @@ enum AttachingRevision {
   /// A revision that is made here: an attachment that its parent has as well keeps its generation.
   case child(of: RevisionID?, DocumentEntry?)
   /// A revision that was made elsewhere: its generations are trusted, up to the revision's own.
-  case crossContext(RevisionID)
+  case external(RevisionID)
 }
 
 extension AttachmentEntry {

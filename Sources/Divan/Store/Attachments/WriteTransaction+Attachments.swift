@@ -32,7 +32,7 @@ extension WriteTransaction {
     of attachments: Document.Attachments, _ id: String, _ revision: AttachingRevision
   ) throws(DatabaseError) -> (String, Document.Attachment, SHA256.Digest) -> UInt64 {
     switch revision {
-    case .crossContext(let revision):
+    case .external(let revision):
       return { _, attachment, _ in
         attachment.generation > 0
           ? min(attachment.generation, revision.generation) : revision.generation

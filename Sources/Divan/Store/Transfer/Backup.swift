@@ -215,7 +215,7 @@ extension StoreCopy {
     record.supersede(current)
     if let entries = record.details?.attachments {
       _ = try transaction.store(
-        view.attachments(entries), id: id, madeBy: .crossContext(record.revision))
+        view.attachments(entries), id: id, madeBy: .external(record.revision))
     }
     try transaction.append(record, id: id, over: current)
   }

@@ -47,7 +47,7 @@ extension WriteTransaction {
     }
     // If the revision is refused, its attachments are rolled back.
     return try nested {
-      try insert(try store(document.attachments, id: id, madeBy: .crossContext(path.revision)))
+      try insert(try store(document.attachments, id: id, madeBy: .external(path.revision)))
     }
   }
 

@@ -310,7 +310,7 @@ extension WriteTransaction {
 
   static var overError: DatabaseError {
     DatabaseError(
-      .closed, "the transaction is over", hint: "Use it only within the closure it was borrowed to")
+      .closed, "the transaction is over", hint: "Use it only within the closure it was lent to")
   }
 
   func id(for document: Document) throws(DatabaseError) -> String {

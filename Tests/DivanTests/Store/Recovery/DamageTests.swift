@@ -91,7 +91,7 @@ struct DamageTests {
   }
 
   @Test(arguments: [ReadMode.mapped, .buffered])
-  func `a damaged leaf of the index is rebuilt from the log when it is prefetched`(reads: ReadMode)
+  func `a damaged leaf of the index is rebuilt from the log when it is read`(reads: ReadMode)
     throws
   {
     let original = try DamagedStore.checkpointed.make()

@@ -133,7 +133,7 @@ struct TransactionTests {
 
   // MARK: The writer lock
 
-  @Test func `the writerLock comes to those who wait, and not to those who gave up`() throws {
+  @Test func `the writer lock comes to those who wait, and not to those who gave up`() throws {
     let writerLock = WriterLock()
     writerLock.acquire()
     #expect(writerLock.isHeldByThisThread)
@@ -161,7 +161,7 @@ struct TransactionTests {
     #expect(Duration.milliseconds(1500).dispatchInterval == .nanoseconds(1_500_000_000))
   }
 
-  @Test func `whoever waits for the writerLock while the store is closed is told so`() throws {
+  @Test func `whoever waits for the writer lock while the store is closed is told so`() throws {
     let database = try store()
     let (begun, end, done) = (
       DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)

@@ -1,12 +1,5 @@
 import DivanLog
 
-/// A change of the index entries of a document.
-struct IndexChange {
-  let id: SharedBytes
-  let old: IndexKeySet
-  let new: IndexedKeys
-}
-
 extension WriteTransaction {
   /// Returns the index change for a record that becomes a document's newest; nil without indexes.
   ///
