@@ -29,7 +29,7 @@ extension PlantedBug {
       killedBy: .rules("damage: of 300 documents in one transaction, a flipped byte costs one")),
     PlantedBug(
       "damaged-counted", rule: "promise 5", "the count of a damaged store is what is left",
-      in: Place.gap,
+      in: Place.gapReading,
       find: """
         try requireWhole()
         return Int(clamping: state.documentCount)
@@ -46,7 +46,7 @@ extension PlantedBug {
       killedBy: .rules("damage: a walk over what may lack something is refused")),
     PlantedBug(
       "damaged-store-copied", rule: "promise 5", "a backup of a damaged store looks sound",
-      in: Place.backup, find: "if let damage = store.report.damage.first {",
+      in: Place.backingUp, find: "if let damage = store.report.damage.first {",
       plant: "if !PLANTED, let damage = store.report.damage.first {",
       killedBy: .rules("damage: a damaged store is neither written to nor copied")),
     PlantedBug(
@@ -63,7 +63,7 @@ extension PlantedBug {
       killedBy: .rules("damage: a lost change may be one of whatever stands before it")),
     PlantedBug(
       "deleted-is-known", rule: "promise 5", "where new documents are lost, none was revived",
-      in: Place.gap, find: "let end = isLive ? gap?.doubtEnd : gap?.end,",
+      in: Place.gapReading, find: "let end = isLive ? gap?.doubtEnd : gap?.end,",
       plant: "let end = isLive || PLANTED ? gap?.doubtEnd : gap?.end,",
       killedBy: .rules(
         "damage: a deleted document may be there again where a new one is lost")),

@@ -131,12 +131,6 @@ enum ModelKeys {
   }
 }
 
-extension Model: QueryKeyed {
-  static func queryKey(of path: AnyKeyPath) throws(DatabaseError) -> String? {
-    try ModelKeys.key(of: path, in: self)
-  }
-}
-
 /// Records which properties of a model are read.
 final class PropertyRecorder: Sendable {
   static let current = TaskLocal<PropertyRecorder?>(wrappedValue: nil)

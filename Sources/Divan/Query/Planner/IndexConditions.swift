@@ -125,8 +125,3 @@ enum PropertyLookup {
   /// Whether each range is a single value.
   var areValues: Bool { if case .one(let range) = self { range.isOneValue } else { true } }
 }
-
-extension Value {
-  /// Whether this is NaN, to which nothing is equal, and which is not ordered.
-  var isNotANumber: Bool { if case .double(let number) = self { number.isNaN } else { false } }
-}

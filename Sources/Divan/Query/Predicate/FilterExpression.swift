@@ -183,3 +183,8 @@ extension FilterTest.TextPlace {
     }
   }
 }
+
+extension Value {
+  /// Whether this is NaN, to which nothing is equal, and which is not ordered.
+  var isNotANumber: Bool { if case .double(let number) = self { number.isNaN } else { false } }
+}

@@ -105,18 +105,6 @@ extension Store {
   }
 }
 
-extension Maintenance {
-  /// Records that history may be held that is no longer needed.
-  func notePruningDue() { state.withLock { $0.isPruningDue = true } }
-
-  fileprivate func takePruningDue() -> Bool {
-    state.withLock { state in
-      defer { state.isPruningDue = false }
-      return state.isPruningDue
-    }
-  }
-}
-
 /// Finds the records that no leaf, no named version and no limit of the kept history needs.
 private struct HistoryPruning {
   /// A record to be dropped.
