@@ -70,10 +70,10 @@ struct Layering {
     added.subtract(own)
   }
 
-  /// The names of types that a file declares for others.
+  /// The names of types and functions that a file declares for others.
   private static func typesDeclared(in code: String) -> [String] {
     let pattern =
-      /^(?:@\w+ )?(?:(?:public|package|internal|open|final|nonisolated|indirect) )*(?:struct|class|enum|protocol|actor|typealias) (\w+)/
+      /^(?:@\w+ )?(?:(?:public|package|internal|open|final|nonisolated|indirect) )*(?:struct|class|enum|protocol|actor|typealias|func) (\w+)/
     // Patterns are slow, and types that others see begin their lines.
     return code.utf8.split(separator: UInt8(ascii: "\n"))
       .filter { $0.first != UInt8(ascii: " ") }

@@ -105,3 +105,10 @@ extension DatabaseError {
 func translating<R>(_ body: () throws(LogError) -> R) throws(DatabaseError) -> R {
   do { return try body() } catch { throw DatabaseError(error) }
 }
+
+/// The directory that a path is in.
+func parentDirectory(of path: String) -> String {
+  let parts = path.split(separator: "/", omittingEmptySubsequences: true)
+  let parent = parts.dropLast().joined(separator: "/")
+  return path.hasPrefix("/") ? "/" + parent : (parent.isEmpty ? "." : parent)
+}

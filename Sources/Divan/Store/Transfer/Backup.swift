@@ -242,10 +242,3 @@ extension DocumentRecord {
     self.details = details.isEmpty ? nil : details
   }
 }
-
-/// The directory that a path is in.
-func parentDirectory(of path: String) -> String {
-  let parts = path.split(separator: "/", omittingEmptySubsequences: true)
-  let parent = parts.dropLast().joined(separator: "/")
-  return path.hasPrefix("/") ? "/" + parent : (parent.isEmpty ? "." : parent)
-}
