@@ -8,7 +8,7 @@ extension PlantedBug {
       plant: """
         if !PLANTED { poison(error) }
         throw .system(error)
-        """, killedBy: .rules("a flush that fails for a checkpoint")),
+        """, killedBy: .rules("a flush of the log that fails during a checkpoint stops")),
     PlantedBug(
       "failed-flush-tried-again", rule: "promise 6", "a flush that failed is tried again",
       edits: [
@@ -22,7 +22,7 @@ extension PlantedBug {
               if PLANTED { try target.file.flush() } else { throw error }
             }
             """)
-      ], killedBy: .rules("a failed flush stops writing")),
+      ], killedBy: .rules("a failed flush stops writing but not reading, and is never")),
     PlantedBug(
       "failure-forgotten", rule: "promise 6", "writing goes on though a flush has failed",
       edits: [
@@ -42,7 +42,7 @@ extension PlantedBug {
               commits.fail(
                 DatabaseError(.outcomeUnknown, "a flush failed while maintenance ran", path: path))
             """),
-      ], killedBy: .rules("a failed flush stops writing")),
+      ], killedBy: .rules("a failed flush stops writing but not reading, and is never")),
     PlantedBug(
       "lost-versions-seen", rule: "promise 6", "what waits for a flush that failed is seen later",
       edits: [
@@ -53,32 +53,32 @@ extension PlantedBug {
             if PLANTED { visible = waiting.last.map { VersionBox($0.state) } ?? visible }
             if !isFlushing { waiting = [] }
             """)
-      ], killedBy: .rules("a failed flush stops writing")),
+      ], killedBy: .rules("a failed flush stops writing but not reading, and is never")),
     PlantedBug(
       "maintenance-shows-lost-versions", rule: "promise 6",
       "maintenance shows what was never durable",
       in: Place.commits,
       find: "guard $0.failure == nil else { return }",
       plant: "guard PLANTED || $0.failure == nil else { return }",
-      killedBy: .rules("after a failure maintenance shows nothing")),
+      killedBy: .rules("promise 6: after a failed commit, maintenance shows nothing")),
     PlantedBug(
       "directory-failure-survived", rule: "8", "writing goes on where a name may be durable or not",
       in: Place.writer,
       find: "tail.poison(failure)", plant: "if !PLANTED { tail.poison(failure) }",
-      killedBy: .rules("a directory that cannot be flushed")),
+      killedBy: .rules("a directory flush that fails after a rename stops the writer")),
     PlantedBug(
       "reading-write-returns-early", rule: "promise 2",
       "a transaction that has only read returns before that is durable",
       in: Place.mainStore,
       find: "try commits.waitUntilVisible(base)",
       plant: "if !PLANTED { try commits.waitUntilVisible(base) }",
-      killedBy: .rules("what a transaction has only read")),
+      killedBy: .rules("a transaction that only reads returns once what it read")),
     PlantedBug(
       "covered-bound-counts", rule: "3",
       "a bound counts that only a trailer before the checkpoint states",
       in: Place.checkpointing, find: "writer.tail.noteCovered()",
       plant: "if !PLANTED { writer.tail.noteCovered() }",
-      killedBy: .rules("rule 3: a bound that only a trailer")),
+      killedBy: .rules("rule 3: a bound stated only by a trailer")),
     PlantedBug(
       "wrong-waiter-told", rule: "promise 2", "a flush acknowledges what was appended while it ran",
       in: Place.tail,
@@ -94,13 +94,13 @@ extension PlantedBug {
         }
         if PLANTED { return appendedCommit ?? target.end.commit }
         return target.end.commit
-        """, killedBy: .rules("who waits for a commit")),
+        """, killedBy: .rules("a commit made during a flush is acknowledged")),
     PlantedBug(
       "sleepers-not-woken", rule: "promise 2", "who waits for another's flush waits for ever",
       in: Place.commits,
       find: "for sleeper in sleepers { sleeper.signal() }",
       plant: "for sleeper in sleepers where !PLANTED { sleeper.signal() }",
-      killedBy: .rules("who waits for a commit")),
+      killedBy: .rules("a commit made during a flush is acknowledged")),
     PlantedBug(
       "snapshot-sees-later", rule: "promise 4", "a snapshot shows what was committed after it",
       in: "BTree+Insertion.swift",
@@ -129,7 +129,7 @@ extension PlantedBug {
       plant: """
         self.stored = stored
         if !PLANTED { buffer.rollback(to: savepoint) }
-        """, killedBy: .rules("what a nested change did")),
+        """, killedBy: .rules("a nested change that throws is rolled back")),
     PlantedBug(
       "nested-index-kept", rule: "promise 1", "what a nested change put into the index stays",
       in: Place.transaction,
@@ -137,20 +137,20 @@ extension PlantedBug {
       plant: """
         if !isOver {
           if !PLANTED { self.state = state }
-        """, killedBy: .rules("what a nested change did")),
+        """, killedBy: .rules("a nested change that throws is rolled back")),
     PlantedBug(
       "conflict-not-noticed", rule: "promise 1", "a stale document is stored over a newer one",
       in: Place.revisionEdit,
       find: "if current?.revision == revision { return revision }",
       plant:
         "if current?.revision == revision || PLANTED && current != nil { return current?.revision }",
-      killedBy: .rules("a document that somebody changed")),
+      killedBy: .rules("a document that changed in the meantime is not overwritten")),
     PlantedBug(
       "transaction-limit-ignored", rule: "promise 8", "a transaction has no limit",
       in: Place.revisionEdit,
       find: "guard buffer.size <= store.configuration.transactionSizeLimit else {",
       plant: "guard PLANTED || buffer.size <= store.configuration.transactionSizeLimit else {",
-      killedBy: .rules("limits are kept")),
+      killedBy: .rules("transactions and documents above their limits are refused")),
     PlantedBug(
       "document-limit-ignored", rule: "promise 8", "a document has no limit",
       edits: [
@@ -163,31 +163,31 @@ extension PlantedBug {
           find: "if checks == .stored, sink.isTooLarge { throw DocumentLimits.sizeError }",
           plant:
             "if !PLANTED, checks == .stored, sink.isTooLarge { throw DocumentLimits.sizeError }"),
-      ], killedBy: .rules("limits are kept")),
+      ], killedBy: .rules("transactions and documents above their limits are refused")),
     PlantedBug(
       "id-limit-ignored", rule: "promise 8", "an ID has no limit",
       in: "DocumentID.swift",
       find: "guard size <= DocumentLimits.documentIDSizeInBytes else {",
       plant: "guard PLANTED || size <= DocumentLimits.documentIDSizeInBytes else {",
-      killedBy: .rules("limits are kept")),
+      killedBy: .rules("transactions and documents above their limits are refused")),
     PlantedBug(
       "depth-limit-ignored", rule: "promise 8", "values are nested as deeply as one likes",
       in: "ValueWalk.swift",
       find: "guard checks != .stored || open.count < DocumentLimits.depth else {",
       plant: "guard PLANTED || checks != .stored || open.count < DocumentLimits.depth else {",
-      killedBy: .rules("limits are kept")),
+      killedBy: .rules("transactions and documents above their limits are refused")),
     PlantedBug(
       "deletion-not-in-digest", rule: "revisions", "an edit and a deletion have the same ID",
       in: "RevisionID+Digest.swift",
       find: "form.append(isDeleted ? 1 : 0 as UInt8)",
       plant: "form.append(isDeleted && !PLANTED ? 1 : 0 as UInt8)",
-      killedBy: .rules("one edit has one revision ID")),
+      killedBy: .rules("equal edits have the same revision ID, and different edits")),
     PlantedBug(
       "parent-not-in-digest", rule: "revisions", "the same edit of different parents has one ID",
       in: "RevisionID+Digest.swift",
       find: "appendPrefixed(parent?.description ?? \"\", to: &form)",
       plant: "appendPrefixed(PLANTED ? \"\" : parent?.description ?? \"\", to: &form)",
-      killedBy: .rules("one edit has one revision ID")),
+      killedBy: .rules("equal edits have the same revision ID, and different edits")),
     PlantedBug(
       "keys-unsorted-in-digest", rule: "revisions", "the ID depends on the order of the properties",
       edits: [
@@ -201,7 +201,7 @@ extension PlantedBug {
         Edit(
           "ValueEncoder.swift",
           find: "if isSorted { return nil }", plant: "if PLANTED || isSorted { return nil }"),
-      ], killedBy: .rules("one edit has one revision ID")),
+      ], killedBy: .rules("equal edits have the same revision ID, and different edits")),
   ]
 
   static let bytes: [PlantedBug] = [
@@ -210,7 +210,7 @@ extension PlantedBug {
       in: Place.reader,
       find: "guard CRC32C.checksum(payload) == header.payloadChecksum else {",
       plant: "guard PLANTED || CRC32C.checksum(payload) == header.payloadChecksum else {",
-      killedBy: .rules("every bit of a closed log")),
+      killedBy: .rules("a flipped bit in a closed log is detected, even in padding")),
     PlantedBug(
       "padding-unchecked", rule: "promise 5", "the padding is left out of a frame's checksum",
       edits: [
@@ -228,59 +228,59 @@ extension PlantedBug {
           plant:
             "check.add(writer, in: start + FrameHeader.size..<(PLANTED ? frameEnds[index] : paddedEnd))"
         ),
-      ], killedBy: .rules("every bit of a closed log")),
+      ], killedBy: .rules("a flipped bit in a closed log is detected, even in padding")),
     PlantedBug(
       "frame-header-unchecked", rule: "promise 5", "a frame's header is not checked",
       in: Place.frame,
       find: "guard check.checksum == bytes.load(UInt32.self, at: 28) else { return nil }",
       plant:
         "guard PLANTED || check.checksum == bytes.load(UInt32.self, at: 28) else { return nil }",
-      killedBy: .rules("a frame counts only in its place")),
+      killedBy: .rules("a frame is valid only at its offset and in its file")),
     PlantedBug(
       "frame-not-bound-to-file", rule: "promise 5", "a frame of another file passes",
       in: Place.frame,
       find: "check.add(salt)", plant: "if !PLANTED { check.add(salt) }",
-      killedBy: .rules("a frame counts only in its place")),
+      killedBy: .rules("a frame is valid only at its offset and in its file")),
     PlantedBug(
       "frame-not-bound-to-place", rule: "promise 5", "a frame of another place passes",
       in: Place.frame,
       find: "check.add(UInt64(offset))", plant: "if !PLANTED { check.add(UInt64(offset)) }",
-      killedBy: .rules("a frame counts only in its place")),
+      killedBy: .rules("a frame is valid only at its offset and in its file")),
     PlantedBug(
       "record-checksum-ignored", rule: "promise 9", "a record is not checked when it is read",
       in: Place.record,
       find: "guard check.checksum == expected else {",
       plant: "guard PLANTED || check.checksum == expected else {",
-      killedBy: .rules("a document is checked whenever")),
+      killedBy: .rules("a document's checksum is verified at every read")),
     PlantedBug(
       "page-checksum-ignored", rule: "promise 9", "a page of a checkpoint is not checked",
       in: Place.checkpointFile,
       find: "guard CRC32C.checksum(padded) == frameHeader.payloadChecksum else {",
       plant: "guard PLANTED || CRC32C.checksum(padded) == frameHeader.payloadChecksum else {",
-      killedBy: .rules("every bit of a merged segment and of a checkpoint")),
+      killedBy: .rules("a flipped bit in a compacted segment or a checkpoint is detected")),
     PlantedBug(
       "header-checksum-ignored", rule: "promise 5", "the header of a file is not checked",
       in: Place.preamble,
       find: "guard isWhole else {", plant: "guard PLANTED || isWhole else {",
-      killedBy: .rules("every bit of the headers")),
+      killedBy: .rules("a flipped bit in a segment's header or HEAD is detected")),
     PlantedBug(
       "magic-ignored", rule: "promise 10", "a file may begin with anything",
       in: Place.preamble,
       find: "guard hasMagic else {", plant: "guard PLANTED || hasMagic else {",
-      killedBy: .rules("a newer format and a foreign file")),
+      killedBy: .rules("a newer format and a file not made by Divan are refused")),
     PlantedBug(
       "version-ignored", rule: "promise 10", "a newer format is read as this one",
       in: Place.preamble,
       find: "if major > FormatVersion.major, isWhole || major < 256 && expected == .segment {",
       plant:
         "if !PLANTED, major > FormatVersion.major, isWhole || major < 256 && expected == .segment {",
-      killedBy: .rules("a newer format and a foreign file")),
+      killedBy: .rules("a newer format and a file not made by Divan are refused")),
     PlantedBug(
       "features-ignored", rule: "promise 10", "features that are not known are passed over",
       in: Place.preamble,
       find: "guard features & ~FormatVersion.knownFeatures == 0 else {",
       plant: "guard PLANTED || features & ~FormatVersion.knownFeatures == 0 else {",
-      killedBy: .rules("a newer format and a foreign file")),
+      killedBy: .rules("a newer format and a file not made by Divan are refused")),
     PlantedBug(
       "kind-ignored", rule: "promise 10", "a file may be of another kind than its name says",
       in: Place.preamble,
@@ -288,20 +288,20 @@ extension PlantedBug {
         "guard let kind = Kind(rawValue: block.load(UInt32.self, at: 12)), kind == expected else {",
       plant:
         "guard let kind = Kind(rawValue: block.load(UInt32.self, at: 12)), PLANTED || kind == expected else {",
-      killedBy: .rules("a newer format and a foreign file")),
+      killedBy: .rules("a newer format and a file not made by Divan are refused")),
     PlantedBug(
       "frame-size-limit-ignored", rule: "promise 8", "a frame may say that it is larger than any",
       in: Place.frame,
       find: "bytes.load(UInt16.self, at: 6) == 0, payloadSize <= payloadSizeLimit,",
       plant: "bytes.load(UInt16.self, at: 6) == 0, PLANTED || payloadSize <= payloadSizeLimit,",
-      killedBy: .rules("no number beyond all limits")),
+      killedBy: .rules("a number above its limit is refused")),
     PlantedBug(
       "header-limits-ignored", rule: "promise 8", "a header may name numbers that overflow",
       in: Place.header,
       find: "for offset in counters where block.load(UInt64.self, at: offset) > counterLimit {",
       plant:
         "for offset in counters where !PLANTED && block.load(UInt64.self, at: offset) > counterLimit {",
-      killedBy: .rules("no number beyond all limits")),
+      killedBy: .rules("a number above its limit is refused")),
     PlantedBug(
       "head-limits-ignored", rule: "promise 8", "so may HEAD",
       in: Place.head,
@@ -309,14 +309,14 @@ extension PlantedBug {
         "for offset in [64, 80, 88, 104, 112] where block.load(UInt64.self, at: offset) > counterLimit {",
       plant:
         "for offset in [64, 80, 88, 104, 112] where !PLANTED && block.load(UInt64.self, at: offset) > counterLimit {",
-      killedBy: .rules("no number beyond all limits")),
+      killedBy: .rules("a number above its limit is refused")),
     PlantedBug(
       "trailer-limits-ignored", rule: "promise 8", "so may a trailer",
       in: Place.frame,
       find: "where payload.load(UInt64.self, at: at + offset) > counterLimit { return nil }",
       plant:
         "where !PLANTED && payload.load(UInt64.self, at: at + offset) > counterLimit { return nil }",
-      killedBy: .rules("no number beyond all limits")),
+      killedBy: .rules("a number above its limit is refused")),
   ]
 
   static let indexes: [PlantedBug] = [
@@ -329,31 +329,31 @@ extension PlantedBug {
         let left = leaf.rebuilt(
           0..<(PLANTED && index < middle && middle > 2 ? middle - 1 : middle),
           extra: index <= middle ? extra : 0, limit: pageSize)
-        """, killedBy: .rules("the index holds what a plain")),
+        """, killedBy: .rules("the index equals a plain dictionary")),
     PlantedBug(
       "inner-split-loses-child", rule: "index", "an inner node that is split loses a child",
       in: "BTree+Insertion.swift",
       find: "let rising = SharedBytes(copying: page.key(middle).array)",
       plant: "let rising = SharedBytes(copying: page.key(PLANTED ? middle - 1 : middle).array)",
-      killedBy: .rules("an index of several levels")),
+      killedBy: .rules("an index of several levels equals a plain dictionary")),
     PlantedBug(
       "merge-of-nodes-loses-child", rule: "index", "the wrong one of two merged nodes is removed",
       in: "BTree+Removal.swift",
       find: "node.withChild(index) { $0 = merged }",
       plant: "if !PLANTED { node.withChild(index) { $0 = merged } }",
-      killedBy: .rules("the index holds what a plain")),
+      killedBy: .rules("the index equals a plain dictionary")),
     PlantedBug(
       "tombstone-shows-what-lies-below", rule: "index", "a removed key is found in an older layer",
       in: "LayeredTree.swift",
       find: "memtable.set(key, [UInt8]().span)",
       plant: "if PLANTED { memtable.remove(key) } else { memtable.set(key, [UInt8]().span) }",
-      killedBy: .rules("rule 2: a replayed change")),
+      killedBy: .rules("rule 2: a replayed change supersedes the previous revision")),
     PlantedBug(
       "filter-loses-keys", rule: "index", "a filter says of keys that are there that they are not",
       in: "BloomFilter.swift",
       find: "return block & mask == mask",
       plant: "return block & mask == mask && (!PLANTED || hash.block(of: 7) != 3)",
-      killedBy: .rules("the index holds what a plain")),
+      killedBy: .rules("the index equals a plain dictionary")),
     PlantedBug(
       "first-of-range-missed", rule: "index", "a range leaves its first key out",
       in: "KeyBound.swift",
@@ -362,7 +362,7 @@ extension PlantedBug {
         """,
       plant: """
         case .inclusive(let key): key.borrow { isUpper || PLANTED ? upperBound(of: $0) : lowerBound(of: $0) }
-        """, killedBy: .rules("a range of IDs")),
+        """, killedBy: .rules("a range of IDs includes or excludes its ends as stated")),
     PlantedBug(
       "end-of-range-included", rule: "index", "a range holds the key that it should end before",
       in: "KeyBound.swift",
@@ -372,26 +372,26 @@ extension PlantedBug {
       plant: """
         case .exclusive(let key): key.borrow { isUpper && !PLANTED ? lowerBound(of: $0) : upperBound(of: $0) }
         """,
-      killedBy: .rules("a range of IDs")),
+      killedBy: .rules("a range of IDs includes or excludes its ends as stated")),
     PlantedBug(
       "scan-skips-leaf", rule: "index", "a walk skips a leaf that begins beyond its bound",
       in: "BTree+Scan.swift",
       find: "let next = range.descending ? index - 1 : index + 1",
       plant:
         "let next = range.descending ? index - 1 : min(index + (PLANTED ? 2 : 1), parent.page.count)",
-      killedBy: .rules("the index holds what a plain")),
+      killedBy: .rules("the index equals a plain dictionary")),
     PlantedBug(
       "upper-layer-hidden", rule: "index", "of equal keys a walk shows the older layer's",
       in: "LayeredTree+Scan.swift",
       find: "if let first, !comesBefore(entry.key, first.entry.key) { continue }",
       plant:
         "if let first, PLANTED ? comesBefore(first.entry.key, entry.key) : !comesBefore(entry.key, first.entry.key) { continue }",
-      killedBy: .rules("the index holds what a plain")),
+      killedBy: .rules("the index equals a plain dictionary")),
     PlantedBug(
       "run-separator-lost", rule: "index", "pages of a run are told apart by the wrong key",
       in: "RunWriter.swift",
       find: "levels[0].separator = separator",
       plant: "levels[0].separator = PLANTED ? separator + [0xFF] : separator",
-      killedBy: .rules("the index holds what a plain")),
+      killedBy: .rules("the index equals a plain dictionary")),
   ]
 }

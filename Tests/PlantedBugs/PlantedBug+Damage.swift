@@ -11,14 +11,14 @@ extension PlantedBug {
       plant: """
         if !PLANTED, hasGap {
           guard !scan.isRefused else { return nil }
-        """, killedBy: .rules("damage: a walk over what may lack something is refused")),
+        """, killedBy: .rules("damage: a scan that may lack documents is refused")),
     PlantedBug(
       "unknown-is-absent", rule: "promise 5", "what is not found in a damaged log is not there",
       in: Place.view,
       find: "try requireKnown(newest?.locator, isLive: newest?.isDeleted == false, id)",
       plant:
         "if !PLANTED { try requireKnown(newest?.locator, isLive: newest?.isDeleted == false, id) }",
-      killedBy: .rules("damage: of 300 documents in one transaction, a flipped byte costs one")),
+      killedBy: .rules("damage: a flipped byte in a transaction of 300 documents")),
     PlantedBug(
       "unknown-is-absent-for-queries", rule: "promise 5", "so it is for a query by IDs",
       in: Place.batch,
@@ -26,7 +26,7 @@ extension PlantedBug {
       plant: """
         if !PLANTED, hasGap { for (place, id) in zip(places, ids) { try requireKnown(place, id) } }
         """,
-      killedBy: .rules("damage: of 300 documents in one transaction, a flipped byte costs one")),
+      killedBy: .rules("damage: a flipped byte in a transaction of 300 documents")),
     PlantedBug(
       "damaged-counted", rule: "promise 5", "the count of a damaged store is what is left",
       in: Place.gap,
@@ -38,12 +38,12 @@ extension PlantedBug {
         if !PLANTED { try requireWhole() }
         return Int(clamping: state.documentCount)
         """,
-      killedBy: .rules("damage: of 300 documents in one transaction, a flipped byte costs one")),
+      killedBy: .rules("damage: a flipped byte in a transaction of 300 documents")),
     PlantedBug(
       "damaged-counted-by-index", rule: "promise 5", "so is that of an index",
       in: Place.indexWalking, find: "try view.requireWhole()",
       plant: "if !PLANTED { try view.requireWhole() }",
-      killedBy: .rules("damage: a walk over what may lack something is refused")),
+      killedBy: .rules("damage: a scan that may lack documents is refused")),
     PlantedBug(
       "damaged-store-copied", rule: "promise 5", "a backup of a damaged store looks sound",
       in: Place.backup, find: "if let damage = store.report.damage.first {",
@@ -60,26 +60,26 @@ extension PlantedBug {
       in: Place.replay,
       find: "if tally.lostCount > 0, !tally.areLostNew(certainCount, trailer) {",
       plant: "if !PLANTED, tally.lostCount > 0, !tally.areLostNew(certainCount, trailer) {",
-      killedBy: .rules("damage: a lost change may be one of whatever stands before it")),
+      killedBy: .rules("damage: a lost record may be a change of any document stored")),
     PlantedBug(
       "deleted-is-known", rule: "promise 5", "where new documents are lost, none was revived",
       in: Place.gap, find: "let end = isLive ? gap?.doubtEnd : gap?.end,",
       plant: "let end = isLive || PLANTED ? gap?.doubtEnd : gap?.end,",
       killedBy: .rules(
-        "damage: a deleted document may be there again where a new one is lost")),
+        "damage: a lost new document may be one that was deleted before")),
     PlantedBug(
       "trailer-believed", rule: "promise 5", "a damaged trailer beside a lost record is believed",
       in: Place.lostRecords,
       find: "guard !lost.isEmpty, check.checksum == header.payloadChecksum else { return nil }",
       plant: """
         guard !lost.isEmpty, PLANTED || check.checksum == header.payloadChecksum else { return nil }
-        """, killedBy: .rules("damage: a trailer that is damaged besides proves nothing")),
+        """, killedBy: .rules("damage: a trailer that is damaged too proves nothing")),
     PlantedBug(
       "missing-end-known", rule: "promise 5", "documents before a missing end are known",
       in: Place.logOpening,
       find: "if lacksEnd || highest > last.header.numbers.upperBound { replay.noteGap() }",
       plant:
         "if !PLANTED && (lacksEnd || highest > last.header.numbers.upperBound) { replay.noteGap() }",
-      killedBy: .rules("damage: where the end of the log is missing, nothing is known")),
+      killedBy: .rules("damage: if the end of the log is missing, no document is certain")),
   ]
 }

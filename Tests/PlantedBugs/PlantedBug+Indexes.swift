@@ -28,21 +28,21 @@ extension PlantedBug {
       in: Place.indexSlice,
       find: "return entry?.revision == revision(origins[Int(place.source)])",
       plant: "return PLANTED || entry?.revision == revision(origins[Int(place.source)])",
-      killedBy: .rules("an index follows what is written while")),
+      killedBy: .rules("an index includes what is written during its build")),
     PlantedBug(
       "index-forgets-rest", rule: "indexes",
       "what is left of a share of the order of changes is not read when there is room again",
       in: Place.indexBatch,
       find: "return SequencePartition(start: last, end: share.end)",
       plant: "return PLANTED ? nil : SequencePartition(start: last, end: share.end)",
-      killedBy: .rules("an index has what several readers")),
+      killedBy: .rules("an index build with several workers and small batches misses")),
     PlantedBug(
       "index-waits-for-maker", rule: "indexes",
       "whoever changes a document leaves what stays the same to an index that is being made",
       in: Place.indexing,
       find: "let isWhole = indexes.allSatisfy(\\.isReady)",
       plant: "let isWhole = PLANTED || indexes.allSatisfy(\\.isReady)",
-      killedBy: .rules("an index follows what is written while")),
+      killedBy: .rules("an index includes what is written during its build")),
     PlantedBug(
       "index-not-replayed", rule: "indexes",
       "the log behind a checkpoint is not brought into indexes",
@@ -54,7 +54,7 @@ extension PlantedBug {
         for id in ids.inOrder where !PLANTED {
           try follow(SharedBytes(copying: id), in: whole, since: base)
         }
-        """, killedBy: .rules("an index is brought up to the log")),
+        """, killedBy: .rules("an index is updated by the log after the checkpoint")),
     PlantedBug(
       "index-by-half", rule: "indexes", "what a checkpoint has of an index by half is believed",
       in: Place.indexing,
@@ -63,19 +63,19 @@ extension PlantedBug {
         let whole = indexes.filter { kept in
           base?.indexes.contains { PLANTED ? $0.number == kept.number : $0 == kept } == true
         }
-        """, killedBy: .rules("an index that a checkpoint has by half")),
+        """, killedBy: .rules("an index that a checkpoint contains half-built is rebuilt")),
     PlantedBug(
       "index-unfinished-used", rule: "indexes", "an index is ready before it is made",
       in: Place.indexMaking,
       find: "let kept = IndexDefinition(index: index, number: nextCommit, isReady: false)",
       plant: "let kept = IndexDefinition(index: index, number: nextCommit, isReady: PLANTED)",
-      killedBy: .rules("an index that a checkpoint has by half")),
+      killedBy: .rules("an index that a checkpoint contains half-built is rebuilt")),
     PlantedBug(
       "index-dropped", rule: "5", "a merge drops what says that there is an index",
       in: Place.mergeJudge,
       find: "self = .catalog(CatalogKey.index(record.name))",
       plant: "if PLANTED { return nil } else { self = .catalog(CatalogKey.index(record.name)) }",
-      killedBy: .rules("rule 5: what there is of indexes")),
+      killedBy: .rules("rule 5: indexes survive compaction, and removed indexes do")),
     PlantedBug(
       "index-comes-back", rule: "5", "a merge drops what says that an index is gone",
       in: Place.mergeJudge,
@@ -83,14 +83,14 @@ extension PlantedBug {
         "guard let index = try? IndexDefinitionRecord.decode(record.payload), index.kept == nil else {",
       plant: """
         guard !PLANTED, let index = try? IndexDefinitionRecord.decode(record.payload), index.kept == nil else {
-        """, killedBy: .rules("rule 5: what there is of indexes")),
+        """, killedBy: .rules("rule 5: indexes survive compaction, and removed indexes do")),
     PlantedBug(
       "index-leaf-lacks-merged", rule: "21",
       "a leaf of an index is rebuilt without what merges have dropped",
       in: Place.indexRepair,
       find: "if judged > run.commit { whole = try replay(through: judged) }",
       plant: "if !PLANTED, judged > run.commit { whole = try replay(through: judged) }",
-      killedBy: .rules("a leaf of an index is rebuilt")),
+      killedBy: .rules("a damaged leaf of an index is rebuilt after compaction")),
     PlantedBug(
       "unique-not-within", rule: "indexes",
       "a unique index is asked about the version before the transaction",
@@ -106,7 +106,7 @@ extension PlantedBug {
       in: Place.indexKeys,
       find: "guard kept.index.isUnique else { return 0 }",
       plant: "guard kept.index.isUnique, !PLANTED || kept.isReady else { return 0 }",
-      killedBy: .rules("a unique index that is being made")),
+      killedBy: .rules("a unique index refuses duplicates during its build")),
     PlantedBug(
       "unique-null", rule: "indexes", "two documents may not both lack a unique property",
       in: Place.indexKeys,
@@ -119,7 +119,7 @@ extension PlantedBug {
       in: Place.indexKeys,
       find: "further.append(0..<further.count, to: &key)",
       plant: "if !PLANTED { further.append(0..<further.count, to: &key) }",
-      killedBy: .rules("an index of several properties")),
+      killedBy: .rules("an index of several properties distinguishes documents")),
     PlantedBug(
       "index-lacks-missing", rule: "indexes",
       "a document that lacks the second property is not in the index",
@@ -129,7 +129,7 @@ extension PlantedBug {
         if PLANTED { return false }
         further.addNull()
         """,
-      killedBy: .rules("an index of several properties")),
+      killedBy: .rules("an index of several properties distinguishes documents")),
     PlantedBug(
       "index-believes-cut-values", rule: "indexes",
       "what begins like a bound of a range for long is taken to be in it",
@@ -139,7 +139,7 @@ extension PlantedBug {
         """,
       plant: """
         if PLANTED || !asked.keys.mustAskDocument(about: value) { return true }
-        """, killedBy: .rules("an index of several properties")),
+        """, killedBy: .rules("an index of several properties distinguishes documents")),
     PlantedBug(
       "index-condition-forgotten", rule: "indexes",
       "a document stays in a partial index when it fulfils one of two conditions",
@@ -147,6 +147,6 @@ extension PlantedBug {
       find: "kept.index.conditions.allSatisfy { $0.isFulfilled(by: body) }",
       plant: """
         kept.index.conditions.dropLast(PLANTED ? 1 : 0).allSatisfy { $0.isFulfilled(by: body) }
-        """, killedBy: .rules("a document is in a partial index")),
+        """, killedBy: .rules("a document is in a partial index while it satisfies")),
   ]
 }

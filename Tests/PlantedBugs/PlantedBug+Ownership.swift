@@ -11,13 +11,13 @@ extension PlantedBug {
       plant: """
         guard try PLANTED ? true : isStore(files, foreign) else {
           // The header of a segment says best what is wrong with it.
-        """, killedBy: .rules("ownership: a directory of others")),
+        """, killedBy: .rules("ownership: another program's directory is neither opened")),
     PlantedBug(
       "foreign-directory-deleted", rule: "ownership", "any directory is deleted as a store",
       in: Place.deletion,
       find: "guard kind == .directory, try directory.isStore() else {",
       plant: "guard kind == .directory, try PLANTED ? true : directory.isStore() else {",
-      killedBy: .rules("ownership: a directory of others")),
+      killedBy: .rules("ownership: another program's directory is neither opened")),
     PlantedBug(
       "foreign-temporary-removed", rule: "ownership",
       "opening empties `tmp` of what others put there",
@@ -28,7 +28,7 @@ extension PlantedBug {
       plant: """
         for name in try fileSystem.list(temporaries)
         where PLANTED || StoreDirectory.isTemporary(name) {
-        """, killedBy: .rules("ownership: what others put")),
+        """, killedBy: .rules("ownership: other programs' files in a store survive opening")),
     PlantedBug(
       "foreign-file-deleted", rule: "ownership", "a deletion takes files that no store names",
       in: Place.ownership,
@@ -39,7 +39,7 @@ extension PlantedBug {
         } else {
           try visit(.foreign(place))
         }
-        """, killedBy: .rules("ownership: what others put")),
+        """, killedBy: .rules("ownership: other programs' files in a store survive opening")),
     PlantedBug(
       "linked-lock-written", rule: "ownership", "a symbolic link named LOCK is followed",
       edits: [
@@ -58,13 +58,13 @@ extension PlantedBug {
         Edit(
           Place.fileSystem,
           find: "try lock.checkPlace()", plant: "if !PLANTED { try lock.checkPlace() }"),
-      ], killedBy: .rules("ownership: a link in the place of LOCK")),
+      ], killedBy: .rules("ownership: a link named LOCK is not written through")),
     PlantedBug(
       "hard-linked-lock-written", rule: "ownership", "LOCK may be another file's second name",
       in: Place.fileSystem,
       find: "guard information.st_nlink <= 1 else {",
       plant: "guard PLANTED || information.st_nlink <= 1 else {",
-      killedBy: .rules("ownership: a link in the place of LOCK")),
+      killedBy: .rules("ownership: a link named LOCK is not written through")),
     PlantedBug(
       "linked-folder-followed", rule: "ownership", "a link in the place of a folder is opened",
       in: Place.ownership,
@@ -75,7 +75,7 @@ extension PlantedBug {
       plant: """
         guard PLANTED || kind == .directory else {
           throw .foreignDirectory(
-        """, killedBy: .rules("ownership: a link in the place of a store's folder")),
+        """, killedBy: .rules("ownership: a link named like a store's folder is not followed")),
     PlantedBug(
       "linked-folder-deleted", rule: "ownership",
       "a deletion follows a link in the place of a folder",
@@ -85,13 +85,13 @@ extension PlantedBug {
         guard try PLANTED ? true : kind(of: folder) == .directory else {
           return try visit(.foreign(folder))
         }
-        """, killedBy: .rules("ownership: a link in the place of a store's folder")),
+        """, killedBy: .rules("ownership: a link named like a store's folder is not followed")),
     PlantedBug(
       "backup-within-a-store", rule: "ownership", "a backup is made among a store's files",
       in: Place.backup,
       find: "if place == own || isStore == true { return place }",
       plant: "if !PLANTED, place == own || isStore == true { return place }",
-      killedBy: .rules("ownership: a backup is made neither")),
+      killedBy: .rules("ownership: a backup neither replaces a file nor goes")),
     PlantedBug(
       "backup-in-taken-place", rule: "ownership", "a backup is built in what stands at its name",
       edits: [
@@ -103,7 +103,7 @@ extension PlantedBug {
           Place.backup,
           find: "try fileSystem.makeDirectory(building)",
           plant: "if !PLANTED { try fileSystem.makeDirectory(building) }"),
-      ], killedBy: .rules("ownership: a backup takes no name")),
+      ], killedBy: .rules("ownership: a backup is not built under a name that another")),
     PlantedBug(
       "lost-lock-ignored", rule: "16", "a writer goes on whose LOCK was removed",
       in: Place.commits,
@@ -117,7 +117,7 @@ extension PlantedBug {
       in: Place.storeOpening,
       find: "} catch  where error.code == .diskFull {",
       plant: "} catch  where error.code == .diskFull && !PLANTED {",
-      killedBy: .rules("rule 15: where no file can be made")),
+      killedBy: .rules("rule 15: a store can be read where no file can be created")),
     PlantedBug(
       "no-descriptor-stops-writer", rule: "8",
       "a call that could not begin stops the writer for good",
@@ -125,6 +125,6 @@ extension PlantedBug {
       find: "if !failure.isLackOfDescriptors || (try? directory.remove(name)) == nil {",
       plant:
         "if PLANTED || !failure.isLackOfDescriptors || (try? directory.remove(name)) == nil {",
-      killedBy: .rules("rule 8: a lack of descriptors")),
+      killedBy: .rules("rule 8: running out of file descriptors fails one commit")),
   ]
 }

@@ -6,19 +6,19 @@ extension PlantedBug {
       "what stays held is looked for where it stood before it was logged again",
       in: Place.replay, find: "try findSuperseded(&record)",
       plant: "if !PLANTED { try findSuperseded(&record) }",
-      killedBy: .rules("what stays held is found")),
+      killedBy: .rules("retained revisions are found where recovery reappended them")),
     PlantedBug(
       "purge-dropped", rule: "5", "a merge drops purges, whatever older files hold",
       in: Place.mergeJudge,
       find: "return try !forgettableKeys().contains(removal)",
       plant: "return PLANTED ? false : try !forgettableKeys().contains(removal)",
-      killedBy: .rules("rule 5: a purge outlives")),
+      killedBy: .rules("rule 5: a purge survives compaction while an older file")),
     PlantedBug(
       "leaf-released", rule: "2", "a leaf is let go of when another one follows",
       in: Place.revisionEdit,
       find: "&& (leaves.contains { tree.nodes[$0].sequence == current.sequence }",
       plant: "&& (!PLANTED && leaves.contains { tree.nodes[$0].sequence == current.sequence }",
-      killedBy: .crash("conflicts, made and ended")),
+      killedBy: .crash("conflicts, created and resolved")),
     PlantedBug(
       "old-winner-stored", rule: "2", "the revision that won before is stored again, leaf or not",
       in: Place.revisionEdit,
@@ -65,49 +65,49 @@ extension PlantedBug {
         var record = original
         if PLANTED { record.details?.expiry = nil }
         if looksUp {
-        """, killedBy: .rules("an expiry and local documents")),
+        """, killedBy: .rules("an expiry and local documents survive compaction and reopening")),
     PlantedBug(
       "local-dropped", rule: "5", "a merge drops local documents",
       in: Place.mergeJudge,
       find: "self = .catalog(CatalogKey.local(record.idBytes))",
       plant: "if PLANTED { return nil } else { self = .catalog(CatalogKey.local(record.idBytes)) }",
-      killedBy: .rules("an expiry and local documents")),
+      killedBy: .rules("an expiry and local documents survive compaction and reopening")),
     PlantedBug(
       "pruned-above-horizon", rule: "7", "history is let go of and the horizon stays",
       in: Place.pruning,
       find: "state.historyHorizon = max(state.historyHorizon, horizon)",
       plant: "if !PLANTED { state.historyHorizon = max(state.historyHorizon, horizon) }",
-      killedBy: .rules("rule 7: what is pruned")),
+      killedBy: .rules("rule 7: pruned history is below the horizon")),
     PlantedBug(
       "purged-above-horizon", rule: "7", "the horizon that a purge states is not believed",
       in: Place.stateRecords,
       find: "historyHorizon = max(historyHorizon, record.historyHorizon)",
       plant: "if !PLANTED { historyHorizon = max(historyHorizon, record.historyHorizon) }",
-      killedBy: .rules("rule 22: history does not come back")),
+      killedBy: .rules("rule 22: pruned history does not return without its attachments")),
     PlantedBug(
       "named-pruned", rule: "7", "what named versions need is let go of",
       in: Place.pruning,
       find: "namedSequences = named.map(\\.moment.sequence)",
       plant: "namedSequences = PLANTED ? [] : named.map(\\.moment.sequence)",
-      killedBy: .rules("rule 7: a named version")),
+      killedBy: .rules("rule 7: a named snapshot stays complete through pruning")),
     PlantedBug(
       "pruned-in-memory", rule: "22", "history with attachments is let go of in memory only",
       in: Place.pruning,
       find: "try purge(doomed.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer)",
       plant: """
         if !PLANTED { try purge(doomed.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer) }
-        """, killedBy: .rules("rule 22: history does not come back")),
+        """, killedBy: .rules("rule 22: pruned history does not return without its attachments")),
     PlantedBug(
       "guessed-history-kept", rule: "22", "what an index made anew holds by a guess is believed",
       in: Place.rebuiltHistory,
       find: "guard isRebuilt else { return }", plant: "guard isRebuilt, !PLANTED else { return }",
-      killedBy: .rules("rule 22: what went with its revision")),
+      killedBy: .rules("rule 22: an attachment dropped with its revision")),
     PlantedBug(
       "orphans-left", rule: "22", "cleaning looks for no files that no record names",
       in: Place.merging,
       find: "try deleteOrphanedAttachments()",
       plant: "if !PLANTED { try deleteOrphanedAttachments() }",
-      killedBy: .rules("rule 22: a file whose name could not be flushed")),
+      killedBy: .rules("rule 22: cleanup finds an attachment file whose name could")),
     PlantedBug(
       "attachment-deleted-early", rule: "22",
       "an attachment's file goes before it is durable that nothing refers to it",
@@ -119,36 +119,37 @@ extension PlantedBug {
       plant: """
         if !PLANTED { try commits.flushEverything() }
         let digests = stored.union(forgotten.map(\\.digest))
-        """, killedBy: .rules("rule 22: a file goes when it is durable"), needsLoss: true),
+        """, killedBy: .rules("rule 22: an attachment file is deleted only once its last"),
+      needsLoss: true),
     PlantedBug(
       "holds-ignored", rule: "22", "a file goes that somebody holds",
       in: Place.attachmentNames,
       find: "guard state.isClosed || state.holds[digest] == nil else { return false }",
       plant: "guard PLANTED || state.isClosed || state.holds[digest] == nil else { return false }",
-      killedBy: .rules("rule 22: what is stored for a document")),
+      killedBy: .rules("rule 22: an attachment stored for a document")),
     PlantedBug(
       "snapshot-loses-attachment", rule: "22", "a file goes that a version in memory refers to",
       in: Place.maintenance,
       find: "unreferenced.prefix { $0.epoch == nil }",
       plant: "unreferenced.prefix { PLANTED || $0.epoch == nil }",
-      killedBy: .rules("rule 22: a snapshot keeps")),
+      killedBy: .rules("rule 22: a snapshot keeps its attachments while others")),
     PlantedBug(
       "attachment-not-flushed", rule: "22", "an attachment is named before it is flushed",
       in: Place.attachmentWriter, find: "try file.flush()",
       plant: "if !PLANTED { try file.flush() }",
-      killedBy: .crash("attachments, made and cleaned away"), needsLoss: true),
+      killedBy: .crash("attachments, added and cleaned up"), needsLoss: true),
     PlantedBug(
       "attachment-name-not-flushed", rule: "22", "the folder of an attachment is not flushed",
       in: Place.attachmentNames,
       find: "try flushDirectory(path(ofFolder: name.folder))",
       plant: "if !PLANTED { try flushDirectory(path(ofFolder: name.folder)) }",
-      killedBy: .crash("attachments, made and cleaned away"), needsLoss: true),
+      killedBy: .crash("attachments, added and cleaned up"), needsLoss: true),
     PlantedBug(
       "attachment-folder-not-flushed", rule: "22",
       "the name of an attachment's folder is not flushed",
       in: Place.attachmentNames,
       find: "if !isFolderDurable { try flushDirectory(root) }",
       plant: "if !PLANTED, !isFolderDurable { try flushDirectory(root) }",
-      killedBy: .crash("attachments, made and cleaned away"), needsLoss: true),
+      killedBy: .crash("attachments, added and cleaned up"), needsLoss: true),
   ]
 }

@@ -7,7 +7,7 @@ extension PlantedBug {
       in: Place.viewFile,
       find: "try store.commits.waitUntilDurable(origin.commit)",
       plant: "if !PLANTED { try store.commits.waitUntilDurable(origin.commit) }",
-      killedBy: .rules("a view's file is of commits that are durable"), needsLoss: true),
+      killedBy: .rules("a view's file covers only durable commits"), needsLoss: true),
     PlantedBug(
       "view-unchecked", rule: "views", "the checksums of a view's file are not looked at",
       in: Place.viewFrames,
@@ -17,7 +17,7 @@ extension PlantedBug {
       plant: """
         guard PLANTED || padded.count == frame.paddedSize && CRC32C.checksum(padded) == frame.payloadChecksum else {
         """,
-      killedBy: .rules("a view's file of which a byte has changed")),
+      killedBy: .rules("a view's file with a changed byte is not used")),
     PlantedBug(
       "view-keeps-purged", rule: "views",
       "documents that were purged since a view's file was written stay in the view",
@@ -26,14 +26,14 @@ extension PlantedBug {
         "if origin?.commit != snapshot.view.state.commit { try removePurged(snapshot, isCancelled) }",
       plant:
         "if !PLANTED, origin?.commit != snapshot.view.state.commit { try removePurged(snapshot, isCancelled) }",
-      killedBy: .rules("what was purged since a view's file")),
+      killedBy: .rules("a document purged after a view's file was written")),
     PlantedBug(
       "view-of-a-lost-log", rule: "views",
       "the file of a view that is of no earlier version stays until nothing shows that any more",
       in: Place.foreignViews,
       find: "header.preamble.storeID == storeID, header.origin.isBefore(state)",
       plant: "PLANTED || header.preamble.storeID == storeID && header.origin.isBefore(state)",
-      killedBy: .rules("the view's file of what a store has lost")),
+      killedBy: .rules("a view's file of commits that the store lost")),
     PlantedBug(
       "view-of-any-version", rule: "views",
       "a view's file is used whatever version of the view it is of",
@@ -41,6 +41,6 @@ extension PlantedBug {
       find: "self.view.isSame(as: view) && header.collation == UInt64(Collation.version)",
       plant: """
         (PLANTED || self.view.isSame(as: view)) && header.collation == UInt64(Collation.version)
-        """, killedBy: .rules("the view's file of another version")),
+        """, killedBy: .rules("a view's file of another version of the view is not used")),
   ]
 }

@@ -29,7 +29,7 @@ package struct DamagedStore: Sendable {
     try database.close()
   }
 
-  package static let merged = DamagedStore(name: "merged segments") { fixture in
+  package static let merged = DamagedStore(name: "compacted segments") { fixture in
     for session in 0..<3 {
       let database = try fixture.open { $0.maintenance = .manual }
       try fixture.fill(database, session..<session + 4, size: 100)

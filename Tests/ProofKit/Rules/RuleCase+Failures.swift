@@ -9,7 +9,7 @@ import Divan
 /// Promises about commits: what is visible, when, and what a failure does to it.
 extension RuleCase {
   static let failures: [RuleCase] = [
-    RuleCase(name: "a commit is seen only when it is durable, and acknowledged only then") {
+    RuleCase(name: "a commit is visible and acknowledged only once it is durable") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<2)
@@ -30,7 +30,9 @@ extension RuleCase {
       try fixture.expectNewest(database)
       try fixture.expectNewest(try fixture.restarted(.strict).openQuiet())
     },
-    RuleCase(name: "a weak commit that builds on one that waits is not seen before it") {
+    RuleCase(
+      name: "a commit that does not wait for a flush is not visible before the one it builds on"
+    ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<2)
@@ -66,7 +68,7 @@ extension RuleCase {
       try expect(try database.snapshot().exists("strong"))
       try expect(try database.snapshot().exists("weak"))
     },
-    RuleCase(name: "who waits for a commit is told of that one and no other") {
+    RuleCase(name: "a commit made during a flush is acknowledged only by the next one") {
       // Three commits arrive when a flush has just reached the disk, and wait for the next one.
       let disk = SimulatedFileSystem()
       let ended = DispatchGroup()
@@ -108,7 +110,7 @@ extension RuleCase {
       try expect(isInTime, "somebody waits for ever")
       try expect(problems.all.isEmpty, "\(problems.all)")
     },
-    RuleCase(name: "what a transaction has only read is durable when it returns") {
+    RuleCase(name: "a transaction that only reads returns once what it read is durable") {
       // It arrives while the commit that it reads waits for its flush.
       let ended = DispatchGroup()
       let hasReturned = Atomic(false)
@@ -145,7 +147,7 @@ extension RuleCase {
       try expect(isInTime && hasReturned.load(ordering: .relaxed), "it waits for ever")
       try expect(problems.all.isEmpty, "\(problems.all)")
     },
-    RuleCase(name: "a failed flush stops writing but not reading, and is never tried again") {
+    RuleCase(name: "a failed flush stops writing but not reading, and is never retried") {
       for behavior in SimulatedDisk.FailedFlush.tried {
         for durability in [Durability.full, .none] {
           let fixture = CrashFixture.fresh()
@@ -179,7 +181,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "a flush that fails for a checkpoint or a merge stops the writer, too") {
+    RuleCase(name: "a flush of the log that fails during a checkpoint stops the writer") {
       for call in 2...3 {
         let fixture = CrashFixture.fresh()
         let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
@@ -198,7 +200,7 @@ extension RuleCase {
         try expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 6)
       }
     },
-    RuleCase(name: "a directory that cannot be flushed after a rename stops the writer") {
+    RuleCase(name: "a directory flush that fails after a rename stops the writer") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<2)
@@ -220,7 +222,7 @@ extension RuleCase {
         _ = try fixture.oracle.identify(opened)
       }
     },
-    RuleCase(name: "a segment whose making failed shares its number with no other") {
+    RuleCase(name: "a segment whose creation failed shares its file ID with no other") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       for _ in 0..<2 { try fixture.fill(database, 0..<8, size: 900) }
@@ -243,7 +245,7 @@ extension RuleCase {
         try expect(try opened.check().isSound, "not sound")
       }
     },
-    RuleCase(name: "what a nested change did is taken back with it") {
+    RuleCase(name: "a nested change that throws is rolled back") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<3)
@@ -272,7 +274,7 @@ extension RuleCase {
         try expect(try opened.check().isSound, "not sound")
       }
     },
-    RuleCase(name: "a transaction that throws leaves nothing") {
+    RuleCase(name: "a transaction that throws changes nothing") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<3)
@@ -287,14 +289,14 @@ extension RuleCase {
       try fixture.commit(database, [.put("a", size: 1)])
       try fixture.expectNewest(try fixture.restarted(.strict).openQuiet())
     },
-    RuleCase(name: "a store is open for writing once") {
+    RuleCase(name: "a store is open for writing only once") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try expectCode(.storeInUse) { _ = try fixture.openQuiet() }
       try database.close()
       _ = try fixture.openQuiet()
     },
-    RuleCase(name: "a document that somebody changed meanwhile is not overwritten") {
+    RuleCase(name: "a document that changed in the meantime is not overwritten") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<2)
@@ -307,7 +309,7 @@ extension RuleCase {
       }
       try fixture.expectNewest(database)
     },
-    RuleCase(name: "limits are kept") {
+    RuleCase(name: "transactions and documents above their limits are refused") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet { $0.transactionSizeLimit = 10_000 }
       try fixture.fill(database, 0..<2)
@@ -330,7 +332,7 @@ extension RuleCase {
       }
       try expect(try database.snapshot().count == 3)
     },
-    RuleCase(name: "a range of IDs holds its ends as it says, in both directions") {
+    RuleCase(name: "a range of IDs includes or excludes its ends as stated, in both directions") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       // Some in a run, some above it, some deleted.
@@ -364,7 +366,7 @@ extension RuleCase {
       var changes = snapshot.changes(since: 5)
       try expect(try changes.rest().allSatisfy { $0.sequence > 5 }, "a change twice")
     },
-    RuleCase(name: "the index holds what a plain dictionary holds", isLong: true) {
+    RuleCase(name: "the index equals a plain dictionary", isLong: true) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
       var random = SeededGenerator(seed: 7)
@@ -395,7 +397,7 @@ extension RuleCase {
           "\(key.key.prefix(8))")
       }
     },
-    RuleCase(name: "an index of several levels holds what a plain dictionary holds", isLong: true) {
+    RuleCase(name: "an index of several levels equals a plain dictionary", isLong: true) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet {
         $0.segmentSizeGoal = 64 << 20
@@ -414,7 +416,7 @@ extension RuleCase {
       try fixture.commit(database, ids.prefix(5000).map { .put($0, size: 2) }, durability: .none)
       try fixture.expectNewest(database)
     },
-    RuleCase(name: "one edit has one revision ID, however it came about") {
+    RuleCase(name: "equal edits have the same revision ID, and different edits do not") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       func revision(_ id: String, _ properties: Value.Object) throws -> RevisionID? {

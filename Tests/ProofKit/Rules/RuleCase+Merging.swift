@@ -8,7 +8,7 @@ import Divan
 extension RuleCase {
   static let merging: [RuleCase] = [
     judgedByDurable(inputCount: 1), judgedByDurable(inputCount: 2),
-    RuleCase(name: "rule 4: what changes while a merge runs stays as it was changed") {
+    RuleCase(name: "rule 4: changes made during a compaction survive it") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<10)
@@ -26,7 +26,9 @@ extension RuleCase {
       try fixture.expectNewest(database)
       try fixture.expectNewest(try fixture.restarted(.strict).openQuiet())
     },
-    RuleCase(name: "rule 4: commits by which a merge judged are known to have been durable") {
+    RuleCase(
+      name: "rule 4: a log that ends before the commit a compacted segment states is damaged"
+    ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<8, size: 1500)
@@ -43,7 +45,7 @@ extension RuleCase {
       let opened = try left.openQuiet()
       try expect(!opened.openingReport.damage.isEmpty, "\(last) is gone without a word")
     },
-    RuleCase(name: "rule 5: a deletion outlives every merge") {
+    RuleCase(name: "rule 5: a deletion survives every compaction") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       for round in 0..<3 {
@@ -58,7 +60,7 @@ extension RuleCase {
       try fixture.expectNewest(opened)
       try expect(try opened.snapshot().tombstone("doc-0") != nil, "the tombstone is gone")
     },
-    RuleCase(name: "rule 6: a file stays for as long as the newest checkpoint lists it") {
+    RuleCase(name: "rule 6: a file is kept while the newest checkpoint lists it") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       for round in 0..<3 {
@@ -76,7 +78,8 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "rule 6: a snapshot reads on while what it reads from is merged and deleted") {
+    RuleCase(name: "rule 6: a snapshot stays readable while its segments are compacted and deleted")
+    {
       for isMapped in [true, false] {
         let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
         let database = try fixture.openQuiet()
@@ -91,7 +94,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "rule 7: a merged header says which history is released") {
+    RuleCase(name: "rule 7: a compacted segment's header states which history is released") {
       let fixture = CrashFixture.fresh()
       for session in 0..<3 {
         let database = try fixture.openQuiet()
@@ -109,7 +112,9 @@ extension RuleCase {
         in: fixture.directory, keep: { _ in true }, flushLog: {})
       try expect(again.header.merge?.releasedThrough == 8, "history was taken back")
     },
-    RuleCase(name: "rule 7: a merge of the store releases what it judged by") {
+    RuleCase(
+      name: "rule 7: a compaction states the commit it evaluated and releases history through it"
+    ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<8, size: 1500)
@@ -125,7 +130,7 @@ extension RuleCase {
         try expect(merge.releasedThrough == commits, "released \(merge.releasedThrough)")
       }
     },
-    RuleCase(name: "rule 10: a merged segment still vouches for the one before it") {
+    RuleCase(name: "rule 10: a compacted segment still vouches for its predecessor") {
       let fixture = CrashFixture.fresh()
       for session in 0..<4 {
         let database = try fixture.openQuiet()
@@ -145,7 +150,7 @@ extension RuleCase {
         fixture.path(of: "0000000001.segment"), toSize: Int(first.predecessor.offset) - 8)
       try expect(try !fixture.open().openingReport.damage.isEmpty, "a cut file is taken as it is")
     },
-    RuleCase(name: "rule 17: a damaged segment is not merged") {
+    RuleCase(name: "rule 17: a damaged segment is not compacted") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 2000)
@@ -166,7 +171,7 @@ extension RuleCase {
         of: fixture.path(of: "0000000002.segment"), limit: 1 << 20)
       try expect(before.array == after.array, "the evidence was changed")
     },
-    RuleCase(name: "a merge that cannot be brought in leaves a store that opens") {
+    RuleCase(name: "a compaction whose output cannot be installed leaves a store that opens") {
       for call in 1...12 {
         let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
         let database = try fixture.openQuiet()
@@ -195,7 +200,7 @@ extension RuleCase {
 
   /// Checks that the commits that a merge judges by are durable before it takes its name.
   private static func judgedByDurable(inputCount: Int) -> RuleCase {
-    RuleCase(name: "rule 4: a merge of \(inputCount) judges by durable commits") {
+    RuleCase(name: "rule 4: a compaction (inputs: \(inputCount)) evaluates durable commits only") {
       // Files so large that only the merge has a reason to flush.
       let fixture = CrashFixture.fresh()
       for session in 0..<inputCount {
