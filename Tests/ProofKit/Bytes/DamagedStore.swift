@@ -71,7 +71,7 @@ extension DamagedStore.Original {
       if database.openingReport.damage.isEmpty {
         let found = try oracle.identify(database)
         guard found == version else {
-          throw CrashOracle.Mismatch("version \(found) of \(version) without a word")
+          throw CrashOracle.Mismatch("version \(found) of \(version) without a report")
         }
       } else {
         try checkRest(database)

@@ -6,7 +6,7 @@ import Synchronization
 package struct FaultProof: Proof {
   package static let name = "faults"
   package static let claim =
-    "whichever call fails, in whichever way, nothing is lost, invented or left behind"
+    "if any call fails in any way, nothing is lost, invented or left behind"
 
   package init() {}
 

@@ -26,7 +26,8 @@ extension ProcessScenarios {
     let writer = try startWriter(fixture)
     try FileManager.default.moveItem(atPath: fixture.path(), toPath: fixture.path("moved.divan"))
     try letGoOn(writer, fixture)
-    try fixture.expect(!FileManager.default.fileExists(atPath: fixture.path()), "made anew")
+    try fixture.expect(
+      !FileManager.default.fileExists(atPath: fixture.path()), "it was created again")
     try fixture.check(fixture.path("moved.divan"), holds: writer.acknowledged)
   }
 
@@ -72,7 +73,7 @@ extension ProcessScenarios {
     _ = other.hasSaid(lines: other.lines.count + 20, within: 1)
     other.kill()
     try fixture.expect(other.errors.isEmpty, "\(other.errors)")
-    try fixture.expect(!writer.errors.isEmpty, "the first one went on without its lock")
+    try fixture.expect(!writer.errors.isEmpty, "the first one continued without its lock")
     let acknowledged = writer.acknowledged.merging(other.acknowledged) { max($0, $1) }
     try fixture.check(fixture.path(), holds: acknowledged, isExact: false)
   }

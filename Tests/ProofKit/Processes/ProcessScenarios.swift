@@ -161,7 +161,7 @@ enum ProcessScenarios {
           error)
       }
     }
-    try fixture.expect(churners.contains { $0.lines.contains("wrote") }, "nobody wrote")
+    try fixture.expect(churners.contains { $0.lines.contains("wrote") }, "no process wrote")
     let database = try Database(at: fixture.path())
     try fixture.expect(database.openingReport.damage.isEmpty, "\(database.openingReport)")
     if let problem = try database.check().problems.first { throw problem }

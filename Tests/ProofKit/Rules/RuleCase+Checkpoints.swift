@@ -29,7 +29,7 @@ extension RuleCase {
         try database.close()
       }
       let left = fixture.restarted(.processEnd, life: 90)
-      // Merged without the checkpoint's knowledge: with another number, its locators lead nowhere.
+      // Compacted after the checkpoint: the file ID differs, so its locators lead to no file.
       _ = try left.merge(try left.segments(1...1))
       let opened = try left.openQuiet()
       try expect(
@@ -44,7 +44,7 @@ extension RuleCase {
       try database.writeCheckpoint()
       try database.close()
       let left = fixture.restarted(.processEnd, life: 90)
-      // The merged segment replaces the missing ones.
+      // The compacted segment replaces the missing ones.
       _ = try left.merge(try left.segments(1...2))
       try left.vanish { $0 == "0000000001.segment" || $0 == "0000000002.segment" }
       try fixture.expectNewest(try left.openQuiet())
@@ -60,7 +60,7 @@ extension RuleCase {
       // Across the checkpoint's position, together with its inputs.
       let count = UInt64(left.segmentNames.count)
       let position = try require(try left.checkpointPosition, "checkpoint")
-      try expect(position < count - 1, "nothing stands behind the checkpoint")
+      try expect(position < count - 1, "no segment follows the checkpoint")
       _ = try left.merge(try left.segments(position - 1...position + 1))
       try fixture.expectNewest(try left.openQuiet())
       try left.expectTidy()
@@ -89,7 +89,7 @@ extension RuleCase {
         let opened = try left.openQuiet()
         try expect(
           opened.openingReport.notes.contains { $0.contains("was not used") },
-          "a checkpoint was used with what was merged since")
+          "a checkpoint was used with segments compacted after it")
         try fixture.expectNewest(opened)
         if let problem = try opened.check().problems.first { throw problem }
       }

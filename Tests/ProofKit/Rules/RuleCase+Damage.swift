@@ -124,7 +124,7 @@ extension RuleCase {
         }
         try expectUnknown("a backup") { try database.backup(to: "/copy.divan") }
         let isThere = try fixture.fixture.fileSystem.exists("/copy.divan")
-        try expect(!isThere, "a copy is there")
+        try expect(!isThere, "a copy was made")
       }
       let left = try fixture.fixture.openQuiet { $0.damage = .readWhatIsThere }
       let count = try left.snapshot().count
@@ -190,7 +190,7 @@ private struct DamageBench {
       }
       return try fixture.fileSystem.corrupt(path, atOffset: place, mask: 1)
     }
-    throw CrashOracle.Mismatch("\(text) is nowhere in the log")
+    throw CrashOracle.Mismatch("\(text) is not in the log")
   }
 
   /// Returns the last segment, and the offset at which its last transaction ends.

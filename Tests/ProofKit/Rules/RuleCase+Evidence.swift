@@ -284,7 +284,7 @@ extension CrashFixture {
             let found = try free.identify(opened)
             try expect(
               found >= lowest,
-              "\(loss), \(damage) at \(offset) of \(size): version \(found) without a word, "
+              "\(loss), \(damage) at \(offset) of \(size): version \(found) without a report, "
                 + "of \(oracle.versions.count - 1)")
           } catch let error as DatabaseError {
             try expect(error.code == .damaged, "\(damage) at \(offset): \(error)")

@@ -55,7 +55,7 @@ extension RuleCase {
         for _ in 0..<20 {
           usleep(500)
           if (try? database.snapshot().exists("weak")) != false {
-            problems.append("a commit is seen before the one it builds on is durable")
+            problems.append("a commit is visible before the one it builds on is durable")
           }
         }
         let version = try? oracle.identify(database)
@@ -107,7 +107,7 @@ extension RuleCase {
       try database.write { _ = try $0.overwrite("first", with: [:]) }
       let isInTime = ended.wait(timeout: .now() + 5) == .success
       opened.withLock { $0 = nil }
-      try expect(isInTime, "somebody waits for ever")
+      try expect(isInTime, "a commit is never acknowledged")
       try expect(problems.all.isEmpty, "\(problems.all)")
     },
     RuleCase(name: "a transaction that only reads returns once what it read is durable") {
@@ -144,7 +144,7 @@ extension RuleCase {
       try database.write { _ = try $0.overwrite("first", with: [:]) }
       let isInTime = ended.wait(timeout: .now() + 5) == .success
       opened.withLock { $0 = nil }
-      try expect(isInTime && hasReturned.load(ordering: .relaxed), "it waits for ever")
+      try expect(isInTime && hasReturned.load(ordering: .relaxed), "it never returns")
       try expect(problems.all.isEmpty, "\(problems.all)")
     },
     RuleCase(name: "a failed flush stops writing but not reading, and is never retried") {
@@ -166,7 +166,7 @@ extension RuleCase {
             // Readers see what was durable before, and not what may be lost.
             try expect(
               try oracle.identify(database) == oracle.versions.count - 2,
-              "what may be lost is seen")
+              "a commit that may be lost is visible")
           }
           do { try database.flush() } catch {}
           try expectCode(.outcomeUnknown) { try database.close() }
@@ -191,7 +191,7 @@ extension RuleCase {
         fixture.fileSystem.failFlush(atCall: 2, .keepsNewBytes)
         do {
           try database.writeCheckpoint()
-          throw CrashOracle.Mismatch("a failed flush is not told")
+          throw CrashOracle.Mismatch("a failed flush is not reported")
         } catch is DatabaseError {}
         try expectCode(.writerStopped) {
           _ = try database.write(durability: Durability.none) { try $0.overwrite("b", with: [:]) }
@@ -234,7 +234,7 @@ extension RuleCase {
       }
       let found = disk.names(in: CrashFixture.path).filter { $0.hasSuffix(".segment") }
       try expect(found.count == segments.count + 1, "the segment was not made: \(found)")
-      // The merge takes the next number.
+      // The compaction takes the next file ID.
       try database.compact()
       let version = try fixture.oracle.identify(database)
       try database.close()
@@ -270,7 +270,8 @@ extension RuleCase {
         try expect(try snapshot.exists("doc-1") && snapshot.exists("last"))
         let count = try snapshot.count
         try expect(count == 6, "\(count) documents")
-        try expect(try snapshot.get("last")?.sequence == before + 2, "its numbers are taken")
+        try expect(
+          try snapshot.get("last")?.sequence == before + 2, "its sequence numbers were used")
         try expect(try opened.check().isSound, "not sound")
       }
     },

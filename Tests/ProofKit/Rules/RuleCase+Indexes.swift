@@ -64,7 +64,7 @@ extension RuleCase {
         return true
       }
       fixture.fileSystem.stopFailing()
-      let early = try require(half.all.first, "moment at which half of it is made").openQuiet()
+      let early = try require(half.all.first, "state in which half of it is built").openQuiet()
       try expect(early.indexes().isEmpty, "an index is there that was not finished")
       let late = try fixture.restarted(.strict, life: 600).openQuiet()
       try expect(late.indexes() == [index], "the index is gone")

@@ -4,7 +4,7 @@ import Synchronization
 
 import Divan
 
-/// Rules 4 to 7: how segments are merged, and what must survive that.
+/// Rules 4 to 7: how segments are compacted, and what must survive that.
 extension RuleCase {
   static let merging: [RuleCase] = [
     judgedByDurable(inputCount: 1), judgedByDurable(inputCount: 2),
@@ -16,13 +16,13 @@ extension RuleCase {
       try database.writeCheckpoint()
       let isDone = Atomic(false)
       try fixture.interrupting({ try database.compact() }) { _ in
-        // The merged segment has just got its name, and the index does not refer to it yet.
+        // The compacted segment has just got its name, and the index does not refer to it yet.
         guard fixture.segmentNames.contains(where: { $0.contains("-") }),
           !isDone.exchange(true, ordering: .relaxed)
         else { return }
         try fixture.commit(database, [.put("doc-7", size: 7), .delete("doc-8")])
       }
-      try expect(isDone.load(ordering: .relaxed), "no merge took place")
+      try expect(isDone.load(ordering: .relaxed), "no compaction took place")
       try fixture.expectNewest(database)
       try fixture.expectNewest(try fixture.restarted(.strict).openQuiet())
     },
@@ -36,14 +36,14 @@ extension RuleCase {
       try fixture.commit(database, (0..<4).map { .put("doc-\($0)", size: 20) })
       try database.compactWhatPays()
       let left = fixture.restarted(.strict)
-      try expect(left.segmentNames.contains { $0.contains("-") }, "nothing was merged")
+      try expect(left.segmentNames.contains { $0.contains("-") }, "nothing was compacted")
       let last = try require(left.segmentNames.last, "segment")
-      // Only the merged header records how far the log went.
+      // Only the compacted segment's header records how far the log went.
       try left.vanish {
         $0 == "HEAD" || $0 == "FLUSHED" || $0.hasSuffix(".checkpoint") || $0 == last
       }
       let opened = try left.openQuiet()
-      try expect(!opened.openingReport.damage.isEmpty, "\(last) is gone without a word")
+      try expect(!opened.openingReport.damage.isEmpty, "\(last) is gone without a report")
     },
     RuleCase(name: "rule 5: a deletion survives every compaction") {
       let fixture = CrashFixture.fresh()
@@ -104,13 +104,13 @@ extension RuleCase {
       let output = try fixture.merge(try fixture.segments(1...2))
       try expect(output.header.merge?.releasedThrough == 8, "not what was ordered")
       try expect(output.header.merge?.judgedAt == 9, "not what was ordered")
-      // A later merge that releases less takes nothing back.
+      // A later compaction that releases less does not reduce that.
       let again = try SegmentCompaction.run(
         SegmentCompaction.Order(
           inputs: [output], fileID: 78, salt: 6, now: 0, judgedAt: 9, releasedThrough: 3,
           isMapped: false),
         in: fixture.directory, keep: { _ in true }, flushLog: {})
-      try expect(again.header.merge?.releasedThrough == 8, "history was taken back")
+      try expect(again.header.merge?.releasedThrough == 8, "released history was reduced")
     },
     RuleCase(
       name: "rule 7: a compaction states the commit it evaluated and releases history through it"
@@ -145,10 +145,10 @@ extension RuleCase {
       try expect(output.header.flushedSize == UInt64(try output.file.size()), "another size")
       try expect(output.header.preamble.storeID == first.preamble.storeID, "another store")
       try expect(output.header.generation == 1, "another generation")
-      // Segments that the merge did not copy are still checked against it.
+      // Segments that the compaction did not copy are still checked against it.
       try fixture.fileSystem.truncate(
         fixture.path(of: "0000000001.segment"), toSize: Int(first.predecessor.offset) - 8)
-      try expect(try !fixture.open().openingReport.damage.isEmpty, "a cut file is taken as it is")
+      try expect(try !fixture.open().openingReport.damage.isEmpty, "a cut file is not noticed")
     },
     RuleCase(name: "rule 17: a damaged segment is not compacted") {
       let fixture = CrashFixture.fresh()
@@ -162,7 +162,7 @@ extension RuleCase {
         of: fixture.path(of: "0000000002.segment"), limit: 1 << 20)
       do {
         try database.compact()
-        throw CrashOracle.Mismatch("damage was merged")
+        throw CrashOracle.Mismatch("a damaged segment was compacted")
       } catch let error as DatabaseError {
         try expect(error.code == .damaged, "\(error)")
       }
@@ -180,7 +180,7 @@ extension RuleCase {
         try database.writeCheckpoint()
         let disk = fixture.fileSystem
         let isArmed = Atomic(false)
-        // From the time when the merged segment has its name until the index refers to it.
+        // From the time when the compacted segment has its name until the index refers to it.
         disk.observeChangingCalls { _ in
           guard fixture.segmentNames.contains(where: { $0.contains("-") }),
             !isArmed.exchange(true, ordering: .relaxed)
@@ -198,10 +198,10 @@ extension RuleCase {
     },
   ]
 
-  /// Checks that the commits that a merge judges by are durable before it takes its name.
+  /// Checks that the commits that a compaction evaluates are durable before its output is renamed.
   private static func judgedByDurable(inputCount: Int) -> RuleCase {
     RuleCase(name: "rule 4: a compaction (inputs: \(inputCount)) evaluates durable commits only") {
-      // Files so large that only the merge has a reason to flush.
+      // Files so large that only the compaction has a reason to flush.
       let fixture = CrashFixture.fresh()
       for session in 0..<inputCount {
         let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
@@ -216,14 +216,14 @@ extension RuleCase {
       try expect(oracle.secured == oracle.versions.count - 2)
       try fixture.interrupting({ try database.compactWhatPays() }) { call in
         let left = fixture.restarted(.strict, life: 500 + call)
-        // A checkpoint may be damaged: then the merged file replaces its inputs.
+        // A checkpoint may be damaged: then the compacted segment replaces its inputs.
         try left.vanish { $0.hasSuffix(".checkpoint") }
         let opened = try left.openQuiet()
         if let damage = opened.openingReport.damage.first { throw damage }
         _ = try oracle.identify(opened)
       }
       let merged = try SegmentFile(1...UInt64(inputCount), in: fixture.directory)
-      try expect(merged.header.merge != nil, "nothing was merged")
+      try expect(merged.header.merge != nil, "nothing was compacted")
     }
   }
 }

@@ -18,9 +18,9 @@ extension RuleCase {
       let after = fixture.restarted(.processEnd, life: 90)
       try after.fileSystem.overwrite(after.path(of: "HEAD"), atOffset: 0, with: head)
       database = try after.openQuiet()
-      try expect(database.openingReport.ending == .interrupted, "an end is clean that is not")
+      try expect(database.openingReport.ending == .interrupted, "an unclean end counts as clean")
       try fixture.expectNewest(database)
-      // Nor does a HEAD of an earlier segment, which a merge has made.
+      // Nor does the HEAD of an earlier segment, which a compaction has replaced.
       try database.close()
       database = try after.openQuiet()
       try database.compact()
@@ -48,7 +48,7 @@ extension RuleCase {
       head.isClosed = true
       try after.fileSystem.overwrite(after.path(of: "HEAD"), atOffset: 0, with: head.encode().array)
       let opened = try after.openQuiet()
-      try expect(opened.openingReport.ending == .interrupted, "HEAD is believed")
+      try expect(opened.openingReport.ending == .interrupted, "HEAD is trusted")
       var oracle = fixture.oracle
       oracle.secured = try oracle.identify(opened)
       try expect(oracle.secured == 2)

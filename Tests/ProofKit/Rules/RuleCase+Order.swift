@@ -17,11 +17,12 @@ extension RuleCase {
       let inputs = try fixture.segments(1...2)
       let output = try fixture.merge(inputs)
       let before = try inputs.flatMap { try RuleCase.records(of: $0) }
-      try expect(try RuleCase.records(of: output) == before, "records changed in merging")
+      try expect(try RuleCase.records(of: output) == before, "records changed in the compaction")
       try expect(!before.isEmpty && before.map(\.commit).sorted() == before.map(\.commit))
-      // And merged again.
+      // And compacted again.
       let again = try fixture.merge([output])
-      try expect(try RuleCase.records(of: again) == before, "records changed in merging twice")
+      try expect(
+        try RuleCase.records(of: again) == before, "records changed in the second compaction")
     },
     RuleCase(name: "rule 1: a frame that skips a commit number is not part of the log") {
       let fixture = CrashFixture.fresh()
@@ -276,7 +277,7 @@ extension CrashFixture {
     }
   }
 
-  /// Merges segments with all their contents, without the store's knowledge.
+  /// Compacts segments with all their contents, while no store is open.
   func merge(_ inputs: [Segment]) throws -> Segment {
     try SegmentCompaction.run(
       SegmentCompaction.Order(

@@ -142,7 +142,7 @@ extension RuleCase {
           try second?.close()
           let again = try Database(at: yard.path("store"))
           if let damage = again.openingReport.damage.first { throw damage }
-          try expect(try again.snapshot().get("a")?["n"] == 1, "what was acknowledged is lost")
+          try expect(try again.snapshot().get("a")?["n"] == 1, "an acknowledged commit is lost")
           try expect(
             try again.snapshot().exists("c") == isReplaced, "the second one lost something")
           if let problem = try again.check().problems.first { throw problem }
@@ -262,6 +262,6 @@ private struct Yard {
     } catch let error as DatabaseError {
       return try expect(error.code == .notAStore, "\(error)")
     }
-    throw CrashOracle.Mismatch("what belongs to others was not refused")
+    throw CrashOracle.Mismatch("another program's directory was not refused")
   }
 }

@@ -73,7 +73,7 @@ extension RuleCase {
       }
       try database.compact()
       fixture.fileSystem.observeCalls(nil)
-      try expect(tried.load(ordering: .relaxed) > 0, "nothing was merged")
+      try expect(tried.load(ordering: .relaxed) > 0, "nothing was compacted")
       try expect(problems.all.isEmpty, "\(problems.all)")
     },
     RuleCase(name: "rule 5: deletions of files are durable before the next compaction") {
@@ -121,7 +121,8 @@ extension RuleCase {
         fixture.path(of: "0000000002.segment"), atOffset: 4096 + 900, mask: 8)
       try? database.compact()
       try? database.compact()
-      try expect(fixture.segmentNames.contains { $0.contains("-") }, "nothing is merged any more")
+      try expect(
+        fixture.segmentNames.contains { $0.contains("-") }, "no segment is compacted any more")
       try expect(fixture.segmentNames.contains("0000000002.segment"), "the evidence is gone")
     },
     RuleCase(name: "rule 20: a run is found by its checkpoint's salt, not only by its number") {

@@ -136,7 +136,7 @@ extension RuleCase {
         try fixture.commit(
           database, [.attach("a", name: "x", seed: 1, size: 400), .put("c", size: 20_000)])
         if isShared { try fixture.commit(database, [.purge("z")]) }
-        // A merge drops the next record, so nothing shows that this one was not to be retained.
+        // A compaction drops the next record, so nothing shows that this one was not retained.
         for size in 0..<60 { try fixture.commit(database, [.put("a", size: 300 + size)]) }
         try database.close()
         let left = fixture.restarted(.everything, life: 500)

@@ -51,7 +51,7 @@ extension RuleCase {
         try expect(try reopened.snapshot().count == snapshot.count, "a commit is lost")
         // An incomplete write in it is never read again.
         let names = fixture.segmentNames
-        try expect(names.count >= 2, "the segment went on: \(names)")
+        try expect(names.count >= 2, "the segment was appended to: \(names)")
       }
     },
     RuleCase(name: "no two segments of a store have the same salt or file ID") {
@@ -79,7 +79,7 @@ extension RuleCase {
       try expect(fileIDs.count > 6, "only \(fileIDs.count) files were made")
     },
     RuleCase(name: "a file ID that a leftover or a checkpoint names is not reused") {
-      // The newest number is that of a merged file that was renamed and not referred to yet.
+      // The newest file ID is that of a compacted segment that the index does not refer to yet.
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<12)
@@ -108,7 +108,7 @@ extension RuleCase {
         let left = fixture.restarted(.everything, life: 90)
         try left.vanish { $0 == name }
         let opened = try left.open()
-        try expect(!opened.openingReport.damage.isEmpty, "\(name) is missing without a word")
+        try expect(!opened.openingReport.damage.isEmpty, "\(name) is missing without a report")
         try expectRefused(opened)
       }
     },
@@ -134,7 +134,7 @@ extension RuleCase {
         let opened = try left.openQuiet()
         try expect(
           opened.openingReport.damage.contains { $0.path == left.path(of: name) },
-          "\(name) is bad without a word")
+          "\(name) is bad without a report")
         try expectRefused(opened)
       }
     },
@@ -203,7 +203,7 @@ extension RuleCase {
         try fixture.commit(database, [.put("a", size: 1)])
         try database.close()
         let left = fixture.restarted(.everything, life: 90)
-        let name = try require(left.segmentNames.first { $0.contains("-") }, "merged segment")
+        let name = try require(left.segmentNames.first { $0.contains("-") }, "compacted segment")
         guard case .segment(let numbers)? = FileName(name) else { return }
         var header = try SegmentFile(numbers, in: left.directory).header
         if change == 0 { header.merge?.end.commit -= 1 } else { header.merge?.end.chain ^= 1 }
@@ -222,7 +222,7 @@ extension RuleCase {
       try database.compact()
       try database.close()
       let left = fixture.restarted(.everything, life: 90)
-      let name = try require(left.segmentNames.first { $0.contains("-") }, "merged segment")
+      let name = try require(left.segmentNames.first { $0.contains("-") }, "compacted segment")
       guard case .segment(let numbers)? = FileName(name) else { return }
       var header = try SegmentFile(numbers, in: left.directory).header
       let size = Int(try require(header.merge, "merge").fileSize)
@@ -263,7 +263,7 @@ extension RuleCase {
       } catch let error as DatabaseError {
         return try expect(error.code == .notAStore, "\(error)")
       }
-      throw CrashOracle.Mismatch("a segment of another store was taken up")
+      throw CrashOracle.Mismatch("a segment of another store was used")
     },
     RuleCase(name: "rule 11: the loss of reappended commits is reported") {
       let fixture = CrashFixture.fresh()
