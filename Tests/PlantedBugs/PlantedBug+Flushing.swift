@@ -40,28 +40,29 @@ extension PlantedBug {
       "segment-not-flushed", "8", "a new segment gets its name before its bytes are flushed",
       where: isSegment, killedBy: .crash("a new store")),
     fileNotFlushed(
-      "merged-segment-not-flushed", "4", "so does a merged one",
+      "merged-segment-not-flushed", "4",
+      "a compacted segment gets its name before its bytes are flushed",
       where: isMerged, killedBy: .crash("compacting the segments of many sessions")),
     fileNotFlushed(
-      "checkpoint-not-flushed", "19", "so does a checkpoint",
+      "checkpoint-not-flushed", "19", "a checkpoint gets its name before its bytes are flushed",
       where: isCheckpoint,
       killedBy: .rules("a checkpoint that has its name is usable after any loss of power")),
     fileNotFlushed(
-      "head-not-flushed", "3", "so does HEAD",
+      "head-not-flushed", "3", "HEAD gets its name before its bytes are flushed",
       where: "name == .head",
       killedBy: .rules("rule 3: no sequence number is reused after a transaction")),
     nameNotFlushed(
       "segment-name-not-flushed", "8", "the directory is not flushed after a new segment",
       where: isSegment, killedBy: .crash("filling several segments")),
     nameNotFlushed(
-      "merged-name-not-flushed", "4", "nor after a merge",
+      "merged-name-not-flushed", "4", "the directory is not flushed after a compaction",
       where: isMerged, killedBy: .rules("rule 4: a compacted segment's name is durable")),
     nameNotFlushed(
-      "checkpoint-name-not-flushed", "19", "nor after a checkpoint",
+      "checkpoint-name-not-flushed", "19", "the directory is not flushed after a checkpoint",
       where: isCheckpoint,
       killedBy: .rules("a checkpoint that has its name is usable after any loss of power")),
     nameNotFlushed(
-      "head-name-not-flushed", "3", "nor after HEAD",
+      "head-name-not-flushed", "3", "the directory is not flushed after HEAD was replaced",
       where: "name == .head",
       killedBy: .rules("rule 3: no sequence number is reused after a transaction")),
     PlantedBug(
@@ -81,7 +82,7 @@ extension PlantedBug {
       find: "try target.file.flush()", plant: "if !PLANTED { try target.file.flush() }",
       killedBy: .crash("a new store"), needsLoss: true),
     PlantedBug(
-      "mark-before-flush", rule: "promise 5", "FLUSHED says so before the log is flushed",
+      "mark-before-flush", rule: "promise 5", "FLUSHED is written before the log is flushed",
       in: Place.tail,
       find: "if let failure { throw .system(failure) }",
       plant: """
@@ -89,7 +90,8 @@ extension PlantedBug {
         if PLANTED { marks?.note(target.end, in: target.fileID) }
         """, killedBy: .rules("FLUSHED never claims more than was flushed")),
     PlantedBug(
-      "mark-after-acknowledgement", rule: "promise 5", "FLUSHED says so at the next flush only",
+      "mark-after-acknowledgement", rule: "promise 5",
+      "FLUSHED states a flush only at the next flush",
       in: Place.tail,
       find: "marks?.note(target.end, in: target.fileID)",
       plant: """
@@ -101,7 +103,7 @@ extension PlantedBug {
         """,
       killedBy: .rules("promise 5: a log that was not closed loses no acknowledged")),
     PlantedBug(
-      "flushed-mark-overwritten", rule: "promise 5", "the mark that was flushed does not stay",
+      "flushed-mark-overwritten", rule: "promise 5", "the flushed mark of FLUSHED is overwritten",
       in: Place.marks,
       find: "state.flushed = place", plant: "if !PLANTED { state.flushed = place }",
       killedBy: .rules("the flushed mark of FLUSHED survives when all others are torn"),
@@ -126,7 +128,7 @@ extension PlantedBug {
       plant: "if !PLANTED { try? scheduledFlush.end()?.flush() }",
       killedBy: .rules("promise 2: a relaxed commit is durable after its delay"), needsLoss: true),
     PlantedBug(
-      "close-without-flush", rule: "13", "HEAD says closed, and the log was not flushed",
+      "close-without-flush", rule: "13", "HEAD says closed although the log was not flushed",
       in: Place.mainStore,
       find: """
         try commits.flushEverything()
@@ -143,7 +145,7 @@ extension PlantedBug {
       plant: "beforeRename: { () throws(LogError) in if !PLANTED { _ = try begun.tail.flush() } }",
       killedBy: .rules("rule 19: no checkpoint is ahead"), needsLoss: true),
     PlantedBug(
-      "merge-ahead-of-log", rule: "4", "a merge judges by commits that are not flushed",
+      "merge-ahead-of-log", rule: "4", "a compaction evaluates commits that are not flushed",
       in: Place.merging,
       find: "          _ = try begun.tail.flush()\n        })",
       plant: "          if !PLANTED { _ = try begun.tail.flush() }\n        })",
@@ -155,13 +157,15 @@ extension PlantedBug {
       find: "try directory.flush()", plant: "if !PLANTED { try directory.flush() }",
       killedBy: .rules("rule 5: deletions of files are durable before the next"), needsLoss: true),
     PlantedBug(
-      "leftovers-not-flushed", rule: "14", "nor after leftovers were",
+      "leftovers-not-flushed", rule: "14",
+      "the directory is not flushed after leftovers were deleted",
       in: Place.logOpening,
       find: "try directory.flush()", plant: "if !PLANTED { try directory.flush() }",
       killedBy: .rules("rule 14: an opening leaves no leftovers and no temporary files"),
       needsLoss: true),
     PlantedBug(
-      "directory-not-flushed-at-opening", rule: "14", "an opening rests on names not yet durable",
+      "directory-not-flushed-at-opening", rule: "14",
+      "an opening does not flush the names that it depends on",
       in: Place.storeOpening,
       find: "try fileSystem.flushDirectory(path)",
       plant: "if !PLANTED { try fileSystem.flushDirectory(path) }",
@@ -183,7 +187,7 @@ extension PlantedBug {
   /// Bugs with two steps in the wrong order.
   static let ordering: [PlantedBug] = [
     PlantedBug(
-      "rename-before-flush", rule: "8", "a file is flushed after it has got its name",
+      "rename-before-flush", rule: "8", "a file is flushed after it gets its name",
       edits: [
         Edit(
           Place.directory,
@@ -207,7 +211,7 @@ extension PlantedBug {
       ], killedBy: .crash("filling several segments"), needsLoss: true),
     PlantedBug(
       "rename-before-log", rule: "4, 19",
-      "a merge or checkpoint gets its name before the log is flushed",
+      "a compacted segment or checkpoint gets its name before the log is flushed",
       edits: [
         Edit(
           Place.directory, find: "try beforeRename()", plant: "if !PLANTED { try beforeRename() }"),
@@ -225,13 +229,14 @@ extension PlantedBug {
       ], killedBy: .crash("compacting after commits that are not flushed"), needsLoss: true),
     PlantedBug(
       "inputs-deleted-before-checkpoint", rule: "6",
-      "the inputs of a merge are deleted while a checkpoint lists them", in: Place.checkpointing,
+      "the inputs of a compaction are deleted while a checkpoint lists them",
+      in: Place.checkpointing,
       find: "var doomed = replaced.subtracting(listed)",
       plant: "var doomed = PLANTED ? replaced.union(listed) : replaced.subtracting(listed)",
       killedBy: .crash("compacting the segments of many sessions")),
     PlantedBug(
       "inputs-deleted-before-rename", rule: "6",
-      "inputs are deleted before their merge has its name",
+      "inputs are deleted before their compacted segment has its name",
       in: Place.merge,
       find: "try merge.finish()",
       plant: """
@@ -243,7 +248,8 @@ extension PlantedBug {
         }
         """, killedBy: .crash("compacting the segments of many sessions")),
     PlantedBug(
-      "inputs-deleted-with-merge", rule: "6", "inputs are deleted while the index still names them",
+      "inputs-deleted-with-merge", rule: "6",
+      "inputs are deleted while the index still refers to them",
       in: Place.merging,
       find: "try install(output, inPlaceOf: inputs)",
       plant: """
@@ -257,7 +263,7 @@ extension PlantedBug {
         """, killedBy: .rules("rule 6: a file is kept while the newest checkpoint lists it")),
     PlantedBug(
       "checkpoint-deleted-early", rule: "6",
-      "old checkpoints are deleted before the new one is there",
+      "old checkpoints are deleted before the new one has its name",
       in: Place.checkpointing,
       find: """
         guard let begun = try withWriterLock({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
@@ -271,14 +277,14 @@ extension PlantedBug {
         }
         """, killedBy: .rules("a checkpoint that has its name is usable after any loss of power")),
     PlantedBug(
-      "seen-before-durable", rule: "promise 2", "a commit is seen before it is durable",
+      "seen-before-durable", rule: "promise 2", "a commit is visible before it is durable",
       in: Place.commits,
       find: "guard isReady || version.state.commit <= durableCommit else { break }",
       plant: "guard PLANTED || isReady || version.state.commit <= durableCommit else { break }",
       killedBy: .rules("a commit is visible and acknowledged only once it is durable")),
     PlantedBug(
       "weak-commit-overtakes", rule: "promise 3",
-      "a weak commit is seen before the one it builds on",
+      "a commit that does not wait is visible before the one it builds on",
       in: Place.commits,
       find: """
         var count = 0
