@@ -2,15 +2,15 @@
 extension PlantedBug {
   static let committing: [PlantedBug] = [
     PlantedBug(
-      "not-poisoned", rule: "promise 6", "writing goes on after a failed flush",
+      "not-poisoned", rule: "promise 6", "the writer continues after a failed flush",
       in: Place.tail,
       find: "poison(error)\nthrow .system(error)",
       plant: """
         if !PLANTED { poison(error) }
         throw .system(error)
-        """, killedBy: .rules("a flush that fails for a checkpoint")),
+        """, killedBy: .rules("a flush of the log that fails during a checkpoint stops")),
     PlantedBug(
-      "failed-flush-tried-again", rule: "promise 6", "a flush that failed is tried again",
+      "failed-flush-tried-again", rule: "promise 6", "a failed flush is retried",
       edits: [
         Edit(
           Place.tail,
@@ -22,9 +22,9 @@ extension PlantedBug {
               if PLANTED { try target.file.flush() } else { throw error }
             }
             """)
-      ], killedBy: .rules("a failed flush stops writing")),
+      ], killedBy: .rules("a failed flush stops writing but not reading, and is never")),
     PlantedBug(
-      "failure-forgotten", rule: "promise 6", "writing goes on though a flush has failed",
+      "failure-forgotten", rule: "promise 6", "later transactions ignore that a flush has failed",
       edits: [
         Edit(
           Place.mainStore,
@@ -42,9 +42,10 @@ extension PlantedBug {
               commits.fail(
                 DatabaseError(.outcomeUnknown, "a flush failed while maintenance ran", path: path))
             """),
-      ], killedBy: .rules("a failed flush stops writing")),
+      ], killedBy: .rules("a failed flush stops writing but not reading, and is never")),
     PlantedBug(
-      "lost-versions-seen", rule: "promise 6", "what waits for a flush that failed is seen later",
+      "lost-versions-seen", rule: "promise 6",
+      "versions that wait for a failed flush become visible later",
       edits: [
         Edit(
           Place.commits,
@@ -53,34 +54,36 @@ extension PlantedBug {
             if PLANTED { visible = waiting.last.map { VersionBox($0.state) } ?? visible }
             if !isFlushing { waiting = [] }
             """)
-      ], killedBy: .rules("a failed flush stops writing")),
+      ], killedBy: .rules("a failed flush stops writing but not reading, and is never")),
     PlantedBug(
       "maintenance-shows-lost-versions", rule: "promise 6",
-      "maintenance shows what was never durable",
+      "maintenance makes versions visible that were never durable",
       in: Place.commits,
       find: "guard $0.failure == nil else { return }",
       plant: "guard PLANTED || $0.failure == nil else { return }",
-      killedBy: .rules("after a failure maintenance shows nothing")),
+      killedBy: .rules("promise 6: after a failed commit, maintenance shows nothing")),
     PlantedBug(
-      "directory-failure-survived", rule: "8", "writing goes on where a name may be durable or not",
+      "directory-failure-survived", rule: "8",
+      "the writer continues although a name may not be durable",
       in: Place.writer,
       find: "tail.poison(failure)", plant: "if !PLANTED { tail.poison(failure) }",
-      killedBy: .rules("a directory that cannot be flushed")),
+      killedBy: .rules("a directory flush that fails after a rename stops the writer")),
     PlantedBug(
       "reading-write-returns-early", rule: "promise 2",
-      "a transaction that has only read returns before that is durable",
+      "a transaction that only reads returns before what it read is durable",
       in: Place.mainStore,
       find: "try commits.waitUntilVisible(base)",
       plant: "if !PLANTED { try commits.waitUntilVisible(base) }",
-      killedBy: .rules("what a transaction has only read")),
+      killedBy: .rules("a transaction that only reads returns once what it read")),
     PlantedBug(
       "covered-bound-counts", rule: "3",
       "a bound counts that only a trailer before the checkpoint states",
       in: Place.checkpointing, find: "writer.tail.noteCovered()",
       plant: "if !PLANTED { writer.tail.noteCovered() }",
-      killedBy: .rules("rule 3: a bound that only a trailer")),
+      killedBy: .rules("rule 3: a bound stated only by a trailer")),
     PlantedBug(
-      "wrong-waiter-told", rule: "promise 2", "a flush acknowledges what was appended while it ran",
+      "wrong-waiter-told", rule: "promise 2",
+      "a flush acknowledges commits that were appended while it ran",
       in: Place.tail,
       find: """
         $0.sequenceBound = max($0.sequenceBound, target.sequenceBound)
@@ -94,15 +97,17 @@ extension PlantedBug {
         }
         if PLANTED { return appendedCommit ?? target.end.commit }
         return target.end.commit
-        """, killedBy: .rules("who waits for a commit")),
+        """, killedBy: .rules("a commit made during a flush is acknowledged")),
     PlantedBug(
-      "sleepers-not-woken", rule: "promise 2", "who waits for another's flush waits for ever",
+      "sleepers-not-woken", rule: "promise 2",
+      "a thread that waits for another thread's flush is never woken",
       in: Place.commits,
       find: "for sleeper in sleepers { sleeper.signal() }",
       plant: "for sleeper in sleepers where !PLANTED { sleeper.signal() }",
-      killedBy: .rules("who waits for a commit")),
+      killedBy: .rules("a commit made during a flush is acknowledged")),
     PlantedBug(
-      "snapshot-sees-later", rule: "promise 4", "a snapshot shows what was committed after it",
+      "snapshot-sees-later", rule: "promise 4",
+      "a snapshot shows entries that were inserted after it",
       in: "BTree+Insertion.swift",
       find:
         "if !isKnownUniquelyReferenced(&node) { node = node.rebuilt(extra: extra, limit: pageSize) }",
@@ -112,7 +117,8 @@ extension PlantedBug {
         }
         """, killedBy: .rules("a snapshot never changes")),
     PlantedBug(
-      "removal-seen-by-snapshot", rule: "promise 4", "a snapshot loses what was removed after it",
+      "removal-seen-by-snapshot", rule: "promise 4",
+      "a snapshot loses entries that were removed after it",
       in: "BTree+Removal.swift",
       find:
         "if !isKnownUniquelyReferenced(&node) { node = node.rebuilt(extra: 0, limit: pageSize) }",
@@ -120,7 +126,8 @@ extension PlantedBug {
         "if !PLANTED, !isKnownUniquelyReferenced(&node) { node = node.rebuilt(extra: 0, limit: pageSize) }",
       killedBy: .rules("a snapshot never changes")),
     PlantedBug(
-      "nested-records-kept", rule: "promise 1", "what a nested change wrote is not taken back",
+      "nested-records-kept", rule: "promise 1",
+      "the records of a nested change are not rolled back",
       in: Place.transaction,
       find: """
         self.stored = stored
@@ -129,30 +136,31 @@ extension PlantedBug {
       plant: """
         self.stored = stored
         if !PLANTED { buffer.rollback(to: savepoint) }
-        """, killedBy: .rules("what a nested change did")),
+        """, killedBy: .rules("a nested change that throws is rolled back")),
     PlantedBug(
-      "nested-index-kept", rule: "promise 1", "what a nested change put into the index stays",
+      "nested-index-kept", rule: "promise 1",
+      "the index entries of a nested change are not rolled back",
       in: Place.transaction,
       find: "if !isOver {\nself.state = state",
       plant: """
         if !isOver {
           if !PLANTED { self.state = state }
-        """, killedBy: .rules("what a nested change did")),
+        """, killedBy: .rules("a nested change that throws is rolled back")),
     PlantedBug(
       "conflict-not-noticed", rule: "promise 1", "a stale document is stored over a newer one",
       in: Place.revisionEdit,
       find: "if current?.revision == revision { return revision }",
       plant:
         "if current?.revision == revision || PLANTED && current != nil { return current?.revision }",
-      killedBy: .rules("a document that somebody changed")),
+      killedBy: .rules("a document that changed in the meantime is not overwritten")),
     PlantedBug(
-      "transaction-limit-ignored", rule: "promise 8", "a transaction has no limit",
+      "transaction-limit-ignored", rule: "promise 8", "the size of a transaction is not limited",
       in: Place.revisionEdit,
       find: "guard buffer.size <= store.configuration.transactionSizeLimit else {",
       plant: "guard PLANTED || buffer.size <= store.configuration.transactionSizeLimit else {",
-      killedBy: .rules("limits are kept")),
+      killedBy: .rules("transactions and documents above their limits are refused")),
     PlantedBug(
-      "document-limit-ignored", rule: "promise 8", "a document has no limit",
+      "document-limit-ignored", rule: "promise 8", "the size of a document is not limited",
       edits: [
         Edit(
           "ValueEncoder.swift",
@@ -163,33 +171,36 @@ extension PlantedBug {
           find: "if checks == .stored, sink.isTooLarge { throw DocumentLimits.sizeError }",
           plant:
             "if !PLANTED, checks == .stored, sink.isTooLarge { throw DocumentLimits.sizeError }"),
-      ], killedBy: .rules("limits are kept")),
+      ], killedBy: .rules("transactions and documents above their limits are refused")),
     PlantedBug(
-      "id-limit-ignored", rule: "promise 8", "an ID has no limit",
+      "id-limit-ignored", rule: "promise 8", "the size of an ID is not limited",
       in: "DocumentID.swift",
       find: "guard size <= DocumentLimits.documentIDSizeInBytes else {",
       plant: "guard PLANTED || size <= DocumentLimits.documentIDSizeInBytes else {",
-      killedBy: .rules("limits are kept")),
+      killedBy: .rules("transactions and documents above their limits are refused")),
     PlantedBug(
-      "depth-limit-ignored", rule: "promise 8", "values are nested as deeply as one likes",
+      "depth-limit-ignored", rule: "promise 8", "the nesting of values is not limited",
       in: "ValueWalk.swift",
       find: "guard checks != .stored || open.count < DocumentLimits.depth else {",
       plant: "guard PLANTED || checks != .stored || open.count < DocumentLimits.depth else {",
-      killedBy: .rules("limits are kept")),
+      killedBy: .rules("transactions and documents above their limits are refused")),
     PlantedBug(
-      "deletion-not-in-digest", rule: "revisions", "an edit and a deletion have the same ID",
+      "deletion-not-in-digest", rule: "revisions",
+      "an edit and a deletion have the same revision ID",
       in: "RevisionID+Digest.swift",
       find: "form.append(isDeleted ? 1 : 0 as UInt8)",
       plant: "form.append(isDeleted && !PLANTED ? 1 : 0 as UInt8)",
-      killedBy: .rules("one edit has one revision ID")),
+      killedBy: .rules("equal edits have the same revision ID, and different edits")),
     PlantedBug(
-      "parent-not-in-digest", rule: "revisions", "the same edit of different parents has one ID",
+      "parent-not-in-digest", rule: "revisions",
+      "the same edit of different parents has the same revision ID",
       in: "RevisionID+Digest.swift",
       find: "appendPrefixed(parent?.description ?? \"\", to: &form)",
       plant: "appendPrefixed(PLANTED ? \"\" : parent?.description ?? \"\", to: &form)",
-      killedBy: .rules("one edit has one revision ID")),
+      killedBy: .rules("equal edits have the same revision ID, and different edits")),
     PlantedBug(
-      "keys-unsorted-in-digest", rule: "revisions", "the ID depends on the order of the properties",
+      "keys-unsorted-in-digest", rule: "revisions",
+      "the revision ID depends on the order of the properties",
       edits: [
         Edit(
           "Value+Object.swift",
@@ -201,18 +212,19 @@ extension PlantedBug {
         Edit(
           "ValueEncoder.swift",
           find: "if isSorted { return nil }", plant: "if PLANTED || isSorted { return nil }"),
-      ], killedBy: .rules("one edit has one revision ID")),
+      ], killedBy: .rules("equal edits have the same revision ID, and different edits")),
   ]
 
   static let bytes: [PlantedBug] = [
     PlantedBug(
-      "frame-checksum-ignored", rule: "promise 5", "a frame's payload is not checked",
+      "frame-checksum-ignored", rule: "promise 5",
+      "the checksum of a frame's payload is not verified",
       in: Place.reader,
       find: "guard CRC32C.checksum(payload) == header.payloadChecksum else {",
       plant: "guard PLANTED || CRC32C.checksum(payload) == header.payloadChecksum else {",
-      killedBy: .rules("every bit of a closed log")),
+      killedBy: .rules("a flipped bit in a closed log is detected, even in padding")),
     PlantedBug(
-      "padding-unchecked", rule: "promise 5", "the padding is left out of a frame's checksum",
+      "padding-unchecked", rule: "promise 5", "the checksum of a frame does not cover the padding",
       edits: [
         Edit(
           Place.reader,
@@ -228,95 +240,101 @@ extension PlantedBug {
           plant:
             "check.add(writer, in: start + FrameHeader.size..<(PLANTED ? frameEnds[index] : paddedEnd))"
         ),
-      ], killedBy: .rules("every bit of a closed log")),
+      ], killedBy: .rules("a flipped bit in a closed log is detected, even in padding")),
     PlantedBug(
-      "frame-header-unchecked", rule: "promise 5", "a frame's header is not checked",
+      "frame-header-unchecked", rule: "promise 5",
+      "the checksum of a frame's header is not verified",
       in: Place.frame,
       find: "guard check.checksum == bytes.load(UInt32.self, at: 28) else { return nil }",
       plant:
         "guard PLANTED || check.checksum == bytes.load(UInt32.self, at: 28) else { return nil }",
-      killedBy: .rules("a frame counts only in its place")),
+      killedBy: .rules("a frame is valid only at its offset and in its file")),
     PlantedBug(
-      "frame-not-bound-to-file", rule: "promise 5", "a frame of another file passes",
+      "frame-not-bound-to-file", rule: "promise 5", "a frame of another file is accepted",
       in: Place.frame,
       find: "check.add(salt)", plant: "if !PLANTED { check.add(salt) }",
-      killedBy: .rules("a frame counts only in its place")),
+      killedBy: .rules("a frame is valid only at its offset and in its file")),
     PlantedBug(
-      "frame-not-bound-to-place", rule: "promise 5", "a frame of another place passes",
+      "frame-not-bound-to-place", rule: "promise 5", "a frame of another offset is accepted",
       in: Place.frame,
       find: "check.add(UInt64(offset))", plant: "if !PLANTED { check.add(UInt64(offset)) }",
-      killedBy: .rules("a frame counts only in its place")),
+      killedBy: .rules("a frame is valid only at its offset and in its file")),
     PlantedBug(
-      "record-checksum-ignored", rule: "promise 9", "a record is not checked when it is read",
+      "record-checksum-ignored", rule: "promise 9",
+      "the checksum of a record is not verified when it is read",
       in: Place.record,
       find: "guard check.checksum == expected else {",
       plant: "guard PLANTED || check.checksum == expected else {",
-      killedBy: .rules("a document is checked whenever")),
+      killedBy: .rules("a document's checksum is verified at every read")),
     PlantedBug(
-      "page-checksum-ignored", rule: "promise 9", "a page of a checkpoint is not checked",
+      "page-checksum-ignored", rule: "promise 9",
+      "the checksum of a checkpoint's page is not verified",
       in: Place.checkpointFile,
       find: "guard CRC32C.checksum(padded) == frameHeader.payloadChecksum else {",
       plant: "guard PLANTED || CRC32C.checksum(padded) == frameHeader.payloadChecksum else {",
-      killedBy: .rules("every bit of a merged segment and of a checkpoint")),
+      killedBy: .rules("a flipped bit in a compacted segment or a checkpoint is detected")),
     PlantedBug(
-      "header-checksum-ignored", rule: "promise 5", "the header of a file is not checked",
+      "header-checksum-ignored", rule: "promise 5",
+      "the checksum of a file's header is not verified",
       in: Place.preamble,
       find: "guard isWhole else {", plant: "guard PLANTED || isWhole else {",
-      killedBy: .rules("every bit of the headers")),
+      killedBy: .rules("a flipped bit in a segment's header or HEAD is detected")),
     PlantedBug(
-      "magic-ignored", rule: "promise 10", "a file may begin with anything",
+      "magic-ignored", rule: "promise 10", "the magic of a file is not checked",
       in: Place.preamble,
       find: "guard hasMagic else {", plant: "guard PLANTED || hasMagic else {",
-      killedBy: .rules("a newer format and a foreign file")),
+      killedBy: .rules("a newer format and a file not made by Divan are refused")),
     PlantedBug(
-      "version-ignored", rule: "promise 10", "a newer format is read as this one",
+      "version-ignored", rule: "promise 10",
+      "a file of a newer format is read as one of this format",
       in: Place.preamble,
       find: "if major > FormatVersion.major, isWhole || major < 256 && expected == .segment {",
       plant:
         "if !PLANTED, major > FormatVersion.major, isWhole || major < 256 && expected == .segment {",
-      killedBy: .rules("a newer format and a foreign file")),
+      killedBy: .rules("a newer format and a file not made by Divan are refused")),
     PlantedBug(
-      "features-ignored", rule: "promise 10", "features that are not known are passed over",
+      "features-ignored", rule: "promise 10", "unknown features of a file are ignored",
       in: Place.preamble,
       find: "guard features & ~FormatVersion.knownFeatures == 0 else {",
       plant: "guard PLANTED || features & ~FormatVersion.knownFeatures == 0 else {",
-      killedBy: .rules("a newer format and a foreign file")),
+      killedBy: .rules("a newer format and a file not made by Divan are refused")),
     PlantedBug(
-      "kind-ignored", rule: "promise 10", "a file may be of another kind than its name says",
+      "kind-ignored", rule: "promise 10", "a file of another kind than its name states is accepted",
       in: Place.preamble,
       find:
         "guard let kind = Kind(rawValue: block.load(UInt32.self, at: 12)), kind == expected else {",
       plant:
         "guard let kind = Kind(rawValue: block.load(UInt32.self, at: 12)), PLANTED || kind == expected else {",
-      killedBy: .rules("a newer format and a foreign file")),
+      killedBy: .rules("a newer format and a file not made by Divan are refused")),
     PlantedBug(
-      "frame-size-limit-ignored", rule: "promise 8", "a frame may say that it is larger than any",
+      "frame-size-limit-ignored", rule: "promise 8", "a frame's size is not limited",
       in: Place.frame,
       find: "bytes.load(UInt16.self, at: 6) == 0, payloadSize <= payloadSizeLimit,",
       plant: "bytes.load(UInt16.self, at: 6) == 0, PLANTED || payloadSize <= payloadSizeLimit,",
-      killedBy: .rules("no number beyond all limits")),
+      killedBy: .rules("a number above its limit is refused")),
     PlantedBug(
-      "header-limits-ignored", rule: "promise 8", "a header may name numbers that overflow",
+      "header-limits-ignored", rule: "promise 8",
+      "the numbers in a segment's header are not limited",
       in: Place.header,
       find: "for offset in counters where block.load(UInt64.self, at: offset) > counterLimit {",
       plant:
         "for offset in counters where !PLANTED && block.load(UInt64.self, at: offset) > counterLimit {",
-      killedBy: .rules("no number beyond all limits")),
+      killedBy: .rules("a number above its limit is refused")),
     PlantedBug(
-      "head-limits-ignored", rule: "promise 8", "so may HEAD",
+      "head-limits-ignored", rule: "promise 8", "the numbers in HEAD are not limited",
       in: Place.head,
       find:
         "for offset in [64, 80, 88, 104, 112] where block.load(UInt64.self, at: offset) > counterLimit {",
       plant:
         "for offset in [64, 80, 88, 104, 112] where !PLANTED && block.load(UInt64.self, at: offset) > counterLimit {",
-      killedBy: .rules("no number beyond all limits")),
+      killedBy: .rules("a number above its limit is refused")),
     PlantedBug(
-      "trailer-limits-ignored", rule: "promise 8", "so may a trailer",
+      "trailer-limits-ignored", rule: "promise 8", "the numbers in a trailer are not limited",
       in: Place.frame,
       find: "where payload.load(UInt64.self, at: at + offset) > counterLimit { return nil }",
       plant:
         "where !PLANTED && payload.load(UInt64.self, at: at + offset) > counterLimit { return nil }",
-      killedBy: .rules("no number beyond all limits")),
+      killedBy: .rules("a number above its limit is refused")),
   ]
 
   static let indexes: [PlantedBug] = [
@@ -329,42 +347,42 @@ extension PlantedBug {
         let left = leaf.rebuilt(
           0..<(PLANTED && index < middle && middle > 2 ? middle - 1 : middle),
           extra: index <= middle ? extra : 0, limit: pageSize)
-        """, killedBy: .rules("the index holds what a plain")),
+        """, killedBy: .rules("the index equals a plain dictionary")),
     PlantedBug(
       "inner-split-loses-child", rule: "index", "an inner node that is split loses a child",
       in: "BTree+Insertion.swift",
       find: "let rising = SharedBytes(copying: page.key(middle).array)",
       plant: "let rising = SharedBytes(copying: page.key(PLANTED ? middle - 1 : middle).array)",
-      killedBy: .rules("an index of several levels")),
+      killedBy: .rules("an index of several levels equals a plain dictionary")),
     PlantedBug(
       "merge-of-nodes-loses-child", rule: "index", "the wrong one of two merged nodes is removed",
       in: "BTree+Removal.swift",
       find: "node.withChild(index) { $0 = merged }",
       plant: "if !PLANTED { node.withChild(index) { $0 = merged } }",
-      killedBy: .rules("the index holds what a plain")),
+      killedBy: .rules("the index equals a plain dictionary")),
     PlantedBug(
       "tombstone-shows-what-lies-below", rule: "index", "a removed key is found in an older layer",
       in: "LayeredTree.swift",
       find: "memtable.set(key, [UInt8]().span)",
       plant: "if PLANTED { memtable.remove(key) } else { memtable.set(key, [UInt8]().span) }",
-      killedBy: .rules("rule 2: a replayed change")),
+      killedBy: .rules("rule 2: a replayed change supersedes the previous revision")),
     PlantedBug(
-      "filter-loses-keys", rule: "index", "a filter says of keys that are there that they are not",
+      "filter-loses-keys", rule: "index", "a Bloom filter denies keys that are in its run",
       in: "BloomFilter.swift",
       find: "return block & mask == mask",
       plant: "return block & mask == mask && (!PLANTED || hash.block(of: 7) != 3)",
-      killedBy: .rules("the index holds what a plain")),
+      killedBy: .rules("the index equals a plain dictionary")),
     PlantedBug(
-      "first-of-range-missed", rule: "index", "a range leaves its first key out",
+      "first-of-range-missed", rule: "index", "a range leaves out its first key",
       in: "KeyBound.swift",
       find: """
         case .inclusive(let key): key.borrow { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
         """,
       plant: """
         case .inclusive(let key): key.borrow { isUpper || PLANTED ? upperBound(of: $0) : lowerBound(of: $0) }
-        """, killedBy: .rules("a range of IDs")),
+        """, killedBy: .rules("a range of IDs includes or excludes its ends as stated")),
     PlantedBug(
-      "end-of-range-included", rule: "index", "a range holds the key that it should end before",
+      "end-of-range-included", rule: "index", "a range includes the key that it should end before",
       in: "KeyBound.swift",
       find: """
         case .exclusive(let key): key.borrow { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
@@ -372,26 +390,27 @@ extension PlantedBug {
       plant: """
         case .exclusive(let key): key.borrow { isUpper && !PLANTED ? lowerBound(of: $0) : upperBound(of: $0) }
         """,
-      killedBy: .rules("a range of IDs")),
+      killedBy: .rules("a range of IDs includes or excludes its ends as stated")),
     PlantedBug(
-      "scan-skips-leaf", rule: "index", "a walk skips a leaf that begins beyond its bound",
+      "scan-skips-leaf", rule: "index", "a scan skips a leaf that begins beyond its bound",
       in: "BTree+Scan.swift",
       find: "let next = range.descending ? index - 1 : index + 1",
       plant:
         "let next = range.descending ? index - 1 : min(index + (PLANTED ? 2 : 1), parent.page.count)",
-      killedBy: .rules("the index holds what a plain")),
+      killedBy: .rules("the index equals a plain dictionary")),
     PlantedBug(
-      "upper-layer-hidden", rule: "index", "of equal keys a walk shows the older layer's",
+      "upper-layer-hidden", rule: "index",
+      "of equal keys, a scan returns the one of the older layer",
       in: "LayeredTree+Scan.swift",
       find: "if let first, !comesBefore(entry.key, first.entry.key) { continue }",
       plant:
         "if let first, PLANTED ? comesBefore(first.entry.key, entry.key) : !comesBefore(entry.key, first.entry.key) { continue }",
-      killedBy: .rules("the index holds what a plain")),
+      killedBy: .rules("the index equals a plain dictionary")),
     PlantedBug(
-      "run-separator-lost", rule: "index", "pages of a run are told apart by the wrong key",
+      "run-separator-lost", rule: "index", "the pages of a run are separated by the wrong key",
       in: "RunWriter.swift",
       find: "levels[0].separator = separator",
       plant: "levels[0].separator = PLANTED ? separator + [0xFF] : separator",
-      killedBy: .rules("the index holds what a plain")),
+      killedBy: .rules("the index equals a plain dictionary")),
   ]
 }

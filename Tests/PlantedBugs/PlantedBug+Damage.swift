@@ -2,7 +2,7 @@
 extension PlantedBug {
   static let damage: [PlantedBug] = [
     PlantedBug(
-      "walk-over-damage", rule: "promise 5", "ranges and changes leave out what is damaged",
+      "walk-over-damage", rule: "promise 5", "ranges and changes leave out damaged documents",
       in: Place.cursors,
       find: """
         if hasGap {
@@ -11,24 +11,27 @@ extension PlantedBug {
       plant: """
         if !PLANTED, hasGap {
           guard !scan.isRefused else { return nil }
-        """, killedBy: .rules("damage: a walk over what may lack something is refused")),
+        """, killedBy: .rules("damage: a scan that may lack documents is refused")),
     PlantedBug(
-      "unknown-is-absent", rule: "promise 5", "what is not found in a damaged log is not there",
+      "unknown-is-absent", rule: "promise 5",
+      "a document that is not found in a damaged log counts as absent",
       in: Place.view,
       find: "try requireKnown(newest?.locator, isLive: newest?.isDeleted == false, id)",
       plant:
         "if !PLANTED { try requireKnown(newest?.locator, isLive: newest?.isDeleted == false, id) }",
-      killedBy: .rules("damage: of 300 documents in one transaction, a flipped byte costs one")),
+      killedBy: .rules("damage: a flipped byte in a transaction of 300 documents")),
     PlantedBug(
-      "unknown-is-absent-for-queries", rule: "promise 5", "so it is for a query by IDs",
+      "unknown-is-absent-for-queries", rule: "promise 5",
+      "for a query by IDs, a document that is not found counts as absent",
       in: Place.batch,
       find: "if hasGap { for (place, id) in zip(places, ids) { try requireKnown(place, id) } }",
       plant: """
         if !PLANTED, hasGap { for (place, id) in zip(places, ids) { try requireKnown(place, id) } }
         """,
-      killedBy: .rules("damage: of 300 documents in one transaction, a flipped byte costs one")),
+      killedBy: .rules("damage: a flipped byte in a transaction of 300 documents")),
     PlantedBug(
-      "damaged-counted", rule: "promise 5", "the count of a damaged store is what is left",
+      "damaged-counted", rule: "promise 5",
+      "the count of a damaged store is the number of the documents that are left",
       in: Place.gapReading,
       find: """
         try requireWhole()
@@ -38,12 +41,13 @@ extension PlantedBug {
         if !PLANTED { try requireWhole() }
         return Int(clamping: state.documentCount)
         """,
-      killedBy: .rules("damage: of 300 documents in one transaction, a flipped byte costs one")),
+      killedBy: .rules("damage: a flipped byte in a transaction of 300 documents")),
     PlantedBug(
-      "damaged-counted-by-index", rule: "promise 5", "so is that of an index",
+      "damaged-counted-by-index", rule: "promise 5",
+      "an index of a damaged store is counted without an error",
       in: Place.indexWalking, find: "try view.requireWhole()",
       plant: "if !PLANTED { try view.requireWhole() }",
-      killedBy: .rules("damage: a walk over what may lack something is refused")),
+      killedBy: .rules("damage: a scan that may lack documents is refused")),
     PlantedBug(
       "damaged-store-copied", rule: "promise 5", "a backup of a damaged store looks sound",
       in: Place.backingUp, find: "if let damage = store.report.damage.first {",
@@ -56,30 +60,32 @@ extension PlantedBug {
       plant: "if !PLANTED, configuration.damage == .refuse { try refuseDamage(opened.report) }",
       killedBy: .rules("damage: a damaged store is neither written to nor copied")),
     PlantedBug(
-      "lost-is-new", rule: "promise 5", "a lost record is taken for one of a new document",
+      "lost-is-new", rule: "promise 5", "a lost record always counts as one of a new document",
       in: Place.replay,
       find: "if tally.lostCount > 0, !tally.areLostNew(certainCount, trailer) {",
       plant: "if !PLANTED, tally.lostCount > 0, !tally.areLostNew(certainCount, trailer) {",
-      killedBy: .rules("damage: a lost change may be one of whatever stands before it")),
+      killedBy: .rules("damage: a lost record may be a change of any document stored")),
     PlantedBug(
-      "deleted-is-known", rule: "promise 5", "where new documents are lost, none was revived",
+      "deleted-is-known", rule: "promise 5",
+      "a deleted document counts as certain although a new one is lost",
       in: Place.gapReading, find: "let end = isLive ? gap?.doubtEnd : gap?.end,",
       plant: "let end = isLive || PLANTED ? gap?.doubtEnd : gap?.end,",
       killedBy: .rules(
-        "damage: a deleted document may be there again where a new one is lost")),
+        "damage: a lost new document may be one that was deleted before")),
     PlantedBug(
-      "trailer-believed", rule: "promise 5", "a damaged trailer beside a lost record is believed",
+      "trailer-believed", rule: "promise 5", "a damaged trailer after a lost record is trusted",
       in: Place.lostRecords,
       find: "guard !lost.isEmpty, check.checksum == header.payloadChecksum else { return nil }",
       plant: """
         guard !lost.isEmpty, PLANTED || check.checksum == header.payloadChecksum else { return nil }
-        """, killedBy: .rules("damage: a trailer that is damaged besides proves nothing")),
+        """, killedBy: .rules("damage: a trailer that is damaged too proves nothing")),
     PlantedBug(
-      "missing-end-known", rule: "promise 5", "documents before a missing end are known",
+      "missing-end-known", rule: "promise 5",
+      "documents before a missing end of the log count as certain",
       in: Place.logOpening,
       find: "if lacksEnd || highest > last.header.numbers.upperBound { replay.noteGap() }",
       plant:
         "if !PLANTED && (lacksEnd || highest > last.header.numbers.upperBound) { replay.noteGap() }",
-      killedBy: .rules("damage: where the end of the log is missing, nothing is known")),
+      killedBy: .rules("damage: if the end of the log is missing, no document is certain")),
   ]
 }

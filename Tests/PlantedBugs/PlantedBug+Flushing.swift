@@ -40,26 +40,31 @@ extension PlantedBug {
       "segment-not-flushed", "8", "a new segment gets its name before its bytes are flushed",
       where: isSegment, killedBy: .crash("a new store")),
     fileNotFlushed(
-      "merged-segment-not-flushed", "4", "so does a merged one",
-      where: isMerged, killedBy: .crash("compacting what many sessions left")),
+      "merged-segment-not-flushed", "4",
+      "a compacted segment gets its name before its bytes are flushed",
+      where: isMerged, killedBy: .crash("compacting the segments of many sessions")),
     fileNotFlushed(
-      "checkpoint-not-flushed", "19", "so does a checkpoint",
-      where: isCheckpoint, killedBy: .rules("a checkpoint that took its place can be used")),
+      "checkpoint-not-flushed", "19", "a checkpoint gets its name before its bytes are flushed",
+      where: isCheckpoint,
+      killedBy: .rules("a checkpoint that has its name is usable after any loss of power")),
     fileNotFlushed(
-      "head-not-flushed", "3", "so does HEAD",
-      where: "name == .head", killedBy: .rules("rule 3: no number comes twice")),
+      "head-not-flushed", "3", "HEAD gets its name before its bytes are flushed",
+      where: "name == .head",
+      killedBy: .rules("rule 3: no sequence number is reused after a transaction")),
     nameNotFlushed(
       "segment-name-not-flushed", "8", "the directory is not flushed after a new segment",
-      where: isSegment, killedBy: .crash("segment after segment")),
+      where: isSegment, killedBy: .crash("filling several segments")),
     nameNotFlushed(
-      "merged-name-not-flushed", "4", "nor after a merge",
-      where: isMerged, killedBy: .rules("rule 4: a merged segment has its name for good")),
+      "merged-name-not-flushed", "4", "the directory is not flushed after a compaction",
+      where: isMerged, killedBy: .rules("rule 4: a compacted segment's name is durable")),
     nameNotFlushed(
-      "checkpoint-name-not-flushed", "19", "nor after a checkpoint",
-      where: isCheckpoint, killedBy: .rules("a checkpoint that took its place can be used")),
+      "checkpoint-name-not-flushed", "19", "the directory is not flushed after a checkpoint",
+      where: isCheckpoint,
+      killedBy: .rules("a checkpoint that has its name is usable after any loss of power")),
     nameNotFlushed(
-      "head-name-not-flushed", "3", "nor after HEAD",
-      where: "name == .head", killedBy: .rules("rule 3: no number comes twice")),
+      "head-name-not-flushed", "3", "the directory is not flushed after HEAD was replaced",
+      where: "name == .head",
+      killedBy: .rules("rule 3: no sequence number is reused after a transaction")),
     PlantedBug(
       "rotation-without-flush", rule: "8", "a segment gets a successor before it is flushed",
       in: Place.writer,
@@ -70,22 +75,23 @@ extension PlantedBug {
       plant: """
         if !PLANTED { _ = try tail.flush() }
         try begin(after: end, reappending: nil)
-        """, killedBy: .crash("commits that nobody waits for"), needsLoss: true),
+        """, killedBy: .crash("commits that do not wait for a flush"), needsLoss: true),
     PlantedBug(
       "log-not-flushed", rule: "promise 2", "the flush of the log does nothing",
       in: Place.tail,
       find: "try target.file.flush()", plant: "if !PLANTED { try target.file.flush() }",
       killedBy: .crash("a new store"), needsLoss: true),
     PlantedBug(
-      "mark-before-flush", rule: "promise 5", "FLUSHED says so before the log is flushed",
+      "mark-before-flush", rule: "promise 5", "FLUSHED is written before the log is flushed",
       in: Place.tail,
       find: "if let failure { throw .system(failure) }",
       plant: """
         if let failure { throw .system(failure) }
         if PLANTED { marks?.note(target.end, in: target.fileID) }
-        """, killedBy: .rules("FLUSHED never says more than was flushed")),
+        """, killedBy: .rules("FLUSHED never claims more than was flushed")),
     PlantedBug(
-      "mark-after-acknowledgement", rule: "promise 5", "FLUSHED says so at the next flush only",
+      "mark-after-acknowledgement", rule: "promise 5",
+      "FLUSHED states a flush only at the next flush",
       in: Place.tail,
       find: "marks?.note(target.end, in: target.fileID)",
       plant: """
@@ -95,17 +101,18 @@ extension PlantedBug {
           marks?.note(target.end, in: target.fileID)
         }
         """,
-      killedBy: .rules("promise 5: of a log that was not closed no commit that was acknowledged")),
+      killedBy: .rules("promise 5: a log that was not closed loses no acknowledged")),
     PlantedBug(
-      "flushed-mark-overwritten", rule: "promise 5", "the mark that was flushed does not stay",
+      "flushed-mark-overwritten", rule: "promise 5", "the flushed mark of FLUSHED is overwritten",
       in: Place.marks,
       find: "state.flushed = place", plant: "if !PLANTED { state.flushed = place }",
-      killedBy: .rules("the mark of FLUSHED that was flushed stays"), needsLoss: true),
+      killedBy: .rules("the flushed mark of FLUSHED survives when all others are torn"),
+      needsLoss: true),
     PlantedBug(
       "marks-not-flushed", rule: "promise 5", "FLUSHED itself is never flushed",
       in: Place.marks,
       find: "try file.flush()", plant: "if !PLANTED { try file.flush() }",
-      killedBy: .rules("promise 5: a loss of power leaves no more than a leafRange"),
+      killedBy: .rules("promise 5: after a loss of power, only a bounded part"),
       needsLoss: true),
     PlantedBug(
       "commit-without-flush", rule: "promise 2", "a commit is acknowledged without a flush",
@@ -119,9 +126,9 @@ extension PlantedBug {
       in: Place.mainStore,
       find: "try? scheduledFlush.end()?.flush()",
       plant: "if !PLANTED { try? scheduledFlush.end()?.flush() }",
-      killedBy: .rules("a relaxed commit is durable"), needsLoss: true),
+      killedBy: .rules("promise 2: a relaxed commit is durable after its delay"), needsLoss: true),
     PlantedBug(
-      "close-without-flush", rule: "13", "HEAD says closed, and the log was not flushed",
+      "close-without-flush", rule: "13", "HEAD says closed although the log was not flushed",
       in: Place.mainStore,
       find: """
         try commits.flushEverything()
@@ -130,7 +137,7 @@ extension PlantedBug {
       plant: """
         if !PLANTED { try commits.flushEverything() }
         maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
-        """, killedBy: .crash("commits that nobody waits for"), needsLoss: true),
+        """, killedBy: .crash("commits that do not wait for a flush"), needsLoss: true),
     PlantedBug(
       "checkpoint-ahead-of-log", rule: "19", "the log is not flushed before a checkpoint",
       in: Place.checkpointing,
@@ -138,27 +145,31 @@ extension PlantedBug {
       plant: "beforeRename: { () throws(LogError) in if !PLANTED { _ = try begun.tail.flush() } }",
       killedBy: .rules("rule 19: no checkpoint is ahead"), needsLoss: true),
     PlantedBug(
-      "merge-ahead-of-log", rule: "4", "a merge judges by commits that are not flushed",
+      "merge-ahead-of-log", rule: "4", "a compaction evaluates commits that are not flushed",
       in: Place.merging,
       find: "          _ = try begun.tail.flush()\n        })",
       plant: "          if !PLANTED { _ = try begun.tail.flush() }\n        })",
-      killedBy: .rules("rule 4: a merge of 2 judges"), needsLoss: true),
+      killedBy: .rules("rule 4: a compaction (inputs: 2) evaluates durable commits only"),
+      needsLoss: true),
     PlantedBug(
       "deletions-not-flushed", rule: "5", "the directory is not flushed after files were deleted",
       in: Place.checkpointing,
       find: "try directory.flush()", plant: "if !PLANTED { try directory.flush() }",
-      killedBy: .rules("rule 5: what was deleted is gone for good"), needsLoss: true),
+      killedBy: .rules("rule 5: deletions of files are durable before the next"), needsLoss: true),
     PlantedBug(
-      "leftovers-not-flushed", rule: "14", "nor after leftovers were",
+      "leftovers-not-flushed", rule: "14",
+      "the directory is not flushed after leftovers were deleted",
       in: Place.logOpening,
       find: "try directory.flush()", plant: "if !PLANTED { try directory.flush() }",
-      killedBy: .rules("rule 14: an opening leaves no leftover"), needsLoss: true),
+      killedBy: .rules("rule 14: an opening leaves no leftovers and no temporary files"),
+      needsLoss: true),
     PlantedBug(
-      "directory-not-flushed-at-opening", rule: "14", "an opening rests on names not yet durable",
+      "directory-not-flushed-at-opening", rule: "14",
+      "an opening does not flush the names that it depends on",
       in: Place.storeOpening,
       find: "try fileSystem.flushDirectory(path)",
       plant: "if !PLANTED { try fileSystem.flushDirectory(path) }",
-      killedBy: .rules("rule 14: what an opening serves is durable"), needsLoss: true),
+      killedBy: .rules("rule 14: an opening serves only what is durable"), needsLoss: true),
     PlantedBug(
       "parent-not-flushed", rule: "14", "the store's own name is not made durable",
       in: Place.storeOpening,
@@ -176,7 +187,7 @@ extension PlantedBug {
   /// Bugs with two steps in the wrong order.
   static let ordering: [PlantedBug] = [
     PlantedBug(
-      "rename-before-flush", rule: "8", "a file is flushed after it has got its name",
+      "rename-before-flush", rule: "8", "a file is flushed after it gets its name",
       edits: [
         Edit(
           Place.directory,
@@ -197,10 +208,10 @@ extension PlantedBug {
             }
             if PLANTED { try attempt { () throws(SystemError) in try file.flush() } }
             """),
-      ], killedBy: .crash("segment after segment"), needsLoss: true),
+      ], killedBy: .crash("filling several segments"), needsLoss: true),
     PlantedBug(
       "rename-before-log", rule: "4, 19",
-      "a merge or checkpoint gets its name before the log is flushed",
+      "a compacted segment or checkpoint gets its name before the log is flushed",
       edits: [
         Edit(
           Place.directory, find: "try beforeRename()", plant: "if !PLANTED { try beforeRename() }"),
@@ -215,16 +226,17 @@ extension PlantedBug {
             try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
             return file
             """),
-      ], killedBy: .crash("merging in favour of commits"), needsLoss: true),
+      ], killedBy: .crash("compacting after commits that are not flushed"), needsLoss: true),
     PlantedBug(
       "inputs-deleted-before-checkpoint", rule: "6",
-      "the inputs of a merge are deleted while a checkpoint lists them", in: Place.checkpointing,
+      "the inputs of a compaction are deleted while a checkpoint lists them",
+      in: Place.checkpointing,
       find: "var doomed = replaced.subtracting(listed)",
       plant: "var doomed = PLANTED ? replaced.union(listed) : replaced.subtracting(listed)",
-      killedBy: .crash("compacting what many sessions left")),
+      killedBy: .crash("compacting the segments of many sessions")),
     PlantedBug(
       "inputs-deleted-before-rename", rule: "6",
-      "inputs are deleted before their merge has its name",
+      "inputs are deleted before their compacted segment has its name",
       in: Place.merge,
       find: "try merge.finish()",
       plant: """
@@ -234,9 +246,10 @@ extension PlantedBug {
             try directory.remove(input.file.name)
           }
         }
-        """, killedBy: .crash("compacting what many sessions left")),
+        """, killedBy: .crash("compacting the segments of many sessions")),
     PlantedBug(
-      "inputs-deleted-with-merge", rule: "6", "inputs are deleted while the index still names them",
+      "inputs-deleted-with-merge", rule: "6",
+      "inputs are deleted while the index still refers to them",
       in: Place.merging,
       find: "try install(output, inPlaceOf: inputs)",
       plant: """
@@ -247,10 +260,10 @@ extension PlantedBug {
         }
         try install(output, inPlaceOf: inputs)
         if PLANTED { maintenance.state.withLock { $0.replaced = [] } }
-        """, killedBy: .rules("rule 6: a file stays")),
+        """, killedBy: .rules("rule 6: a file is kept while the newest checkpoint lists it")),
     PlantedBug(
       "checkpoint-deleted-early", rule: "6",
-      "old checkpoints are deleted before the new one is there",
+      "old checkpoints are deleted before the new one has its name",
       in: Place.checkpointing,
       find: """
         guard let begun = try withWriterLock({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
@@ -262,16 +275,16 @@ extension PlantedBug {
         if PLANTED, let files = try? directory.listing().files {
           for case .checkpoint(let number) in files { try? directory.remove(.checkpoint(number)) }
         }
-        """, killedBy: .rules("a checkpoint that took its place can be used")),
+        """, killedBy: .rules("a checkpoint that has its name is usable after any loss of power")),
     PlantedBug(
-      "seen-before-durable", rule: "promise 2", "a commit is seen before it is durable",
+      "seen-before-durable", rule: "promise 2", "a commit is visible before it is durable",
       in: Place.commits,
       find: "guard isReady || version.state.commit <= durableCommit else { break }",
       plant: "guard PLANTED || isReady || version.state.commit <= durableCommit else { break }",
-      killedBy: .rules("a commit is seen only when it is durable")),
+      killedBy: .rules("a commit is visible and acknowledged only once it is durable")),
     PlantedBug(
       "weak-commit-overtakes", rule: "promise 3",
-      "a weak commit is seen before the one it builds on",
+      "a commit that does not wait is visible before the one it builds on",
       in: Place.commits,
       find: """
         var count = 0
@@ -281,6 +294,6 @@ extension PlantedBug {
         var count = 0
         if PLANTED, waiting.last?.needsFlush == false { count = waiting.count }
         for version in waiting.dropFirst(count) {
-        """, killedBy: .rules("a weak commit that builds on one")),
+        """, killedBy: .rules("a commit that does not wait for a flush is not visible")),
   ]
 }

@@ -2,32 +2,34 @@
 extension PlantedBug {
   static let opening: [PlantedBug] = [
     PlantedBug(
-      "older-checkpoint-used", rule: "20", "a checkpoint is used with what was merged since",
+      "older-checkpoint-used", rule: "20",
+      "a checkpoint is used with segments that were compacted after it",
       in: Place.chain,
       find: "guard ranges.holdAll(after: covered, of: numbers) else { return nil }",
       plant: "guard PLANTED || ranges.holdAll(after: covered, of: numbers) else { return nil }",
-      killedBy: .rules("rule 20: an older checkpoint")),
+      killedBy: .rules("rule 20: an older checkpoint is not used with segments")),
     PlantedBug(
       "not-logged-again", rule: "promise 6",
-      "what was left in doubt is served and not made durable",
+      "commits that may not be durable are served without being reappended",
       in: Place.logOpening,
       find: "guard !isClosed, recovery.proven != recovery.end else { return }",
       plant: "guard !PLANTED, !isClosed, recovery.proven != recovery.end else { return }",
       killedBy: .crash("a store that was not closed")),
     PlantedBug(
-      "old-close-believed", rule: "13", "HEAD's watermark is not compared with the end",
+      "old-close-believed", rule: "13",
+      "the watermark of HEAD is not compared with the end of the log",
       in: Place.logOpening,
       find: "&& ($0.watermark == recovery.end || last.header.merge != nil)",
       plant: "&& (PLANTED || $0.watermark == recovery.end || last.header.merge != nil)",
-      killedBy: .rules("rule 13: a HEAD that says closed")),
+      killedBy: .rules("rule 13: HEAD counts as closed only if its watermark")),
     PlantedBug(
-      "close-of-another-segment-believed", rule: "13", "HEAD may speak of an older segment",
+      "close-of-another-segment-believed", rule: "13", "HEAD says closed for an older segment",
       in: Place.logOpening,
       find: "$0.isClosed && $0.segmentNumber == last.header.numbers.upperBound",
       plant: "$0.isClosed && (PLANTED || $0.segmentNumber == last.header.numbers.upperBound)",
-      killedBy: .rules("rule 13: the HEAD of an earlier close")),
+      killedBy: .rules("rule 13: HEAD of an earlier close does not make a later end")),
     PlantedBug(
-      "closed-after-failure", rule: "13", "closing after a failed flush says closed",
+      "closed-after-failure", rule: "13", "closing after a failed flush makes HEAD say closed",
       edits: [
         Edit(
           Place.mainStore,
@@ -50,40 +52,40 @@ extension PlantedBug {
               if !PLANTED { throw error }
             }
             """),
-      ], killedBy: .rules("rule 13: after a failed flush")),
+      ], killedBy: .rules("rule 13: after a failed flush, HEAD does not say closed")),
     PlantedBug(
-      "leftovers-ignored", rule: "14", "files that stand for nothing are left",
+      "leftovers-ignored", rule: "14", "leftovers are not deleted",
       in: Place.logOpening,
       find: "guard !leftovers.isEmpty else { return }",
       plant: "guard !PLANTED, !leftovers.isEmpty else { return }",
-      killedBy: .rules("rule 14: an opening leaves no leftover")),
+      killedBy: .rules("rule 14: an opening leaves no leftovers and no temporary files")),
     PlantedBug(
       "leftovers-deleted-in-damage", rule: "14, 17",
-      "leftovers are deleted though something is damaged",
+      "leftovers of a damaged store are deleted",
       in: Place.logOpening,
       find: "try findEnd()",
       plant: """
         if PLANTED, lock != nil { try removeLeftovers() }
         try findEnd()
-        """, killedBy: .rules("rule 14: nothing is deleted where something is damaged")),
+        """, killedBy: .rules("rule 14: opening a damaged store deletes nothing")),
     PlantedBug(
-      "temporaries-left", rule: "14", "temporaries of another process are left",
+      "temporaries-left", rule: "14", "the temporary files of another process are not deleted",
       in: Place.storeOpening,
       find: "try fileSystem.remove(\"\\(temporaries)/\\(name)\")",
       plant: "if !PLANTED { try fileSystem.remove(\"\\(temporaries)/\\(name)\") }",
       killedBy: .crash("a new store")),
     PlantedBug(
-      "own-temporary-left", rule: "15", "what could not be made keeps its room",
+      "own-temporary-left", rule: "15", "a temporary file whose creation failed is not deleted",
       in: Place.directory,
       find: "if (try? checkPlace()) != nil { try? fileSystem.remove(temporary) }",
       plant: "if !PLANTED, (try? checkPlace()) != nil { try? fileSystem.remove(temporary) }",
-      killedBy: .rules("rule 15: a full disk")),
+      killedBy: .rules("rule 15: a store on a full disk can be read")),
     PlantedBug(
-      "reserve-not-released", rule: "15", "the reserve is kept though the disk is full",
+      "reserve-not-released", rule: "15", "the ballast file is kept although the disk is full",
       in: Place.mainStore,
       find: "try? directory.remove(.reserve)",
       plant: "if !PLANTED { try? directory.remove(.reserve) }",
-      killedBy: .rules("rule 15: when the disk is full")),
+      killedBy: .rules("rule 15: on a full disk, the ballast file makes room")),
     PlantedBug(
       "full-disk-keeps-from-opening", rule: "15", "a store on a full disk cannot be opened",
       in: Place.logOpening,
@@ -94,16 +96,16 @@ extension PlantedBug {
       plant: """
         } catch .system(let error) where error.isLackOfSpace && !PLANTED {
           if let active = made.active {
-        """, killedBy: .rules("rule 15: a full disk")),
+        """, killedBy: .rules("rule 15: a store on a full disk can be read")),
     PlantedBug(
-      "lock-not-taken", rule: "16", "two writers open a store",
+      "lock-not-taken", rule: "16", "two writers can open a store",
       in: Place.storeOpening,
       find: "case .acquired(let lock): return lock",
       plant: """
         case .acquired(let lock):
           if PLANTED { lock.release() }
           return lock
-        """, killedBy: .rules("a store is open for writing once")),
+        """, killedBy: .rules("a store is open for writing only once")),
     PlantedBug(
       "lock-not-released", rule: "16", "a closed store keeps its lock",
       in: Place.mainStore,
@@ -111,24 +113,26 @@ extension PlantedBug {
       plant: """
         writer = nil
         if !PLANTED { lock?.release() }
-        """, killedBy: .rules("a store is open for writing once")),
+        """, killedBy: .rules("a store is open for writing only once")),
     PlantedBug(
-      "damage-before-second-look", rule: "16", "what was read while it was written is damage",
+      "damage-before-second-look", rule: "16",
+      "a segment that was read during a write counts as damaged",
       in: Place.recovery,
       find: "recovery = try read(segment, size: size, from: start)",
       plant: "if !PLANTED { recovery = try read(segment, size: size, from: start) }",
-      killedBy: .rules("rule 16: a frame that is read half-written")),
+      killedBy: .rules("rule 16: a frame that a reader first sees half-written")),
     PlantedBug(
-      "reader-does-not-look-again", rule: "16", "a reader believes its first look at the directory",
+      "reader-does-not-look-again", rule: "16",
+      "a reader does not check that the directory has not changed",
       in: Place.storeOpening,
       find: "if try evidence() == before { return opened }",
       plant: """
         if PLANTED { return opened }
         if try evidence() == before { return opened }
         """,
-      killedBy: .rules("rule 16: what comes while a reader opens")),
+      killedBy: .rules("rule 16: writes during a reader's opening are not taken")),
     PlantedBug(
-      "reader-gives-up", rule: "16", "a file that vanishes is an error for a reader",
+      "reader-gives-up", rule: "16", "a file that vanishes while a reader opens is an error",
       edits: [
         Edit(
           Place.storeOpening,
@@ -142,9 +146,9 @@ extension PlantedBug {
           Place.storeOpening,
           find: "if after == before { throw DatabaseError(error) }",
           plant: "if PLANTED || after == before { throw DatabaseError(error) }"),
-      ], killedBy: .rules("rule 16: what comes while a reader opens")),
+      ], killedBy: .rules("rule 16: writes during a reader's opening are not taken")),
     PlantedBug(
-      "reader-empties-temporaries", rule: "16", "a reader deletes the temporaries of the writer",
+      "reader-empties-temporaries", rule: "16", "a reader deletes the writer's temporary files",
       in: Place.storeOpening,
       find: "for _ in 0..<16 {",
       plant: """
@@ -156,29 +160,30 @@ extension PlantedBug {
       in: Place.logOpening,
       find: "if let first = damage.first { return refuse(because: first) }",
       plant: "if !PLANTED, let first = damage.first { return refuse(because: first) }",
-      killedBy: .rules("rule 17: what later commits prove")),
+      killedBy: .rules("rule 17: damage that later commits prove is reported")),
     PlantedBug(
-      "replayed-damage-written-over", rule: "17", "so can one with damage in older segments",
+      "replayed-damage-written-over", rule: "17",
+      "a store with damage in older segments can be written to",
       in: Place.logOpening,
       find: "if let first = replay.damage.first {",
       plant: "if !PLANTED, let first = replay.damage.first {",
-      killedBy: .rules("rule 17: a damaged store")),
+      killedBy: .rules("rule 17: opening a damaged store does not change it")),
     PlantedBug(
-      "search-without-bound", rule: "18", "the search for proof never tires",
+      "search-without-bound", rule: "18", "the search for proof is not bounded",
       in: Place.recovery,
       find: "if case .badPayload(let header, _) = item { budget -= header.frameSize }",
       plant:
         "if case .badPayload(let header, _) = item { budget -= PLANTED ? 0 : header.frameSize }",
-      killedBy: .rules("rule 18")),
+      killedBy: .rules("rule 18: forged frames do not make the search for proof slow")),
   ]
 
   static let reading: [PlantedBug] = [
     PlantedBug(
-      "cut-at-first-bad-frame", rule: "promise 5", "a bad frame is always taken for a torn one",
+      "cut-at-first-bad-frame", rule: "promise 5", "a bad frame always counts as a torn tail",
       in: Place.recovery,
       find: "if let discarded, let promise = try promise(in: segment, discarded) {",
       plant: "if !PLANTED, let discarded, let promise = try promise(in: segment, discarded) {",
-      killedBy: .rules("rule 17: what later commits prove")),
+      killedBy: .rules("rule 17: damage that later commits prove is reported")),
     PlantedBug(
       "first-proof-only", rule: "promise 5", "the search for proof ends at the first whole frame",
       in: Place.recovery,
@@ -192,17 +197,17 @@ extension PlantedBug {
           if PLANTED { return highest }
           continue
         }
-        """, killedBy: .rules("promise 5: proof is looked for")),
+        """, killedBy: .rules("promise 5: the search for proof continues after frames")),
     PlantedBug(
-      "nothing-read-after-damage", rule: "promise 5", "what stands behind damage is not read",
+      "nothing-read-after-damage", rule: "promise 5", "transactions after damage are not read",
       in: Place.reader,
       find: "var start = resumption",
       plant: """
         if PLANTED { return false }
         var start = resumption
-        """, killedBy: .rules("rule 17: what later commits prove")),
+        """, killedBy: .rules("rule 17: damage that later commits prove is reported")),
     PlantedBug(
-      "resumed-too-far", rule: "promise 5", "the transaction after a damaged one is lost, too",
+      "resumed-too-far", rule: "promise 5", "the transaction after a damaged one is skipped",
       in: Place.reader,
       find: """
         case .badPayload(_, let offset):
@@ -211,9 +216,9 @@ extension PlantedBug {
       plant: """
         case .badPayload(_, let offset):
           resumption = frames.offset + (PLANTED ? 8 : 0)
-        """, killedBy: .rules("rule 17: what later commits prove")),
+        """, killedBy: .rules("rule 17: damage that later commits prove is reported")),
     PlantedBug(
-      "half-transaction-counts", rule: "promise 1", "a transaction counts without its last frame",
+      "half-transaction-counts", rule: "promise 1", "a transaction without its last frame counts",
       in: Place.reader,
       find: "guard isLast else { continue }",
       plant: """
@@ -229,22 +234,24 @@ extension PlantedBug {
         guard isLast else { continue }
         """, killedBy: .rules("promise 1: a transaction of several")),
     PlantedBug(
-      "commit-number-ignored", rule: "1", "a frame need not have the next commit's number",
+      "commit-number-ignored", rule: "1",
+      "the commit number of a frame is not compared with the previous one",
       in: Place.reader,
       find: "header.kind == .transaction && header.commit == end.commit + 1",
       plant: "header.kind == .transaction && (PLANTED || header.commit == end.commit + 1)",
-      killedBy: .rules("rule 1: a frame of another commit")),
+      killedBy: .rules("rule 1: a frame that skips a commit number is not part")),
     PlantedBug(
-      "chain-ignored", rule: "promise 5", "a frame need not follow the one before it",
+      "chain-ignored", rule: "promise 5", "the chain value of a frame is not checked",
       in: Place.reader,
       find: "guard header.chain == chain else {",
       plant: "guard PLANTED || header.chain == chain else {",
-      killedBy: .rules("a frame that does not follow")),
+      killedBy: .rules("a frame with the wrong chain value is not part of the log")),
   ]
 
   static let checkpoints: [PlantedBug] = [
     PlantedBug(
-      "checkpoint-without-its-file", rule: "20", "a checkpoint is used though a file is gone",
+      "checkpoint-without-its-file", rule: "20",
+      "a checkpoint is used although a file that it lists is missing",
       in: Place.chain,
       find: "else { return nil }\nopened.append(file)",
       plant: """
@@ -253,54 +260,55 @@ extension PlantedBug {
           return nil
         }
         opened.append(file)
-        """, killedBy: .rules("rule 20: a checkpoint that names a file")),
+        """, killedBy: .rules("rule 20: a checkpoint that lists a missing file is not used")),
     PlantedBug(
-      "member-taken-by-name", rule: "20", "a file counts as a checkpoint's by its name alone",
+      "member-taken-by-name", rule: "20",
+      "a file counts as the one a checkpoint lists by its name alone",
       in: Place.chain,
       find: "file.header.fileID == member.fileID, file.header.preamble.salt == member.salt",
       plant:
         "PLANTED || file.header.fileID == member.fileID && file.header.preamble.salt == member.salt",
-      killedBy: .rules("rule 20: a checkpoint is used only")),
+      killedBy: .rules("rule 20: a checkpoint is used only with exactly the files")),
     PlantedBug(
       "straddling-merge-used", rule: "20",
-      "a merged file across the checkpoint's end is used with it",
+      "a compacted segment across the checkpoint's position is used with it",
       in: Place.chain,
       find: "if numbers.lowerBound > covered, numbers.count == 1 {",
       plant:
         "if numbers.lowerBound > covered && numbers.count == 1 || PLANTED && numbers.upperBound > covered {",
-      killedBy: .rules("rule 20: a merged file that is not")),
+      killedBy: .rules("rule 20: a compacted segment that the checkpoint")),
     PlantedBug(
-      "only-named-files-listed", rule: "20", "a checkpoint lists only files with something live",
+      "only-named-files-listed", rule: "20", "a checkpoint lists only segments with live records",
       in: "Version.swift",
       find: "zip(segments, usages).map { segment, usage in",
       plant:
         "zip(segments, usages).filter { !PLANTED || $1.total > $1.dead }.map { segment, usage in",
-      killedBy: .rules("rule 20: a checkpoint lists files")),
+      killedBy: .rules("rule 20: a checkpoint also lists segments without live records")),
     PlantedBug(
-      "checkpoint-salt-ignored", rule: "20", "a run is taken from any checkpoint of its number",
+      "checkpoint-salt-ignored", rule: "20", "a run is read from any checkpoint with its number",
       in: Place.checkpoint,
       find: "guard let file = opened[place.checkpoint], file.header.preamble.salt == place.salt,",
       plant:
         "guard let file = opened[place.checkpoint], PLANTED || file.header.preamble.salt == place.salt,",
-      killedBy: .rules("rule 20: a run is of the checkpoint")),
+      killedBy: .rules("rule 20: a run is found by its checkpoint's salt")),
     PlantedBug(
-      "inner-pages-unchecked", rule: "21", "a checkpoint is used though an inner page is bad",
+      "inner-pages-unchecked", rule: "21", "a checkpoint with a damaged inner page is used",
       in: Place.checkpoint,
       find: "try run.checkInnerPages()", plant: "if !PLANTED { try run.checkInnerPages() }",
-      killedBy: .rules("rule 21: a checkpoint with a bad inner page")),
+      killedBy: .rules("rule 21: a checkpoint with a damaged inner page is not used")),
     PlantedBug(
-      "page-not-repaired", rule: "21", "a page that proves bad is not rebuilt",
+      "page-not-repaired", rule: "21", "a damaged page is not rebuilt",
       in: Place.repair,
       find: "guard isRebuilt else { throw LeafRepair.cannotHelp(error, path) }",
       plant: """
         guard !PLANTED, isRebuilt else { throw LeafRepair.cannotHelp(error, path) }
         """, killedBy: .rules("rule 21: a damaged page")),
     PlantedBug(
-      "page-repaired-too-new", rule: "21", "a page is rebuilt with what came after it",
+      "page-repaired-too-new", rule: "21", "a page is rebuilt with later commits than its own",
       in: Place.repair,
       find: "guard item.commit <= commit else { continue }",
       plant: "guard PLANTED || item.commit <= commit else { continue }",
-      killedBy: .rules("rule 21: a page is rebuilt as it was")),
+      killedBy: .rules("rule 21: a page is rebuilt as of its checkpoint, without")),
     PlantedBug(
       "page-repaired-too-old", rule: "21", "a page is rebuilt with the first record of a key",
       in: Place.repair,
@@ -308,10 +316,10 @@ extension PlantedBug {
       plant: """
         guard coverage.contains(id) else { return }
         if PLANTED, record != nil, found[id] != nil { return }
-        """, killedBy: .rules("rule 21: a page is rebuilt as it was")),
+        """, killedBy: .rules("rule 21: a page is rebuilt as of its checkpoint, without")),
     PlantedBug(
-      "nothing-immutableMemtable", rule: "19",
-      "a checkpoint keeps what was changed while it was written",
+      "memtable-not-frozen", rule: "19",
+      "a checkpoint drops changes made while it was written",
       in: Place.checkpointing,
       find: "newest[keyPath: tree].replaceImmutable(with: runs)",
       plant: """
@@ -320,15 +328,15 @@ extension PlantedBug {
           newest[keyPath: tree].freeze()
         }
         newest[keyPath: tree].replaceImmutable(with: runs)
-        """, killedBy: .rules("a checkpoint holds what was changed")),
+        """, killedBy: .rules("changes made while a checkpoint is written are kept")),
     PlantedBug(
       "failed-checkpoint-not-taken-back", rule: "19",
-      "what a failed checkpoint was to hold is forgotten",
+      "changes that a failed checkpoint contained are lost",
       in: "LayeredTree.swift",
       find: "memtable = merged", plant: "if !PLANTED { memtable = merged }",
-      killedBy: .rules("a checkpoint that fails")),
+      killedBy: .rules("a checkpoint that fails loses nothing")),
     PlantedBug(
-      "superseded-not-logged", rule: "2", "a record does not say what it takes the place of",
+      "superseded-not-logged", rule: "2", "a record does not state what it supersedes",
       edits: [
         Edit(
           Place.documentRecord,
@@ -337,19 +345,19 @@ extension PlantedBug {
         Edit(
           Place.documentRecord,
           find: "if let superseded {", plant: "if !PLANTED, let superseded {"),
-      ], killedBy: .rules("rule 2: a replayed change")),
+      ], killedBy: .rules("rule 2: a replayed change supersedes the previous revision")),
     PlantedBug(
-      "history-not-logged", rule: "2", "a record does not hold the revisions before it",
+      "history-not-logged", rule: "2", "a record does not contain the previous revisions",
       in: Place.revisionEdit,
       find: "record.ancestors = .init(try ancestors(of: current, id))",
       plant: "if !PLANTED { record.ancestors = .init(try ancestors(of: current, id)) }",
-      killedBy: .rules("rule 2: a replayed change")),
+      killedBy: .rules("rule 2: a replayed change supersedes the previous revision")),
     PlantedBug(
       "replay-from-nothing-trusts-records", rule: "2",
-      "a rebuilt index keeps what a merge left out",
+      "a rebuilt index keeps revisions that a compaction dropped",
       in: "Replay.swift",
       find: "record.follow(old, expiry: old.flatMap { expiry(of: $0) })",
       plant: "if !PLANTED { record.follow(old, expiry: old.flatMap { expiry(of: $0) }) }",
-      killedBy: .rules("rule 2: an index rebuilt from nothing misses")),
+      killedBy: .rules("rule 2: an index rebuilt from the log does not need")),
   ]
 }

@@ -1,8 +1,9 @@
-/// Bugs in distinguishing a store's files from foreign ones, and in detecting a lost lock.
+/// Bugs in distinguishing a store's files from those of other programs, and in detecting a lost
+/// lock.
 extension PlantedBug {
   static let ownership: [PlantedBug] = [
     PlantedBug(
-      "foreign-directory-opened", rule: "ownership", "any directory is made a store",
+      "foreign-directory-opened", rule: "ownership", "any directory is opened as a store",
       in: Place.ownership,
       find: """
         guard try isStore(files, foreign) else {
@@ -11,16 +12,16 @@ extension PlantedBug {
       plant: """
         guard try PLANTED ? true : isStore(files, foreign) else {
           // The header of a segment says best what is wrong with it.
-        """, killedBy: .rules("ownership: a directory of others")),
+        """, killedBy: .rules("ownership: another program's directory is neither opened")),
     PlantedBug(
       "foreign-directory-deleted", rule: "ownership", "any directory is deleted as a store",
       in: Place.deletion,
       find: "guard kind == .directory, try directory.isStore() else {",
       plant: "guard kind == .directory, try PLANTED ? true : directory.isStore() else {",
-      killedBy: .rules("ownership: a directory of others")),
+      killedBy: .rules("ownership: another program's directory is neither opened")),
     PlantedBug(
       "foreign-temporary-removed", rule: "ownership",
-      "opening empties `tmp` of what others put there",
+      "opening deletes other programs' files in `tmp`",
       in: Place.storeOpening,
       find: """
         for name in try fileSystem.list(temporaries) where StoreDirectory.isTemporary(name) {
@@ -28,9 +29,9 @@ extension PlantedBug {
       plant: """
         for name in try fileSystem.list(temporaries)
         where PLANTED || StoreDirectory.isTemporary(name) {
-        """, killedBy: .rules("ownership: what others put")),
+        """, killedBy: .rules("ownership: other programs' files in a store survive opening")),
     PlantedBug(
-      "foreign-file-deleted", rule: "ownership", "a deletion takes files that no store names",
+      "foreign-file-deleted", rule: "ownership", "a deletion removes files that no store has",
       in: Place.ownership,
       find: "if isOwn(name) { try visitFile(place, visit) } else { try visit(.foreign(place)) }",
       plant: """
@@ -39,7 +40,7 @@ extension PlantedBug {
         } else {
           try visit(.foreign(place))
         }
-        """, killedBy: .rules("ownership: what others put")),
+        """, killedBy: .rules("ownership: other programs' files in a store survive opening")),
     PlantedBug(
       "linked-lock-written", rule: "ownership", "a symbolic link named LOCK is followed",
       edits: [
@@ -58,15 +59,15 @@ extension PlantedBug {
         Edit(
           Place.fileSystem,
           find: "try lock.checkPlace()", plant: "if !PLANTED { try lock.checkPlace() }"),
-      ], killedBy: .rules("ownership: a link in the place of LOCK")),
+      ], killedBy: .rules("ownership: a link named LOCK is not written through")),
     PlantedBug(
-      "hard-linked-lock-written", rule: "ownership", "LOCK may be another file's second name",
+      "hard-linked-lock-written", rule: "ownership", "a hard link named LOCK is written through",
       in: Place.fileSystem,
       find: "guard information.st_nlink <= 1 else {",
       plant: "guard PLANTED || information.st_nlink <= 1 else {",
-      killedBy: .rules("ownership: a link in the place of LOCK")),
+      killedBy: .rules("ownership: a link named LOCK is not written through")),
     PlantedBug(
-      "linked-folder-followed", rule: "ownership", "a link in the place of a folder is opened",
+      "linked-folder-followed", rule: "ownership", "a link named like a store's folder is followed",
       in: Place.ownership,
       find: """
         guard kind == .directory else {
@@ -75,25 +76,26 @@ extension PlantedBug {
       plant: """
         guard PLANTED || kind == .directory else {
           throw .foreignDirectory(
-        """, killedBy: .rules("ownership: a link in the place of a store's folder")),
+        """, killedBy: .rules("ownership: a link named like a store's folder is not followed")),
     PlantedBug(
       "linked-folder-deleted", rule: "ownership",
-      "a deletion follows a link in the place of a folder",
+      "a deletion follows a link named like a store's folder",
       in: Place.ownership,
       find: "guard try kind(of: folder) == .directory else { return try visit(.foreign(folder)) }",
       plant: """
         guard try PLANTED ? true : kind(of: folder) == .directory else {
           return try visit(.foreign(folder))
         }
-        """, killedBy: .rules("ownership: a link in the place of a store's folder")),
+        """, killedBy: .rules("ownership: a link named like a store's folder is not followed")),
     PlantedBug(
-      "backup-within-a-store", rule: "ownership", "a backup is made among a store's files",
+      "backup-within-a-store", rule: "ownership", "a backup is made within a store",
       in: Place.backup,
       find: "if place == own || isStore == true { return place }",
       plant: "if !PLANTED, place == own || isStore == true { return place }",
-      killedBy: .rules("ownership: a backup is made neither")),
+      killedBy: .rules("ownership: a backup neither replaces a file nor goes")),
     PlantedBug(
-      "backup-in-taken-place", rule: "ownership", "a backup is built in what stands at its name",
+      "backup-in-taken-place", rule: "ownership",
+      "a backup is built in a directory that exists already",
       edits: [
         Edit(
           Place.deletion,
@@ -103,9 +105,9 @@ extension PlantedBug {
           Place.backup,
           find: "try fileSystem.makeDirectory(building)",
           plant: "if !PLANTED { try fileSystem.makeDirectory(building) }"),
-      ], killedBy: .rules("ownership: a backup takes no name")),
+      ], killedBy: .rules("ownership: a backup is not built under a name that another")),
     PlantedBug(
-      "lost-lock-ignored", rule: "16", "a writer goes on whose LOCK was removed",
+      "lost-lock-ignored", rule: "16", "a writer continues after its LOCK was removed",
       in: Place.commits,
       find: "return .success(try directory.checkPlace())",
       plant: """
@@ -113,18 +115,19 @@ extension PlantedBug {
         return .success(())
         """, killedBy: .rules("ownership: a writer whose LOCK is gone")),
     PlantedBug(
-      "no-inode-keeps-from-opening", rule: "15", "where no file can be made, nothing is read",
+      "no-inode-keeps-from-opening", rule: "15",
+      "a store cannot be opened where no file can be created",
       in: Place.storeOpening,
       find: "} catch  where error.code == .diskFull {",
       plant: "} catch  where error.code == .diskFull && !PLANTED {",
-      killedBy: .rules("rule 15: where no file can be made")),
+      killedBy: .rules("rule 15: a store can be read where no file can be created")),
     PlantedBug(
       "no-descriptor-stops-writer", rule: "8",
-      "a call that could not begin stops the writer for good",
+      "a lack of file descriptors stops the writer permanently",
       in: Place.writer,
       find: "if !failure.isLackOfDescriptors || (try? directory.remove(name)) == nil {",
       plant:
         "if PLANTED || !failure.isLackOfDescriptors || (try? directory.remove(name)) == nil {",
-      killedBy: .rules("rule 8: a lack of descriptors")),
+      killedBy: .rules("rule 8: running out of file descriptors fails one commit")),
   ]
 }

@@ -3,37 +3,38 @@ extension PlantedBug {
   static let revisions: [PlantedBug] = [
     PlantedBug(
       "logged-again-not-found", rule: "1",
-      "what stays held is looked for where it stood before it was logged again",
+      "a retained revision is looked up at its location before it was reappended",
       in: Place.replay, find: "try findSuperseded(&record)",
       plant: "if !PLANTED { try findSuperseded(&record) }",
-      killedBy: .rules("what stays held is found")),
+      killedBy: .rules("retained revisions are found where recovery reappended them")),
     PlantedBug(
-      "purge-dropped", rule: "5", "a merge drops purges, whatever older files hold",
+      "purge-dropped", rule: "5", "a compaction drops purges that older files still need",
       in: Place.mergeJudge,
       find: "return try !forgettableKeys().contains(removal)",
       plant: "return PLANTED ? false : try !forgettableKeys().contains(removal)",
-      killedBy: .rules("rule 5: a purge outlives")),
+      killedBy: .rules("rule 5: a purge survives compaction while an older file")),
     PlantedBug(
-      "leaf-released", rule: "2", "a leaf is let go of when another one follows",
+      "leaf-released", rule: "2", "a leaf is released when another one follows",
       in: Place.revisionEdit,
       find: "&& (leaves.contains { tree.nodes[$0].sequence == current.sequence }",
       plant: "&& (!PLANTED && leaves.contains { tree.nodes[$0].sequence == current.sequence }",
-      killedBy: .crash("conflicts, made and ended")),
+      killedBy: .crash("conflicts, created and resolved")),
     PlantedBug(
-      "old-winner-stored", rule: "2", "the revision that won before is stored again, leaf or not",
+      "old-winner-stored", rule: "2",
+      "the previous winner is stored again, even if it is not a leaf",
       in: Place.revisionEdit,
       find: "let leaf = arrived ?? tree.leaves[0]",
       plant:
         "let leaf = (PLANTED ? tree.index(of: current.revision) : arrived) ?? tree.leaves[0]",
       killedBy: .replicas),
     PlantedBug(
-      "winner-stored", rule: "2", "a leaf does not get its history when that comes later",
+      "winner-stored", rule: "2", "a leaf does not get a history that arrives later",
       in: Place.revisionEdit,
       find: "let arrived = tree.leafIndex(of: edit.revision)",
       plant: "let arrived = PLANTED ? nil : tree.leafIndex(of: edit.revision)",
       killedBy: .replicas),
     PlantedBug(
-      "inner-revision-stored", rule: "2", "a revision that has successors is stored as a leaf",
+      "inner-revision-stored", rule: "2", "a revision with successors is stored as a leaf",
       in: Place.treeInsertion, find: "if isLeaf(place) { return true }",
       plant: "if PLANTED || isLeaf(place) { return true }", killedBy: .replicas),
     PlantedBug(
@@ -49,13 +50,13 @@ extension PlantedBug {
       plant: "digests += record.ancestors.digests.prefix(PLANTED ? max(0, depth - 3) : depth - 2)",
       killedBy: .crash("long branches, pruned and joined")),
     PlantedBug(
-      "branches-not-pruned", rule: "2", "what is far from every leaf is not forgotten",
+      "branches-not-pruned", rule: "2", "revisions beyond the depth are not pruned",
       in: Place.treePruning,
       find: "for index in nodes.indices where stepsToLeaf[index] < depth {",
       plant: "for index in nodes.indices where PLANTED || stepsToLeaf[index] < depth {",
       killedBy: .crash("long branches, pruned and joined")),
     PlantedBug(
-      "expiry-not-replayed", rule: "2", "an expiry is forgotten when the log is replayed",
+      "expiry-not-replayed", rule: "2", "an expiry is lost when the log is replayed",
       in: Place.replay,
       find: """
         var record = original
@@ -65,52 +66,53 @@ extension PlantedBug {
         var record = original
         if PLANTED { record.details?.expiry = nil }
         if looksUp {
-        """, killedBy: .rules("an expiry and local documents")),
+        """, killedBy: .rules("an expiry and local documents survive compaction and reopening")),
     PlantedBug(
-      "local-dropped", rule: "5", "a merge drops local documents",
+      "local-dropped", rule: "5", "a compaction drops local documents",
       in: Place.mergeJudge,
       find: "self = .catalog(CatalogKey.local(record.idBytes))",
       plant: "if PLANTED { return nil } else { self = .catalog(CatalogKey.local(record.idBytes)) }",
-      killedBy: .rules("an expiry and local documents")),
+      killedBy: .rules("an expiry and local documents survive compaction and reopening")),
     PlantedBug(
-      "pruned-above-horizon", rule: "7", "history is let go of and the horizon stays",
+      "pruned-above-horizon", rule: "7", "history is pruned without raising the horizon",
       in: Place.pruning,
       find: "state.historyHorizon = max(state.historyHorizon, horizon)",
       plant: "if !PLANTED { state.historyHorizon = max(state.historyHorizon, horizon) }",
-      killedBy: .rules("rule 7: what is pruned")),
+      killedBy: .rules("rule 7: pruned history is below the horizon")),
     PlantedBug(
-      "purged-above-horizon", rule: "7", "the horizon that a purge states is not believed",
+      "purged-above-horizon", rule: "7", "the horizon that a purge states is ignored",
       in: Place.stateRecords,
       find: "historyHorizon = max(historyHorizon, record.historyHorizon)",
       plant: "if !PLANTED { historyHorizon = max(historyHorizon, record.historyHorizon) }",
-      killedBy: .rules("rule 22: history does not come back")),
+      killedBy: .rules("rule 22: pruned history does not return without its attachments")),
     PlantedBug(
-      "named-pruned", rule: "7", "what named versions need is let go of",
+      "named-pruned", rule: "7", "revisions that named snapshots need are pruned",
       in: Place.pruning,
       find: "namedSequences = named.map(\\.moment.sequence)",
       plant: "namedSequences = PLANTED ? [] : named.map(\\.moment.sequence)",
-      killedBy: .rules("rule 7: a named version")),
+      killedBy: .rules("rule 7: a named snapshot stays complete through pruning")),
     PlantedBug(
-      "pruned-in-memory", rule: "22", "history with attachments is let go of in memory only",
+      "pruned-in-memory", rule: "22", "history with attachments is pruned in memory only",
       in: Place.pruning,
       find: "try purge(doomed.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer)",
       plant: """
         if !PLANTED { try purge(doomed.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer) }
-        """, killedBy: .rules("rule 22: history does not come back")),
+        """, killedBy: .rules("rule 22: pruned history does not return without its attachments")),
     PlantedBug(
-      "guessed-history-kept", rule: "22", "what an index made anew holds by a guess is believed",
+      "guessed-history-kept", rule: "22",
+      "retained revisions that a rebuilt index guessed are kept",
       in: Place.rebuiltHistory,
       find: "guard isRebuilt else { return }", plant: "guard isRebuilt, !PLANTED else { return }",
-      killedBy: .rules("rule 22: what went with its revision")),
+      killedBy: .rules("rule 22: an attachment dropped with its revision")),
     PlantedBug(
-      "orphans-left", rule: "22", "cleaning looks for no files that no record names",
+      "orphans-left", rule: "22", "cleanup does not look for attachment files without a record",
       in: Place.merging,
       find: "try deleteOrphanedAttachments()",
       plant: "if !PLANTED { try deleteOrphanedAttachments() }",
-      killedBy: .rules("rule 22: a file whose name could not be flushed")),
+      killedBy: .rules("rule 22: cleanup finds an attachment file whose name could")),
     PlantedBug(
       "attachment-deleted-early", rule: "22",
-      "an attachment's file goes before it is durable that nothing refers to it",
+      "an attachment file is deleted before the loss of its last reference is durable",
       in: Place.attachments,
       find: """
         try commits.flushEverything()
@@ -119,36 +121,39 @@ extension PlantedBug {
       plant: """
         if !PLANTED { try commits.flushEverything() }
         let digests = stored.union(forgotten.map(\\.digest))
-        """, killedBy: .rules("rule 22: a file goes when it is durable"), needsLoss: true),
+        """, killedBy: .rules("rule 22: an attachment file is deleted only once its last"),
+      needsLoss: true),
     PlantedBug(
-      "holds-ignored", rule: "22", "a file goes that somebody holds",
+      "holds-ignored", rule: "22", "an attachment file is deleted although it is pinned",
       in: Place.attachmentNames,
       find: "guard state.isClosed || state.holds[digest] == nil else { return false }",
       plant: "guard PLANTED || state.isClosed || state.holds[digest] == nil else { return false }",
-      killedBy: .rules("rule 22: what is stored for a document")),
+      killedBy: .rules("rule 22: an attachment stored for a document")),
     PlantedBug(
-      "snapshot-loses-attachment", rule: "22", "a file goes that a version in memory refers to",
+      "snapshot-loses-attachment", rule: "22",
+      "an attachment file is deleted while a version in memory refers to it",
       in: Place.maintenance,
       find: "unreferenced.prefix { $0.epoch == nil }",
       plant: "unreferenced.prefix { PLANTED || $0.epoch == nil }",
-      killedBy: .rules("rule 22: a snapshot keeps")),
+      killedBy: .rules("rule 22: a snapshot keeps its attachments while others")),
     PlantedBug(
-      "attachment-not-flushed", rule: "22", "an attachment is named before it is flushed",
+      "attachment-not-flushed", rule: "22",
+      "an attachment file gets its name before its bytes are flushed",
       in: Place.attachmentWriter, find: "try file.flush()",
       plant: "if !PLANTED { try file.flush() }",
-      killedBy: .crash("attachments, made and cleaned away"), needsLoss: true),
+      killedBy: .crash("attachments, added and cleaned up"), needsLoss: true),
     PlantedBug(
       "attachment-name-not-flushed", rule: "22", "the folder of an attachment is not flushed",
       in: Place.attachmentNames,
       find: "try flushDirectory(path(ofFolder: name.folder))",
       plant: "if !PLANTED { try flushDirectory(path(ofFolder: name.folder)) }",
-      killedBy: .crash("attachments, made and cleaned away"), needsLoss: true),
+      killedBy: .crash("attachments, added and cleaned up"), needsLoss: true),
     PlantedBug(
       "attachment-folder-not-flushed", rule: "22",
       "the name of an attachment's folder is not flushed",
       in: Place.attachmentNames,
       find: "if !isFolderDurable { try flushDirectory(root) }",
       plant: "if !PLANTED, !isFolderDurable { try flushDirectory(root) }",
-      killedBy: .crash("attachments, made and cleaned away"), needsLoss: true),
+      killedBy: .crash("attachments, added and cleaned up"), needsLoss: true),
   ]
 }

@@ -1,15 +1,15 @@
-/// Bugs in the view data that is kept from one opening to the next.
+/// Bugs in the files in which views keep their rows from one opening to the next.
 extension PlantedBug {
   static let views: [PlantedBug] = [
     PlantedBug(
       "view-before-durable", rule: "views",
-      "the rows of commits that may still be lost are kept in a file",
+      "a view's file contains rows of commits that may still be lost",
       in: Place.viewFile,
       find: "try store.commits.waitUntilDurable(origin.commit)",
       plant: "if !PLANTED { try store.commits.waitUntilDurable(origin.commit) }",
-      killedBy: .rules("a view's file is of commits that are durable"), needsLoss: true),
+      killedBy: .rules("a view's file covers only durable commits"), needsLoss: true),
     PlantedBug(
-      "view-unchecked", rule: "views", "the checksums of a view's file are not looked at",
+      "view-unchecked", rule: "views", "the checksums of a view's file are not verified",
       in: Place.viewFrames,
       find: """
         guard padded.count == frame.paddedSize, CRC32C.checksum(padded) == frame.payloadChecksum else {
@@ -17,30 +17,30 @@ extension PlantedBug {
       plant: """
         guard PLANTED || padded.count == frame.paddedSize && CRC32C.checksum(padded) == frame.payloadChecksum else {
         """,
-      killedBy: .rules("a view's file of which a byte has changed")),
+      killedBy: .rules("a view's file with a changed byte is not used")),
     PlantedBug(
       "view-keeps-purged", rule: "views",
-      "documents that were purged since a view's file was written stay in the view",
+      "documents purged after a view's file was written stay in the view",
       in: Place.viewContents,
       find:
         "if origin?.commit != snapshot.view.state.commit { try removePurged(snapshot, isCancelled) }",
       plant:
         "if !PLANTED, origin?.commit != snapshot.view.state.commit { try removePurged(snapshot, isCancelled) }",
-      killedBy: .rules("what was purged since a view's file")),
+      killedBy: .rules("a document purged after a view's file was written")),
     PlantedBug(
       "view-of-a-lost-log", rule: "views",
-      "the file of a view that is of no earlier version stays until nothing shows that any more",
+      "a view's file of commits that the store lost is not deleted at opening",
       in: Place.foreignViews,
       find: "header.preamble.storeID == storeID, header.origin.isBefore(state)",
       plant: "PLANTED || header.preamble.storeID == storeID && header.origin.isBefore(state)",
-      killedBy: .rules("the view's file of what a store has lost")),
+      killedBy: .rules("a view's file of commits that the store lost")),
     PlantedBug(
       "view-of-any-version", rule: "views",
-      "a view's file is used whatever version of the view it is of",
+      "a view's file is used for any version of the view",
       in: Place.viewIndex,
       find: "self.view.isSame(as: view) && header.collation == UInt64(Collation.version)",
       plant: """
         (PLANTED || self.view.isSame(as: view)) && header.collation == UInt64(Collation.version)
-        """, killedBy: .rules("the view's file of another version")),
+        """, killedBy: .rules("a view's file of another version of the view is not used")),
   ]
 }

@@ -112,3 +112,12 @@ func parentDirectory(of path: String) -> String {
   let parent = parts.dropLast().joined(separator: "/")
   return path.hasPrefix("/") ? "/" + parent : (parent.isEmpty ? "." : parent)
 }
+
+/// Returns the absolute path.
+func absolutePath(
+  _ path: String, on fileSystem: any FileSystem
+) throws(DatabaseError) -> String {
+  try translating { () throws(LogError) in
+    try attempt { () throws(SystemError) in try fileSystem.absolutePath(path) }
+  }
+}

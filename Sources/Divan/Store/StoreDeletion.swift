@@ -1,14 +1,5 @@
 import DivanLog
 
-/// Returns the absolute path.
-func absolutePath(
-  _ path: String, on fileSystem: any FileSystem
-) throws(DatabaseError) -> String {
-  try translating { () throws(LogError) in
-    try attempt { () throws(SystemError) in try fileSystem.absolutePath(path) }
-  }
-}
-
 /// Deletes stores, and the leftovers of interrupted creations and deletions.
 struct StoreDeletion {
   /// The purpose of a name next to a store's: the store's name, sixteen digits, and the purpose.

@@ -3,8 +3,8 @@ import Testing
 
 /// Tests of the rules of the log that random crashes rarely reach, one by one.
 ///
-/// ``CrashTests`` prove the rules of order: flushes before renames, merges judged by durable
-/// commits, checkpoints behind the log, inputs that outlive their merge.
+/// ``CrashTests`` prove the rules of order: flushes before renames, compactions that evaluate
+/// durable commits only, checkpoints behind the log, inputs that outlive their compaction.
 struct RuleTests {
   // All cases start at once and share the machine. Code that breaks a rule may never end.
   @Test(.timeLimit(.minutes(20)), arguments: RuleCase.all.filter { !$0.isLong })

@@ -6,7 +6,8 @@ import Synchronization
 /// Compares the simulated disk and the in-memory file system with that of the machine.
 package struct AgreementProof: Proof {
   package static let name = "agreement"
-  package static let claim = "without faults the simulated disk does what the machine's does"
+  package static let claim =
+    "without faults, the simulated disk behaves like the file system of the machine"
 
   package init() {}
 

@@ -7,8 +7,8 @@ import Synchronization
 package struct ByteProof: Proof {
   package static let name = "bytes"
   package static let claim =
-    "whatever happens to the bytes of a store, what was stored is read, "
-    + "or an error says what is damaged"
+    "whichever bytes of a store change, every read returns what was stored, "
+    + "or an error that says what is damaged"
 
   /// The maximum number of bytes that may be requested at once, unless the file is larger.
   static let readLimit = 1 << 20

@@ -75,7 +75,8 @@ extension ByteSubject {
             : .older(index, isNoted: !database.openingReport.notes.isEmpty)
         }
       }
-      throw ByteLie("changed without a word: \(summary(live.documents)), \(summary(all.documents))")
+      throw ByteLie(
+        "changed without a report: \(summary(live.documents)), \(summary(all.documents))")
     }
     // Everything readable was once stored; and if the log is not known to be damaged, it is the
     // newest version.
@@ -87,7 +88,7 @@ extension ByteSubject {
     if damage.isEmpty, let last = versions.last {
       let newest = Set(last.changes.map(\.sequence))
       for document in live.documents + all.documents where !newest.contains(document.sequence) {
-        throw ByteLie("an older revision without a word: \(document)")
+        throw ByteLie("an older revision without a report: \(document)")
       }
     }
     return .reported
@@ -104,7 +105,7 @@ extension ByteSubject {
       }
       let newest = dumps.last ?? []
       throw ByteLie(
-        "changed without a word: \(found.lines.filter { !newest.contains($0) }.prefix(3)), without "
+        "changed without a report: \(found.lines.filter { !newest.contains($0) }.prefix(3)), without "
           + "\(newest.filter { !found.lines.contains($0) }.prefix(3))")
     }
     // If the log is damaged, lines about several records may mix versions.
@@ -117,7 +118,7 @@ extension ByteSubject {
     }
     if isWhole, let newest = dumps.last {
       if let line = found.lines.first(where: { !newest.contains($0) }) {
-        throw ByteLie("an older fact without a word: \(line)")
+        throw ByteLie("an older fact without a report: \(line)")
       }
       // A damaged attachment is an error for that attachment alone.
       let areAttachments = found.errors.allSatisfy { $0.path?.contains("/attachments/") == true }

@@ -76,12 +76,12 @@ extension ByteTrial {
         return count("\(kind.rawValue), an end of the log and its evidence lost, noted")
       }
       guard !subject.isClosed else {
-        throw ByteLie("version \(version) of \(subject.versionCount - 1) without a word")
+        throw ByteLie("version \(version) of \(subject.versionCount - 1) without a report")
       }
       // In a log that was not closed, commits that were not acknowledged as durable may look torn.
       // If two files are damaged, one may be the evidence of the other.
       if kind != .pairs, version < subject.versionCount - 1 - subject.unprovenCommits {
-        throw ByteLie("version \(version) of \(subject.versionCount - 1) without a word")
+        throw ByteLie("version \(version) of \(subject.versionCount - 1) without a report")
       }
       count("\(kind.rawValue), taken for a torn tail of a log that was not closed")
     }

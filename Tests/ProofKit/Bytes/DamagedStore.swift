@@ -29,7 +29,7 @@ package struct DamagedStore: Sendable {
     try database.close()
   }
 
-  package static let merged = DamagedStore(name: "merged segments") { fixture in
+  package static let merged = DamagedStore(name: "compacted segments") { fixture in
     for session in 0..<3 {
       let database = try fixture.open { $0.maintenance = .manual }
       try fixture.fill(database, session..<session + 4, size: 100)
@@ -71,7 +71,7 @@ extension DamagedStore.Original {
       if database.openingReport.damage.isEmpty {
         let found = try oracle.identify(database)
         guard found == version else {
-          throw CrashOracle.Mismatch("version \(found) of \(version) without a word")
+          throw CrashOracle.Mismatch("version \(found) of \(version) without a report")
         }
       } else {
         try checkRest(database)

@@ -39,7 +39,7 @@ extension CrashOperation {
       try session.commit(.put("doc-1", size: 9), .purge("rich-3"), durability: .none)
       try session.commit(.purge("doc-3"))
     },
-    CrashOperation("purge, and merge") { session in
+    CrashOperation("purge and compact") { session in
       try session.fixture.checkpoint(session.database())
       try session.commit(
         .purge("rich-1"), .purgeLeaf("rich-3", 1), .purge("doc-2"), durability: .none)
@@ -57,24 +57,24 @@ extension CrashOperation {
   ]
 
   private static let attaching = [
-    CrashOperation("attach little") { session in
+    CrashOperation("attach small blobs") { session in
       try session.commit(.attach("doc-1", name: "a", seed: 9, size: 20))
       try session.commit(.attach("rich-1", name: "small", seed: 8, size: 48))
     },
-    CrashOperation("attach much") { session in
+    CrashOperation("attach large blobs") { session in
       try session.commit(.attach("doc-1", name: "a", seed: 9, size: 700))
       try session.commit(
         .attach("doc-2", name: "b", seed: 9, size: 700),
         .attach("rich-1", name: "new", seed: 7, size: 90), durability: .none)
     },
-    CrashOperation("attach what is taken back") { session in
+    CrashOperation("attach and roll back") { session in
       try session.commit(
         .nested([.attach("doc-1", name: "a", seed: 6, size: 90)], throwing: true),
         .put("doc-2", size: 20))
       try session.close()
       try session.commit(.attach("doc-1", name: "a", seed: 6, size: 90))
     },
-    CrashOperation("take attachments out, and clean") { session in
+    CrashOperation("remove attachments and clean up") { session in
       try session.commit(.detach("rich-1"), durability: .none)
       try session.commit(.delete("rich-5"))
       try session.fixture.compact(session.database())
@@ -94,13 +94,13 @@ extension CrashOperation {
   ]
 
   private static let indexing = [
-    CrashOperation("make an index, and write on") { session in
+    CrashOperation("build an index and keep writing") { session in
       try session.fixture.addIndex(session.database(), "short by number")
       try session.commit(.put("doc-1", size: 3), .delete("rich-2"), .put("rich-3", size: 90))
       try session.fixture.checkpoint(session.database())
       try session.commit(.put("doc-2", size: 3), .purge("rich-3"), durability: .none)
     },
-    CrashOperation("make an index, merge, take it away and make another") { session in
+    CrashOperation("build an index, compact, remove it and build another") { session in
       try session.fixture.addIndex(session.database(), "by number")
       try session.fixture.compact(session.database())
       try session.fixture.removeIndex(session.database(), "by number")
@@ -110,14 +110,14 @@ extension CrashOperation {
   ]
 
   private static let keepingHistory = [
-    CrashOperation("name a version") { session in
+    CrashOperation("name a snapshot") { session in
       try session.fixture.name(session.database(), "one")
       try session.commit(.put("rich-3", size: 33), .detach("rich-1"), .delete("rich-2"))
       try session.fixture.name(session.database(), "two")
       try session.fixture.compact(session.database())
       try session.commit(.purge("rich-3"), .put("doc-1", size: 3), durability: .none)
     },
-    CrashOperation("forget a named version, and clean") { session in
+    CrashOperation("remove a named snapshot and clean up") { session in
       try session.fixture.name(session.database(), "one")
       try session.commit(.detach("rich-1"), .detach("rich-5"), .put("rich-3", size: 20))
       for name in ["first", "one"] {
@@ -157,7 +157,7 @@ extension CrashOperation {
       try session.commit(.removeLocal("state"))
       try session.fixture.compact(session.database())
     },
-    CrashOperation("everything at once, again and again") { session in
+    CrashOperation("change everything repeatedly") { session in
       for _ in 0..<2 {
         try session.enrich(durability: .none, closing: false)
         try session.fixture.checkpoint(session.database())

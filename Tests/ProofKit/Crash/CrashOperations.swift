@@ -27,14 +27,14 @@ extension CrashOperation {
       try session.commit(.put("doc-1", size: 50))
       try session.commit(.put("new", size: 120))
     },
-    CrashOperation("put much") { session in
+    CrashOperation("put large documents") { session in
       try session.fill(0..<4, size: 3000)
     },
-    CrashOperation("put many at once") { session in
+    CrashOperation("put many documents at once") { session in
       try session.fixture.commit(
         session.database(), (0..<14).map { .put("doc-\($0)", size: 150 + $0) })
     },
-    CrashOperation("put several frames", isHeavy: true) { session in
+    CrashOperation("put documents of several frames", isHeavy: true) { session in
       try session.fixture.commit(
         session.database(), (0..<3).map { .put("large-\($0)", size: 400_000) })
       try session.commit(.delete("large-1"))
@@ -43,7 +43,7 @@ extension CrashOperation {
       try session.commit(.delete("doc-1"), .delete("doc-3"))
       try session.commit(.delete("doc-2"))
     },
-    CrashOperation("commit without waiting") { session in
+    CrashOperation("commit without waiting for a flush") { session in
       try session.fill(0..<3, size: 200, durability: .none)
       try session.commit(.delete("doc-1"), durability: .none)
     },
@@ -52,7 +52,7 @@ extension CrashOperation {
       try session.commit(.put("doc-1", size: 77), durability: durability)
       try session.commit(.delete("doc-4"), .put("doc-5", size: 600), durability: durability)
     },
-    CrashOperation("take back a part") { session in
+    CrashOperation("roll back a part") { session in
       try session.commit(
         .put("doc-1", size: 40), .takeBack("doc-2", size: 500, deleting: "doc-3"),
         .put("doc-4", size: 60))
@@ -70,7 +70,7 @@ extension CrashOperation {
       try session.commit(.put("doc-2", size: 33), durability: .none)
       try session.fixture.checkpoint(session.database())
     },
-    CrashOperation("merge") { session in
+    CrashOperation("compact what pays off") { session in
       try session.commit(.put("doc-0", size: 21), durability: .none)
       try session.fixture.merge(session.database())
     },

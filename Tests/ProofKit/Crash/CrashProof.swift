@@ -1,7 +1,7 @@
 /// Loses power at every call of many short workloads, with every kind of loss.
 package struct CrashProof: Proof {
   package static let name = "crash"
-  package static let claim = "whenever the power goes, a prefix of the commits is left"
+  package static let claim = "after any loss of power, a prefix of the commits is left"
 
   package init() {}
 

@@ -71,7 +71,7 @@ extension CrashStart {
         try session.fixture.checkpoint(session.database())
         try session.fill(7..<9, size: 60, durability: .none)
       }),
-    CrashStart("a store whose merging was interrupted") { session in
+    CrashStart("a store whose compaction was interrupted") { session in
       try session.age()
       try session.fill(0..<4, size: 250)
       // After the output has its name, and before the inputs are deleted.
@@ -90,13 +90,13 @@ extension CrashStart {
   package static let rich = [
     CrashStart("documents with everything", prepare: { try $0.enrich() }),
     CrashStart(
-      "documents with everything, of which nothing is flushed",
+      "documents with everything, not flushed",
       prepare: { session in
         try session.commit(.put("doc-1", size: 20))
         try session.close()
       }, enter: { try $0.enrich(durability: .none, closing: false) }),
     CrashStart(
-      "all history kept", history: .everything,
+      "all history retained", history: .everything,
       prepare: { session in
         try session.enrich()
         try session.fixture.compact(session.database())
@@ -104,7 +104,7 @@ extension CrashStart {
         try session.close()
       }),
     CrashStart(
-      "two revisions kept", history: HistoryRetention(revisions: 2),
+      "two revisions retained", history: HistoryRetention(revisions: 2),
       prepare: { session in
         for round in 0..<4 {
           try session.commit(
@@ -115,7 +115,7 @@ extension CrashStart {
         try session.enrich()
       }, enter: { try $0.enrich(durability: .none, closing: false) }),
     CrashStart(
-      "versions with names",
+      "named snapshots",
       prepare: { session in
         try session.enrich(closing: false)
         try session.fixture.name(session.database(), "first")

@@ -43,7 +43,7 @@ extension CrashWorkload {
   }
 
   package static let reopened = CrashWorkload(
-    name: "a closed store, opened again",
+    name: "a closed store that is reopened",
     prepare: { fixture in
       let database = try fixture.open()
       try fixture.fill(database, 0..<5)
@@ -60,7 +60,7 @@ extension CrashWorkload {
   }
 
   package static let rotating = CrashWorkload(
-    name: "segment after segment",
+    name: "filling several segments",
     work: { fixture in
       let database = try fixture.open { $0.maintenance = .manual }
       try fixture.fill(database, 0..<9, size: 3000)
@@ -68,7 +68,7 @@ extension CrashWorkload {
     })
 
   package static let checkpointing = CrashWorkload(
-    name: "a base and deltas",
+    name: "a checkpoint and later ones with the changes",
     prepare: { fixture in
       let database = try fixture.open { $0.maintenance = .manual }
       try fixture.fill(database, 0..<40, size: 30, durability: .none)
@@ -90,7 +90,7 @@ extension CrashWorkload {
   }
 
   package static let overwriting = CrashWorkload(
-    name: "the same few documents over and over",
+    name: "overwriting the same few documents",
     prepare: { fixture in
       let database = try fixture.open()
       try fixture.fill(database, 0..<6)
@@ -106,7 +106,7 @@ extension CrashWorkload {
   }
 
   package static let compacting = CrashWorkload(
-    name: "compacting what many sessions left",
+    name: "compacting the segments of many sessions",
     prepare: { fixture in
       for session in 0..<5 {
         let database = try fixture.open { $0.maintenance = .manual }
@@ -128,7 +128,7 @@ extension CrashWorkload {
 
   /// Merges whose liveness is determined by commits that are not durable yet.
   package static let merging = CrashWorkload(
-    name: "merging in favour of commits that were not flushed",
+    name: "compacting after commits that are not flushed",
     prepare: { fixture in
       for session in 0..<4 {
         let database = try fixture.open { $0.maintenance = .manual }
@@ -154,7 +154,7 @@ extension CrashWorkload {
 
   /// A merge of one segment replaces it at once, so nothing else has the records that it dropped.
   package static let mergingOne = CrashWorkload(
-    name: "merging one segment in favour of commits that were not flushed",
+    name: "compacting one segment after commits that are not flushed",
     prepare: { fixture in
       let database = try fixture.open { $0.maintenance = .manual }
       // So few that they fit in one segment.
@@ -188,7 +188,8 @@ extension CrashWorkload {
     try fixture.commit(database, [.delete("doc-3")])
   }
 
-  package static let unflushed = CrashWorkload(name: "commits that nobody waits for") { fixture in
+  package static let unflushed = CrashWorkload(name: "commits that do not wait for a flush") {
+    fixture in
     let database = try fixture.open { $0.maintenance = .manual }
     try fixture.fill(database, 0..<12, size: 1500, durability: .none)
     try fixture.flush(database)
@@ -223,7 +224,7 @@ extension CrashWorkload {
     }, isHeavy: true)
 
   package static let weakChurn = CrashWorkload(
-    name: "overwriting without waiting, with maintenance",
+    name: "overwriting without waiting for a flush, with maintenance",
     prepare: { fixture in
       let database = try fixture.open()
       try fixture.fill(database, 0..<8)
@@ -243,24 +244,24 @@ extension CrashWorkload {
   // MARK: More than properties
 
   package static let conflicts = composed(
-    "conflicts, made and ended",
+    "conflicts, created and resolved",
     ["put a conflicting revision", "resolve a conflict", "purge a leaf"])
   package static let attachments = composed(
-    "attachments, made and cleaned away",
-    ["attach much", "take attachments out, and clean", "attach what is taken back"])
+    "attachments, added and cleaned up",
+    ["attach large blobs", "remove attachments and clean up", "attach and roll back"])
   package static let copies = composed(
-    "attachments, copied with the store", ["attach much", "back up", "restore"])
+    "attachments, copied with the store", ["attach large blobs", "back up", "restore"])
   package static let fullDisk = composed(
     "a disk that is full for a while", ["fill the disk", "compact"])
   package static let histories = composed(
-    "history, kept and pruned", history: HistoryRetention(revisions: 2),
-    ["prune history with attachments", "name a version", "forget a named version, and clean"])
+    "history, retained and pruned", history: HistoryRetention(revisions: 2),
+    ["prune history with attachments", "name a snapshot", "remove a named snapshot and clean up"])
   package static let besides = composed(
     "purges, expiries and local documents",
-    ["purge, and merge", "let documents expire", "put local documents"])
+    ["purge and compact", "let documents expire", "put local documents"])
   package static let indexes = composed(
-    "indexes, made, followed and taken away",
-    ["make an index, and write on", "make an index, merge, take it away and make another"])
+    "indexes, built, updated and removed",
+    ["build an index and keep writing", "build an index, compact, remove it and build another"])
   package static let longBranches = CrashWorkload(
     name: "long branches, pruned and joined",
     prepare: { fixture in
@@ -285,7 +286,7 @@ extension CrashWorkload {
     }, revisionDepth: 3)
 
   package static let views = CrashWorkload(
-    name: "a view, asked, kept in its file and brought up to date",
+    name: "a view, queried, written to its file and updated",
     prepare: { fixture in
       let database = try fixture.open()
       try fixture.fill(database, 0..<5, size: 30)

@@ -51,9 +51,9 @@ extension FaultPlan {
     }
   }
 
-  /// Returns some of them: each kind, once and permanently, at `count` calls of each place.
+  /// Returns some of them: each kind, once and permanently, at `count` calls of each call site.
   ///
-  /// Places with fewer calls have fewer trials, and each call has at least one.
+  /// Call sites with fewer calls have fewer trials, and each call has at least one.
   func chosen(perPlace count: Int, seed: UInt64) -> [FaultTrial] {
     var trials: [FaultTrial] = []
     var random = SeededGenerator(seed: seed)

@@ -6,7 +6,7 @@ import Synchronization
 package struct FaultProof: Proof {
   package static let name = "faults"
   package static let claim =
-    "whichever call fails, in whichever way, nothing is lost, invented or left behind"
+    "if any call fails in any way, nothing is lost, invented or left behind"
 
   package init() {}
 
@@ -51,11 +51,11 @@ package struct FaultProof: Proof {
       }
     }
     run.count("calls", plan.calls.count)
-    run.count("places", plan.sites.count)
+    run.count("call sites", plan.sites.count)
     report(counts.withLock { $0 }, plan, run)
   }
 
-  /// Reports for each place the trials of the fault kind that was tried least.
+  /// Reports for each call site the trials of the fault kind that was tried least.
   private func report(_ counts: [Key: Int], _ plan: FaultPlan, _ run: ProofRun) {
     guard run.only == nil, run.budget != .test else { return }
     var least = Int.max
@@ -69,7 +69,7 @@ package struct FaultProof: Proof {
         "\(site): \(tried.count) kinds, each \(fewest) times or more, "
           + "\(tried.reduce(0, +)) in all")
     }
-    run.count("times or more each kind of fault at each place", least)
-    run.require("times or more each kind of fault at each place", atLeast: 1)
+    run.count("times or more each kind of fault at each call site", least)
+    run.require("times or more each kind of fault at each call site", atLeast: 1)
   }
 }

@@ -21,7 +21,7 @@ extension CrashWorkload {
   }
 
   package static let reading = CrashWorkload(
-    name: "reading what several sessions left", prepare: fillForReading
+    name: "reading the store of several sessions", prepare: fillForReading
   ) { fixture in
     let database = try fixture.open()
     try fixture.read(database)
@@ -45,7 +45,7 @@ extension CrashWorkload {
   }
 
   package static let copying = CrashWorkload(
-    name: "a backup, restored", prepare: fillForReading
+    name: "a backup that is restored", prepare: fillForReading
   ) { fixture in
     let database = try fixture.open { $0.maintenance = .manual }
     try fixture.commit(

@@ -6,7 +6,7 @@ import Synchronization
 package struct LyingProof: Proof {
   package static let name = "lies"
   package static let claim =
-    "what a lying disk lost is reported, within the limits that the promises print"
+    "data that a lying disk lost is reported, within the limits of the promises"
 
   package init() {}
 
@@ -54,10 +54,10 @@ package struct LyingProof: Proof {
     if trial.kind == .ignoredFlushes { return }
     if result.isClosed {
       throw CrashOracle.Mismatch(
-        "\(result.missing) commits of a closed store are missing without a word")
+        "\(result.missing) commits of a closed store are missing without a report")
     }
     if result.missing > 1 {
-      throw CrashOracle.Mismatch("\(result.missing) commits are missing without a word")
+      throw CrashOracle.Mismatch("\(result.missing) commits are missing without a report")
     }
   }
 

@@ -7,7 +7,7 @@ import Synchronization
 package struct LiveProof: Proof {
   package static let name = "live"
   package static let claim =
-    "whoever follows a query misses nothing, and is told what has changed of it"
+    "an observer of a query misses no change, and receives the right differences"
 
   package init() {}
 
@@ -81,7 +81,7 @@ struct LiveCase: Sendable {
     }
     for _ in 0..<followerCount {
       guard finish.wait(timeout: .now() + 300) == .success else {
-        throw CrashOracle.Mismatch("whoever followed did not come to the end")
+        throw CrashOracle.Mismatch("an observer did not reach the last result")
       }
     }
     var all = followers.all

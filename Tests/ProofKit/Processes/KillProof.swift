@@ -8,7 +8,7 @@ import Foundation
 package struct KillProof: Proof {
   package static let name = "kills"
   package static let claim =
-    "a process that is killed loses nothing that it acknowledged, and leaves nothing by half"
+    "a killed process loses nothing that it acknowledged, and leaves nothing half-done"
 
   package init() {}
 
@@ -44,7 +44,7 @@ package struct KillProof: Proof {
 struct KillCase: Sendable {
   enum CommitPoint: String, CaseIterable {
     case writing = "while writing"
-    case stopped = "while stopped, or soon after it went on"
+    case stopped = "while stopped, or soon after it resumed"
     case opening = "while opening"
     case closing = "while closing, or soon before"
     case attaching = "in the middle of an attachment"

@@ -6,7 +6,7 @@ import Foundation
 package struct ProcessProof: Proof {
   package static let name = "processes"
   package static let claim =
-    "processes that share a store agree on who writes, and never see or do harm"
+    "processes that share a store agree on one writer, and cause and see no damage"
 
   package init() {}
 

@@ -26,12 +26,13 @@ extension ProcessScenarios {
     let writer = try startWriter(fixture)
     try FileManager.default.moveItem(atPath: fixture.path(), toPath: fixture.path("moved.divan"))
     try letGoOn(writer, fixture)
-    try fixture.expect(!FileManager.default.fileExists(atPath: fixture.path()), "made anew")
+    try fixture.expect(
+      !FileManager.default.fileExists(atPath: fixture.path()), "it was created again")
     try fixture.check(fixture.path("moved.divan"), holds: writer.acknowledged)
   }
 
   static let renamedAndReplaced = ProcessScenario(
-    name: "renaming an open store and making another in its place", times: 20
+    name: "renaming an open store and creating another at its path", times: 20
   ) { fixture in
     let writer = try startWriter(fixture)
     try FileManager.default.moveItem(atPath: fixture.path(), toPath: fixture.path("moved.divan"))
@@ -61,7 +62,7 @@ extension ProcessScenarios {
 
   /// Another process can then open the store, and reads what the first one was acknowledged.
   static let unlocked = ProcessScenario(
-    name: "removing the lock of an open store and opening it again", times: 20
+    name: "removing LOCK of an open store and opening it again", times: 20
   ) { fixture in
     let writer = try startWriter(fixture)
     try FileManager.default.removeItem(atPath: fixture.path("store.divan/LOCK"))
@@ -72,13 +73,13 @@ extension ProcessScenarios {
     _ = other.hasSaid(lines: other.lines.count + 20, within: 1)
     other.kill()
     try fixture.expect(other.errors.isEmpty, "\(other.errors)")
-    try fixture.expect(!writer.errors.isEmpty, "the first one went on without its lock")
+    try fixture.expect(!writer.errors.isEmpty, "the first one continued without its lock")
     let acknowledged = writer.acknowledged.merging(other.acknowledged) { max($0, $1) }
     try fixture.check(fixture.path(), holds: acknowledged, isExact: false)
   }
 
   static let copiedWhileStopped = ProcessScenario(
-    name: "copying an open store that stands still", times: 20
+    name: "copying an open store whose writer is stopped", times: 20
   ) { fixture in
     let writer = try startWriter(fixture)
     try writer.stop()
@@ -93,7 +94,7 @@ extension ProcessScenarios {
   }
 
   static let copiedLive = ProcessScenario(
-    name: "copying a store that is written to", times: 16
+    name: "copying a store during writes", times: 16
   ) { fixture in
     let writer = try startWriter(fixture)
     let copy = fixture.path("copy.divan")

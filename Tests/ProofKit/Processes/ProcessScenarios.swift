@@ -14,7 +14,9 @@ enum ProcessScenarios {
     try race(fixture)
   }
 
-  static let racingOnOld = ProcessScenario(name: "racing for a killed store", times: 20) {
+  static let racingOnOld = ProcessScenario(
+    name: "racing for the store of a killed process", times: 20
+  ) {
     fixture in
     let writer = try fixture.start("write", fixture.path(), "threads=2", "durability=mixed")
     try fixture.expect(writer.hasSaid(lines: 30), "it did not write")
@@ -88,7 +90,7 @@ enum ProcessScenarios {
 
   // MARK: Paths
 
-  static let samePath = ProcessScenario(name: "the same store by other paths", times: 10) {
+  static let samePath = ProcessScenario(name: "the same store through other paths", times: 10) {
     fixture in
     let path = fixture.path()
     let fileManager = FileManager.default
@@ -131,7 +133,7 @@ enum ProcessScenarios {
     try fixture.expect(files.isEmpty, "\(files)")
   }
 
-  static let inheriting = ProcessScenario(name: "a child outlives the writer", times: 10) {
+  static let inheriting = ProcessScenario(name: "a child process outlives the writer", times: 10) {
     fixture in
     let writer = try fixture.start("hold", fixture.path(), "child")
     guard let line = writer.line(beginning: "child "), let child = pid_t(line.dropFirst(6)) else {
@@ -145,7 +147,8 @@ enum ProcessScenarios {
     try fixture.check(fixture.path(), holds: [0: 1])
   }
 
-  static let deleting = ProcessScenario(name: "deleting while others open", times: 20) { fixture in
+  static let deleting = ProcessScenario(name: "deleting while other processes open", times: 20) {
+    fixture in
     let churners = try (0..<3).map {
       try fixture.start(
         "churn", fixture.path(), "rounds=15", "seed=\(fixture.random.next() % 1000 + UInt64($0))")
@@ -158,14 +161,15 @@ enum ProcessScenarios {
           error)
       }
     }
-    try fixture.expect(churners.contains { $0.lines.contains("wrote") }, "nobody wrote")
+    try fixture.expect(churners.contains { $0.lines.contains("wrote") }, "no process wrote")
     let database = try Database(at: fixture.path())
     try fixture.expect(database.openingReport.damage.isEmpty, "\(database.openingReport)")
     if let problem = try database.check().problems.first { throw problem }
     try database.close()
   }
 
-  static let occupied = ProcessScenario(name: "restoring over what is there", times: 4) { fixture in
+  static let occupied = ProcessScenario(name: "restoring to a path that exists", times: 4) {
+    fixture in
     for path in [fixture.path(), fixture.path("backup.divan")] {
       let database = try Database(at: path)
       try TwinLedger().write(1, thread: 0, in: database, durability: .full)

@@ -5,7 +5,7 @@ import DivanTesting
 package struct RandomProof: Proof {
   package static let name = "random"
   package static let claim =
-    "a store under random operations, faults and crashes is as the model is"
+    "a store equals a plain model under random operations, faults and crashes"
 
   package init() {}
 

@@ -5,7 +5,7 @@ import DivanTesting
 package struct ReplicaProof: Proof {
   package static let name = "replicas"
   package static let claim =
-    "whatever the order and the cut of histories, every leaf stays, with its content and history"
+    "every leaf keeps its content and history, in any order and with any cut of histories"
 
   package init() {}
 

@@ -20,7 +20,7 @@ extension RuleCase {
         _ = try oracle.identify(opened)
       }
     },
-    RuleCase(name: "rule 20: a checkpoint is used only with exactly the files it rests on") {
+    RuleCase(name: "rule 20: a checkpoint is used only with exactly the files that it lists") {
       let fixture = CrashFixture.fresh()
       for session in 0..<3 {
         let database = try fixture.openQuiet()
@@ -29,7 +29,7 @@ extension RuleCase {
         try database.close()
       }
       let left = fixture.restarted(.processEnd, life: 90)
-      // Merged without the checkpoint's knowledge: with another number, its locators lead nowhere.
+      // Compacted after the checkpoint: the file ID differs, so its locators lead to no file.
       _ = try left.merge(try left.segments(1...1))
       let opened = try left.openQuiet()
       try expect(
@@ -37,19 +37,19 @@ extension RuleCase {
         "a checkpoint was used without its files")
       try fixture.expectNewest(opened)
     },
-    RuleCase(name: "rule 20: a checkpoint that names a file that is gone is not used") {
+    RuleCase(name: "rule 20: a checkpoint that lists a missing file is not used") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 3000)
       try database.writeCheckpoint()
       try database.close()
       let left = fixture.restarted(.processEnd, life: 90)
-      // The merged segment replaces the missing ones.
+      // The compacted segment replaces the missing ones.
       _ = try left.merge(try left.segments(1...2))
       try left.vanish { $0 == "0000000001.segment" || $0 == "0000000002.segment" }
       try fixture.expectNewest(try left.openQuiet())
     },
-    RuleCase(name: "rule 20: a merged file that is not the checkpoint's is left out") {
+    RuleCase(name: "rule 20: a compacted segment that the checkpoint does not list is ignored") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 3000)
@@ -60,12 +60,12 @@ extension RuleCase {
       // Across the checkpoint's position, together with its inputs.
       let count = UInt64(left.segmentNames.count)
       let position = try require(try left.checkpointPosition, "checkpoint")
-      try expect(position < count - 1, "nothing stands behind the checkpoint")
+      try expect(position < count - 1, "no segment follows the checkpoint")
       _ = try left.merge(try left.segments(position - 1...position + 1))
       try fixture.expectNewest(try left.openQuiet())
       try left.expectTidy()
     },
-    RuleCase(name: "rule 20: an older checkpoint is not used with what was merged since") {
+    RuleCase(name: "rule 20: an older checkpoint is not used with segments compacted after it") {
       for mergedCount in 1...3 {
         let fixture = CrashFixture.fresh()
         // Each transaction fills a segment.
@@ -89,12 +89,12 @@ extension RuleCase {
         let opened = try left.openQuiet()
         try expect(
           opened.openingReport.notes.contains { $0.contains("was not used") },
-          "a checkpoint was used with what was merged since")
+          "a checkpoint was used with segments compacted after it")
         try fixture.expectNewest(opened)
         if let problem = try opened.check().problems.first { throw problem }
       }
     },
-    RuleCase(name: "rule 20: a checkpoint lists files in which nothing is live any more") {
+    RuleCase(name: "rule 20: a checkpoint also lists segments without live records") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<5, size: 3000)
@@ -125,7 +125,7 @@ extension RuleCase {
         try expect(repaired >= 2, "nothing was repaired")
       }
     },
-    RuleCase(name: "rule 21: a page is rebuilt as it was for those who see an older version") {
+    RuleCase(name: "rule 21: a page is rebuilt as of its checkpoint, without later commits") {
       let fixture = CrashFixture.fresh()
       do {
         let database = try fixture.openQuiet()
@@ -154,7 +154,7 @@ extension RuleCase {
       try expect(try oracle.identify(snapshot) == oracle.versions.count - 1)
       try expect(try database.snapshot().exists("new-3") && database.check().isSound, "not sound")
     },
-    RuleCase(name: "a checkpoint holds what was changed while it was written") {
+    RuleCase(name: "changes made while a checkpoint is written are kept") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<20, size: 50)
@@ -170,7 +170,7 @@ extension RuleCase {
         try fixture.expectNewest(try fixture.restarted(.strict, life: 500 + round).openQuiet())
       }
     },
-    RuleCase(name: "a checkpoint that fails takes nothing with it") {
+    RuleCase(name: "a checkpoint that fails loses nothing") {
       for call in 1...12 {
         let fixture = CrashFixture.fresh()
         let database = try fixture.openQuiet()
@@ -201,7 +201,7 @@ extension RuleCase {
       let database = try fixture.open()
       try expect(database.openingReport.replayedCommits < 8, "everything was replayed")
     },
-    RuleCase(name: "a segment with nothing left in it is not merged over and over") {
+    RuleCase(name: "a segment without records is not compacted again and again") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.open()
       // Otherwise it would never end.

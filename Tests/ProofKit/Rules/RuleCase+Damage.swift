@@ -6,7 +6,7 @@ import Divan
 /// Promise 5: if something may be missing, the store does not claim that it is absent.
 extension RuleCase {
   static let damage: [RuleCase] = [
-    RuleCase(name: "damage: of 300 documents in one transaction, a flipped byte costs one") {
+    RuleCase(name: "damage: a flipped byte in a transaction of 300 documents loses one of them") {
       let fixture = try DamageBench.filled(300)
       try fixture.damage("150 of 300")
       let snapshot = try fixture.openForReading().snapshot()
@@ -30,7 +30,7 @@ extension RuleCase {
           of: MapReduceView("all", version: "1") { document, emit in emit(.string(document.id)) })
       }
     },
-    RuleCase(name: "damage: a walk over what may lack something is refused") {
+    RuleCase(name: "damage: a scan that may lack documents is refused") {
       let fixture = try DamageBench.filled(40)
       try fixture.damage("20 of 40")
       let snapshot = try fixture.openForReading().snapshot()
@@ -52,7 +52,7 @@ extension RuleCase {
         return try cursor.rest()
       }
     },
-    RuleCase(name: "damage: a lost change may be one of whatever stands before it") {
+    RuleCase(name: "damage: a lost record may be a change of any document stored before it") {
       let fixture = try DamageBench.filled(6)
       do {
         let database = try fixture.fixture.openQuiet()
@@ -72,7 +72,7 @@ extension RuleCase {
         try expectUnknown("document \(number)") { try snapshot.get("document \(number).") }
       }
     },
-    RuleCase(name: "damage: a deleted document may be there again where a new one is lost") {
+    RuleCase(name: "damage: a lost new document may be one that was deleted before") {
       let fixture = try DamageBench.filled(3)
       do {
         let database = try fixture.fixture.openQuiet()
@@ -85,7 +85,7 @@ extension RuleCase {
       try expect(try snapshot.get("document 2.") != nil, "document 2 is not there")
       try expectUnknown("the deleted one") { try snapshot.get("document 1.") }
     },
-    RuleCase(name: "damage: a trailer that is damaged besides proves nothing") {
+    RuleCase(name: "damage: a trailer that is damaged too proves nothing") {
       let fixture = try DamageBench.filled(6)
       do {
         let database = try fixture.fixture.openQuiet()
@@ -124,14 +124,14 @@ extension RuleCase {
         }
         try expectUnknown("a backup") { try database.backup(to: "/copy.divan") }
         let isThere = try fixture.fixture.fileSystem.exists("/copy.divan")
-        try expect(!isThere, "a copy is there")
+        try expect(!isThere, "a copy was made")
       }
       let left = try fixture.fixture.openQuiet { $0.damage = .readWhatIsThere }
       let count = try left.snapshot().count
       try expect(count == 8, "\(count) documents are left")
       try expectRefused(left)
     },
-    RuleCase(name: "damage: where the end of the log is missing, nothing is known") {
+    RuleCase(name: "damage: if the end of the log is missing, no document is certain") {
       // Within the last transaction; and at its beginning, so that the rest is whole.
       for isWithin in [true, false] {
         let fixture = try DamageBench.filled(5)
@@ -190,7 +190,7 @@ private struct DamageBench {
       }
       return try fixture.fileSystem.corrupt(path, atOffset: place, mask: 1)
     }
-    throw CrashOracle.Mismatch("\(text) is nowhere in the log")
+    throw CrashOracle.Mismatch("\(text) is not in the log")
   }
 
   /// Returns the last segment, and the offset at which its last transaction ends.

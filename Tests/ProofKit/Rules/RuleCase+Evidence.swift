@@ -7,8 +7,7 @@ import Divan
 extension RuleCase {
   static let evidence: [RuleCase] = [
     RuleCase(
-      name: "promise 5: of a log that was not closed no commit that was acknowledged is lost "
-        + "without a word"
+      name: "promise 5: a log that was not closed loses no acknowledged commit without a report"
     ) {
       let fixture = CrashFixture.fresh()
       var database = try fixture.openSessionOfEvidence()
@@ -26,7 +25,7 @@ extension RuleCase {
     },
     RuleCase(
       name:
-        "promise 5: a loss of power leaves no more than a stretch of the log without a witness"
+        "promise 5: after a loss of power, only a bounded part of the log has no evidence"
     ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openSessionOfEvidence()
@@ -40,7 +39,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "FLUSHED never says more than was flushed") {
+    RuleCase(name: "FLUSHED never claims more than was flushed") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openSessionOfEvidence()
       try fixture.commit(database, [.put("a", size: 10)])
@@ -59,7 +58,9 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "FLUSHED is believed of its own store, and of no less than it says") {
+    RuleCase(
+      name: "FLUSHED counts only in its own store, and a log that ends before a mark is damaged"
+    ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openSessionOfEvidence()
       try fixture.fill(database, 0..<5)
@@ -87,7 +88,7 @@ extension RuleCase {
         try expect("\(damage)".contains("FLUSHED shows"), "\(damage)")
       }
     },
-    RuleCase(name: "one of the marks of FLUSHED may be torn, and all of it may be gone") {
+    RuleCase(name: "FLUSHED works with one torn mark, and the store opens without the file") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openSessionOfEvidence()
       try fixture.fill(database, 0..<6, size: 100)
@@ -130,7 +131,7 @@ extension RuleCase {
           "\(found)")
       }
     },
-    RuleCase(name: "the mark of FLUSHED that was flushed stays, whatever is torn") {
+    RuleCase(name: "the flushed mark of FLUSHED survives when all others are torn") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openSessionOfEvidence()
       var flushed: UInt64 = 0
@@ -151,7 +152,7 @@ extension RuleCase {
       }
       try expect(flushed > 15, "commit \(flushed) was flushed")
     },
-    RuleCase(name: "a commit does not fail because of FLUSHED, which is written again") {
+    RuleCase(name: "a failure to write FLUSHED fails no commit, and the next flush retries it") {
       for behavior in SimulatedDisk.FailedFlush.tried {
         let fixture = CrashFixture.fresh()
         let database = try fixture.openSessionOfEvidence()
@@ -183,7 +184,9 @@ extension RuleCase {
       try expect(try fixture.directory.flushMarks().marks.map(\.end.commit).max() == 2)
       try fixture.expectNewest(try fixture.restarted(.processEnd, life: 90).openQuiet())
     },
-    RuleCase(name: "a store that lost all but FLUSHED is damaged, and one that is read leaves it") {
+    RuleCase(
+      name: "a store with only FLUSHED left is damaged, and a reader leaves FLUSHED unchanged"
+    ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openSessionOfEvidence()
       try fixture.fill(database, 0..<3)
@@ -281,7 +284,7 @@ extension CrashFixture {
             let found = try free.identify(opened)
             try expect(
               found >= lowest,
-              "\(loss), \(damage) at \(offset) of \(size): version \(found) without a word, "
+              "\(loss), \(damage) at \(offset) of \(size): version \(found) without a report, "
                 + "of \(oracle.versions.count - 1)")
           } catch let error as DatabaseError {
             try expect(error.code == .damaged, "\(damage) at \(offset): \(error)")

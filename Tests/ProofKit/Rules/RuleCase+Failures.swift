@@ -9,7 +9,7 @@ import Divan
 /// Promises about commits: what is visible, when, and what a failure does to it.
 extension RuleCase {
   static let failures: [RuleCase] = [
-    RuleCase(name: "a commit is seen only when it is durable, and acknowledged only then") {
+    RuleCase(name: "a commit is visible and acknowledged only once it is durable") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<2)
@@ -30,7 +30,9 @@ extension RuleCase {
       try fixture.expectNewest(database)
       try fixture.expectNewest(try fixture.restarted(.strict).openQuiet())
     },
-    RuleCase(name: "a weak commit that builds on one that waits is not seen before it") {
+    RuleCase(
+      name: "a commit that does not wait for a flush is not visible before the one it builds on"
+    ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<2)
@@ -53,7 +55,7 @@ extension RuleCase {
         for _ in 0..<20 {
           usleep(500)
           if (try? database.snapshot().exists("weak")) != false {
-            problems.append("a commit is seen before the one it builds on is durable")
+            problems.append("a commit is visible before the one it builds on is durable")
           }
         }
         let version = try? oracle.identify(database)
@@ -66,7 +68,7 @@ extension RuleCase {
       try expect(try database.snapshot().exists("strong"))
       try expect(try database.snapshot().exists("weak"))
     },
-    RuleCase(name: "who waits for a commit is told of that one and no other") {
+    RuleCase(name: "a commit made during a flush is acknowledged only by the next one") {
       // Three commits arrive when a flush has just reached the disk, and wait for the next one.
       let disk = SimulatedFileSystem()
       let ended = DispatchGroup()
@@ -105,10 +107,10 @@ extension RuleCase {
       try database.write { _ = try $0.overwrite("first", with: [:]) }
       let isInTime = ended.wait(timeout: .now() + 5) == .success
       opened.withLock { $0 = nil }
-      try expect(isInTime, "somebody waits for ever")
+      try expect(isInTime, "a commit is never acknowledged")
       try expect(problems.all.isEmpty, "\(problems.all)")
     },
-    RuleCase(name: "what a transaction has only read is durable when it returns") {
+    RuleCase(name: "a transaction that only reads returns once what it read is durable") {
       // It arrives while the commit that it reads waits for its flush.
       let ended = DispatchGroup()
       let hasReturned = Atomic(false)
@@ -142,10 +144,10 @@ extension RuleCase {
       try database.write { _ = try $0.overwrite("first", with: [:]) }
       let isInTime = ended.wait(timeout: .now() + 5) == .success
       opened.withLock { $0 = nil }
-      try expect(isInTime && hasReturned.load(ordering: .relaxed), "it waits for ever")
+      try expect(isInTime && hasReturned.load(ordering: .relaxed), "it never returns")
       try expect(problems.all.isEmpty, "\(problems.all)")
     },
-    RuleCase(name: "a failed flush stops writing but not reading, and is never tried again") {
+    RuleCase(name: "a failed flush stops writing but not reading, and is never retried") {
       for behavior in SimulatedDisk.FailedFlush.tried {
         for durability in [Durability.full, .none] {
           let fixture = CrashFixture.fresh()
@@ -164,7 +166,7 @@ extension RuleCase {
             // Readers see what was durable before, and not what may be lost.
             try expect(
               try oracle.identify(database) == oracle.versions.count - 2,
-              "what may be lost is seen")
+              "a commit that may be lost is visible")
           }
           do { try database.flush() } catch {}
           try expectCode(.outcomeUnknown) { try database.close() }
@@ -179,7 +181,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "a flush that fails for a checkpoint or a merge stops the writer, too") {
+    RuleCase(name: "a flush of the log that fails during a checkpoint stops the writer") {
       for call in 2...3 {
         let fixture = CrashFixture.fresh()
         let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
@@ -189,7 +191,7 @@ extension RuleCase {
         fixture.fileSystem.failFlush(atCall: 2, .keepsNewBytes)
         do {
           try database.writeCheckpoint()
-          throw CrashOracle.Mismatch("a failed flush is not told")
+          throw CrashOracle.Mismatch("a failed flush is not reported")
         } catch is DatabaseError {}
         try expectCode(.writerStopped) {
           _ = try database.write(durability: Durability.none) { try $0.overwrite("b", with: [:]) }
@@ -198,7 +200,7 @@ extension RuleCase {
         try expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 6)
       }
     },
-    RuleCase(name: "a directory that cannot be flushed after a rename stops the writer") {
+    RuleCase(name: "a directory flush that fails after a rename stops the writer") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<2)
@@ -220,7 +222,7 @@ extension RuleCase {
         _ = try fixture.oracle.identify(opened)
       }
     },
-    RuleCase(name: "a segment whose making failed shares its number with no other") {
+    RuleCase(name: "a segment whose creation failed shares its file ID with no other") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       for _ in 0..<2 { try fixture.fill(database, 0..<8, size: 900) }
@@ -232,7 +234,7 @@ extension RuleCase {
       }
       let found = disk.names(in: CrashFixture.path).filter { $0.hasSuffix(".segment") }
       try expect(found.count == segments.count + 1, "the segment was not made: \(found)")
-      // The merge takes the next number.
+      // The compaction takes the next file ID.
       try database.compact()
       let version = try fixture.oracle.identify(database)
       try database.close()
@@ -243,7 +245,7 @@ extension RuleCase {
         try expect(try opened.check().isSound, "not sound")
       }
     },
-    RuleCase(name: "what a nested change did is taken back with it") {
+    RuleCase(name: "a nested change that throws is rolled back") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<3)
@@ -268,11 +270,12 @@ extension RuleCase {
         try expect(try snapshot.exists("doc-1") && snapshot.exists("last"))
         let count = try snapshot.count
         try expect(count == 6, "\(count) documents")
-        try expect(try snapshot.get("last")?.sequence == before + 2, "its numbers are taken")
+        try expect(
+          try snapshot.get("last")?.sequence == before + 2, "its sequence numbers were used")
         try expect(try opened.check().isSound, "not sound")
       }
     },
-    RuleCase(name: "a transaction that throws leaves nothing") {
+    RuleCase(name: "a transaction that throws changes nothing") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<3)
@@ -287,14 +290,14 @@ extension RuleCase {
       try fixture.commit(database, [.put("a", size: 1)])
       try fixture.expectNewest(try fixture.restarted(.strict).openQuiet())
     },
-    RuleCase(name: "a store is open for writing once") {
+    RuleCase(name: "a store is open for writing only once") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try expectCode(.storeInUse) { _ = try fixture.openQuiet() }
       try database.close()
       _ = try fixture.openQuiet()
     },
-    RuleCase(name: "a document that somebody changed meanwhile is not overwritten") {
+    RuleCase(name: "a document that changed in the meantime is not overwritten") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<2)
@@ -307,7 +310,7 @@ extension RuleCase {
       }
       try fixture.expectNewest(database)
     },
-    RuleCase(name: "limits are kept") {
+    RuleCase(name: "transactions and documents above their limits are refused") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet { $0.transactionSizeLimit = 10_000 }
       try fixture.fill(database, 0..<2)
@@ -330,7 +333,7 @@ extension RuleCase {
       }
       try expect(try database.snapshot().count == 3)
     },
-    RuleCase(name: "a range of IDs holds its ends as it says, in both directions") {
+    RuleCase(name: "a range of IDs includes or excludes its ends as stated, in both directions") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       // Some in a run, some above it, some deleted.
@@ -364,7 +367,7 @@ extension RuleCase {
       var changes = snapshot.changes(since: 5)
       try expect(try changes.rest().allSatisfy { $0.sequence > 5 }, "a change twice")
     },
-    RuleCase(name: "the index holds what a plain dictionary holds", isLong: true) {
+    RuleCase(name: "the index equals a plain dictionary", isLong: true) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
       var random = SeededGenerator(seed: 7)
@@ -395,7 +398,7 @@ extension RuleCase {
           "\(key.key.prefix(8))")
       }
     },
-    RuleCase(name: "an index of several levels holds what a plain dictionary holds", isLong: true) {
+    RuleCase(name: "an index of several levels equals a plain dictionary", isLong: true) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet {
         $0.segmentSizeGoal = 64 << 20
@@ -414,7 +417,7 @@ extension RuleCase {
       try fixture.commit(database, ids.prefix(5000).map { .put($0, size: 2) }, durability: .none)
       try fixture.expectNewest(database)
     },
-    RuleCase(name: "one edit has one revision ID, however it came about") {
+    RuleCase(name: "equal edits have the same revision ID, and different edits do not") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       func revision(_ id: String, _ properties: Value.Object) throws -> RevisionID? {

@@ -7,7 +7,7 @@ import Divan
 /// Damage that frames, records and headers must withstand.
 extension RuleCase {
   static let frames: [RuleCase] = [
-    RuleCase(name: "every bit of a closed log counts, its padding too", isLong: true) {
+    RuleCase(name: "a flipped bit in a closed log is detected, even in padding", isLong: true) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.commit(database, [.put("a", size: 1)])
@@ -25,7 +25,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "every bit of the headers counts", isLong: true) {
+    RuleCase(name: "a flipped bit in a segment's header or HEAD is detected", isLong: true) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.commit(database, [.put("a", size: 1)])
@@ -52,7 +52,8 @@ extension RuleCase {
         try disk.corrupt(head, atOffset: offset, mask: 1 << UInt8(offset % 8))
       }
     },
-    RuleCase(name: "every bit of a merged segment and of a checkpoint counts", isLong: true) {
+    RuleCase(name: "a flipped bit in a compacted segment or a checkpoint is detected", isLong: true)
+    {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<5, size: 40)
@@ -93,7 +94,7 @@ extension RuleCase {
         try disk.corrupt(fixture.path(of: name), atOffset: place, mask: 1 << UInt8(offset % 8))
       }
     },
-    RuleCase(name: "a document is checked whenever it is read") {
+    RuleCase(name: "a document's checksum is verified at every read") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<6, size: 200)
@@ -115,7 +116,7 @@ extension RuleCase {
         try expect(try !opened.check().isSound, "the check finds nothing")
       }
     },
-    RuleCase(name: "a frame counts only in its place and in its file") {
+    RuleCase(name: "a frame is valid only at its offset and in its file") {
       var writer = ByteWriter()
       writer.appendZeros(FrameHeader.size)
       let header = FrameHeader(
@@ -127,7 +128,7 @@ extension RuleCase {
       try expect(FrameHeader.decode(bytes, offset: 8192, salt: 77) == nil, "in another place")
       try expect(FrameHeader.decode(bytes, offset: 4096, salt: 78) == nil, "in another file")
     },
-    RuleCase(name: "a frame that does not follow the one before it does not count") {
+    RuleCase(name: "a frame with the wrong chain value is not part of the log") {
       // The same place, the same salt and the same number: only the preceding bytes differ.
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
@@ -154,7 +155,7 @@ extension RuleCase {
       try fixture.expectNewest(opened)
       try expect(opened.openingReport.discardedBytes > 0, "the frame was taken for one of the log")
     },
-    RuleCase(name: "no number beyond all limits is believed") {
+    RuleCase(name: "a number above its limit is refused") {
       let preamble = FilePreamble(
         kind: .head, storeID: StoreID(high: 1, low: 2), salt: 3, createdAt: 4)
       let end = LogEnd(offset: 4096, commit: 1, chain: 5)
@@ -193,7 +194,7 @@ extension RuleCase {
         try expect(CommitTrailer.decode(endOf: writer.sharedCopy) == nil, "trailer")
       }
     },
-    RuleCase(name: "a length is not believed beyond the bytes that are there") {
+    RuleCase(name: "a size that exceeds the bytes that are there is not trusted") {
       // A record with a size beyond its bytes, under any checksum.
       for size in [5, 60, 1000, Record.sizeLimit, Int(Int32.max), Int.max] {
         var writer = ByteWriter()
@@ -227,7 +228,8 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "a newer format and a foreign file are refused by name") {
+    RuleCase(name: "a newer format and a file not made by Divan are refused with their own errors")
+    {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.commit(database, [.put("a", size: 10)])

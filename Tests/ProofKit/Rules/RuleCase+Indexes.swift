@@ -28,7 +28,7 @@ extension RuleCase {
       try session.fixture.purgeExpired(session.database(), afterSeconds: 20)
       try session.expectIndexed()
     },
-    RuleCase(name: "an index is brought up to the log behind the checkpoint") {
+    RuleCase(name: "an index is updated by the log after the checkpoint") {
       for loss in [SimulatedDisk.Loss.processEnd, .strict] {
         let session = CrashSession(.fresh())
         try session.enrich(closing: false)
@@ -43,7 +43,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "an index that a checkpoint has by half is made anew") {
+    RuleCase(name: "an index that a checkpoint contains half-built is rebuilt") {
       let fixture = CrashFixture.fresh()
       let session = CrashSession(fixture)
       try session.fill(0..<1, size: 10)
@@ -64,7 +64,7 @@ extension RuleCase {
         return true
       }
       fixture.fileSystem.stopFailing()
-      let early = try require(half.all.first, "moment at which half of it is made").openQuiet()
+      let early = try require(half.all.first, "state in which half of it is built").openQuiet()
       try expect(early.indexes().isEmpty, "an index is there that was not finished")
       let late = try fixture.restarted(.strict, life: 600).openQuiet()
       try expect(late.indexes() == [index], "the index is gone")
@@ -74,7 +74,7 @@ extension RuleCase {
       }
     },
     RuleCase(
-      name: "rule 5: what there is of indexes outlives merges, and what is removed stays away"
+      name: "rule 5: indexes survive compaction, and removed indexes do not return"
     ) {
       for isCompacted in [false, true] {
         let session = CrashSession(.fresh())
@@ -96,7 +96,7 @@ extension RuleCase {
         try session.expectIndexed()
       }
     },
-    RuleCase(name: "a leaf of an index is rebuilt after merges") {
+    RuleCase(name: "a damaged leaf of an index is rebuilt after compaction") {
       let fixture = CrashFixture.fresh()
       let session = CrashSession(fixture)
       let index = DocumentIndex("by year", on: "year")
@@ -145,7 +145,9 @@ extension RuleCase {
       try put(["c": .null, "d": .null])
       try expect(database.snapshot().count(by: "by name") == 4, "not all are there")
     },
-    RuleCase(name: "an index of several properties tells apart what differs in any") {
+    RuleCase(
+      name: "an index of several properties distinguishes documents that differ in any of them"
+    ) {
       let database = try CrashFixture.fresh().openQuiet()
       let index = DocumentIndex("by list and date", on: ["list"], ["due"], isUnique: true)
       try database.addIndex(index)
@@ -175,7 +177,7 @@ extension RuleCase {
       try expectIDs(.equal(to: "home").then(.greater(than: .string(long + "1"))), [])
       try expectIDs(.equal(to: "work").then(.greater(than: .string(long + "1"))), ["h"])
     },
-    RuleCase(name: "a document is in a partial index while it fulfils the conditions") {
+    RuleCase(name: "a document is in a partial index while it satisfies the conditions") {
       let database = try CrashFixture.fresh().openQuiet()
       try database.addIndex(
         DocumentIndex("open", on: "due", where: [.isPresent("due"), .equal("done", false)]))
@@ -191,7 +193,7 @@ extension RuleCase {
         if let problem = try database.check().problems.first { throw problem }
       }
     },
-    RuleCase(name: "an index follows what is written while it is made") {
+    RuleCase(name: "an index includes what is written during its build") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet { $0.reads = .buffered }
       try database.write { transaction in
@@ -215,7 +217,7 @@ extension RuleCase {
       try expect(database.snapshot().count(by: "by year", .equal(to: 1900)) == 39, "another value")
       if let problem = try database.check().problems.first { throw problem }
     },
-    RuleCase(name: "an index has what several readers had no room for at first") {
+    RuleCase(name: "an index build with several workers and small batches misses no document") {
       let database = try CrashFixture.fresh().openQuiet {
         $0.indexBuildWorkerCount = 2
         $0.indexBuildBatchSize = 100
@@ -229,7 +231,7 @@ extension RuleCase {
       try expect(database.snapshot().count(by: "by year") == 600, "not all of them")
       if let problem = try database.check().problems.first { throw problem }
     },
-    RuleCase(name: "a unique index that is being made refuses what it must not have") {
+    RuleCase(name: "a unique index refuses duplicates during its build") {
       let database = try CrashFixture.fresh().openQuiet()
       try database.write { transaction in
         for number in 0..<1500 {

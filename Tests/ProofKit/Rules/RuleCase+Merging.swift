@@ -4,11 +4,11 @@ import Synchronization
 
 import Divan
 
-/// Rules 4 to 7: how segments are merged, and what must survive that.
+/// Rules 4 to 7: how segments are compacted, and what must survive that.
 extension RuleCase {
   static let merging: [RuleCase] = [
     judgedByDurable(inputCount: 1), judgedByDurable(inputCount: 2),
-    RuleCase(name: "rule 4: what changes while a merge runs stays as it was changed") {
+    RuleCase(name: "rule 4: changes made during a compaction survive it") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<10)
@@ -16,17 +16,19 @@ extension RuleCase {
       try database.writeCheckpoint()
       let isDone = Atomic(false)
       try fixture.interrupting({ try database.compact() }) { _ in
-        // The merged segment has just got its name, and the index does not refer to it yet.
+        // The compacted segment has just got its name, and the index does not refer to it yet.
         guard fixture.segmentNames.contains(where: { $0.contains("-") }),
           !isDone.exchange(true, ordering: .relaxed)
         else { return }
         try fixture.commit(database, [.put("doc-7", size: 7), .delete("doc-8")])
       }
-      try expect(isDone.load(ordering: .relaxed), "no merge took place")
+      try expect(isDone.load(ordering: .relaxed), "no compaction took place")
       try fixture.expectNewest(database)
       try fixture.expectNewest(try fixture.restarted(.strict).openQuiet())
     },
-    RuleCase(name: "rule 4: commits by which a merge judged are known to have been durable") {
+    RuleCase(
+      name: "rule 4: a log that ends before the commit a compacted segment states is damaged"
+    ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<8, size: 1500)
@@ -34,16 +36,16 @@ extension RuleCase {
       try fixture.commit(database, (0..<4).map { .put("doc-\($0)", size: 20) })
       try database.compactWhatPays()
       let left = fixture.restarted(.strict)
-      try expect(left.segmentNames.contains { $0.contains("-") }, "nothing was merged")
+      try expect(left.segmentNames.contains { $0.contains("-") }, "nothing was compacted")
       let last = try require(left.segmentNames.last, "segment")
-      // Only the merged header records how far the log went.
+      // Only the compacted segment's header records how far the log went.
       try left.vanish {
         $0 == "HEAD" || $0 == "FLUSHED" || $0.hasSuffix(".checkpoint") || $0 == last
       }
       let opened = try left.openQuiet()
-      try expect(!opened.openingReport.damage.isEmpty, "\(last) is gone without a word")
+      try expect(!opened.openingReport.damage.isEmpty, "\(last) is gone without a report")
     },
-    RuleCase(name: "rule 5: a deletion outlives every merge") {
+    RuleCase(name: "rule 5: a deletion survives every compaction") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       for round in 0..<3 {
@@ -58,7 +60,7 @@ extension RuleCase {
       try fixture.expectNewest(opened)
       try expect(try opened.snapshot().tombstone("doc-0") != nil, "the tombstone is gone")
     },
-    RuleCase(name: "rule 6: a file stays for as long as the newest checkpoint lists it") {
+    RuleCase(name: "rule 6: a file is kept while the newest checkpoint lists it") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       for round in 0..<3 {
@@ -76,7 +78,8 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "rule 6: a snapshot reads on while what it reads from is merged and deleted") {
+    RuleCase(name: "rule 6: a snapshot stays readable while its segments are compacted and deleted")
+    {
       for isMapped in [true, false] {
         let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
         let database = try fixture.openQuiet()
@@ -91,7 +94,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "rule 7: a merged header says which history is released") {
+    RuleCase(name: "rule 7: a compacted segment's header states which history is released") {
       let fixture = CrashFixture.fresh()
       for session in 0..<3 {
         let database = try fixture.openQuiet()
@@ -101,15 +104,17 @@ extension RuleCase {
       let output = try fixture.merge(try fixture.segments(1...2))
       try expect(output.header.merge?.releasedThrough == 8, "not what was ordered")
       try expect(output.header.merge?.judgedAt == 9, "not what was ordered")
-      // A later merge that releases less takes nothing back.
+      // A later compaction that releases less does not reduce that.
       let again = try SegmentCompaction.run(
         SegmentCompaction.Order(
           inputs: [output], fileID: 78, salt: 6, now: 0, judgedAt: 9, releasedThrough: 3,
           isMapped: false),
         in: fixture.directory, keep: { _ in true }, flushLog: {})
-      try expect(again.header.merge?.releasedThrough == 8, "history was taken back")
+      try expect(again.header.merge?.releasedThrough == 8, "released history was reduced")
     },
-    RuleCase(name: "rule 7: a merge of the store releases what it judged by") {
+    RuleCase(
+      name: "rule 7: a compaction states the commit it evaluated and releases history through it"
+    ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<8, size: 1500)
@@ -125,7 +130,7 @@ extension RuleCase {
         try expect(merge.releasedThrough == commits, "released \(merge.releasedThrough)")
       }
     },
-    RuleCase(name: "rule 10: a merged segment still vouches for the one before it") {
+    RuleCase(name: "rule 10: a compacted segment still vouches for its predecessor") {
       let fixture = CrashFixture.fresh()
       for session in 0..<4 {
         let database = try fixture.openQuiet()
@@ -140,12 +145,12 @@ extension RuleCase {
       try expect(output.header.flushedSize == UInt64(try output.file.size()), "another size")
       try expect(output.header.preamble.storeID == first.preamble.storeID, "another store")
       try expect(output.header.generation == 1, "another generation")
-      // Segments that the merge did not copy are still checked against it.
+      // Segments that the compaction did not copy are still checked against it.
       try fixture.fileSystem.truncate(
         fixture.path(of: "0000000001.segment"), toSize: Int(first.predecessor.offset) - 8)
-      try expect(try !fixture.open().openingReport.damage.isEmpty, "a cut file is taken as it is")
+      try expect(try !fixture.open().openingReport.damage.isEmpty, "a cut file is not noticed")
     },
-    RuleCase(name: "rule 17: a damaged segment is not merged") {
+    RuleCase(name: "rule 17: a damaged segment is not compacted") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 2000)
@@ -157,7 +162,7 @@ extension RuleCase {
         of: fixture.path(of: "0000000002.segment"), limit: 1 << 20)
       do {
         try database.compact()
-        throw CrashOracle.Mismatch("damage was merged")
+        throw CrashOracle.Mismatch("a damaged segment was compacted")
       } catch let error as DatabaseError {
         try expect(error.code == .damaged, "\(error)")
       }
@@ -166,7 +171,7 @@ extension RuleCase {
         of: fixture.path(of: "0000000002.segment"), limit: 1 << 20)
       try expect(before.array == after.array, "the evidence was changed")
     },
-    RuleCase(name: "a merge that cannot be brought in leaves a store that opens") {
+    RuleCase(name: "a compaction whose output cannot be installed leaves a store that opens") {
       for call in 1...12 {
         let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
         let database = try fixture.openQuiet()
@@ -175,7 +180,7 @@ extension RuleCase {
         try database.writeCheckpoint()
         let disk = fixture.fileSystem
         let isArmed = Atomic(false)
-        // From the time when the merged segment has its name until the index refers to it.
+        // From the time when the compacted segment has its name until the index refers to it.
         disk.observeChangingCalls { _ in
           guard fixture.segmentNames.contains(where: { $0.contains("-") }),
             !isArmed.exchange(true, ordering: .relaxed)
@@ -193,10 +198,10 @@ extension RuleCase {
     },
   ]
 
-  /// Checks that the commits that a merge judges by are durable before it takes its name.
+  /// Checks that the commits that a compaction evaluates are durable before its output is renamed.
   private static func judgedByDurable(inputCount: Int) -> RuleCase {
-    RuleCase(name: "rule 4: a merge of \(inputCount) judges by durable commits") {
-      // Files so large that only the merge has a reason to flush.
+    RuleCase(name: "rule 4: a compaction (inputs: \(inputCount)) evaluates durable commits only") {
+      // Files so large that only the compaction has a reason to flush.
       let fixture = CrashFixture.fresh()
       for session in 0..<inputCount {
         let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
@@ -211,14 +216,14 @@ extension RuleCase {
       try expect(oracle.secured == oracle.versions.count - 2)
       try fixture.interrupting({ try database.compactWhatPays() }) { call in
         let left = fixture.restarted(.strict, life: 500 + call)
-        // A checkpoint may be damaged: then the merged file replaces its inputs.
+        // A checkpoint may be damaged: then the compacted segment replaces its inputs.
         try left.vanish { $0.hasSuffix(".checkpoint") }
         let opened = try left.openQuiet()
         if let damage = opened.openingReport.damage.first { throw damage }
         _ = try oracle.identify(opened)
       }
       let merged = try SegmentFile(1...UInt64(inputCount), in: fixture.directory)
-      try expect(merged.header.merge != nil, "nothing was merged")
+      try expect(merged.header.merge != nil, "nothing was compacted")
     }
   }
 }

@@ -7,7 +7,7 @@ import Divan
 /// Rules 13 to 18: what opening does, and what it trusts.
 extension RuleCase {
   static let opening: [RuleCase] = [
-    RuleCase(name: "rule 13: the HEAD of an earlier close does not make an end clean") {
+    RuleCase(name: "rule 13: HEAD of an earlier close does not make a later end clean") {
       let fixture = CrashFixture.fresh()
       var database = try fixture.openQuiet()
       try fixture.commit(database, [.put("a", size: 1)])
@@ -18,9 +18,9 @@ extension RuleCase {
       let after = fixture.restarted(.processEnd, life: 90)
       try after.fileSystem.overwrite(after.path(of: "HEAD"), atOffset: 0, with: head)
       database = try after.openQuiet()
-      try expect(database.openingReport.ending == .interrupted, "an end is clean that is not")
+      try expect(database.openingReport.ending == .interrupted, "an unclean end counts as clean")
       try fixture.expectNewest(database)
-      // Nor does a HEAD of an earlier segment, which a merge has made.
+      // Nor does the HEAD of an earlier segment, which a compaction has replaced.
       try database.close()
       database = try after.openQuiet()
       try database.compact()
@@ -36,8 +36,7 @@ extension RuleCase {
       try database.close()
       try expect(try after.open().openingReport.ending == .closed, "a closed store is not")
     },
-    RuleCase(name: "rule 13: a HEAD that says closed at another place than the end is not believed")
-    {
+    RuleCase(name: "rule 13: HEAD counts as closed only if its watermark is the end of the log") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.commit(database, [.put("a", size: 1)])
@@ -49,7 +48,7 @@ extension RuleCase {
       head.isClosed = true
       try after.fileSystem.overwrite(after.path(of: "HEAD"), atOffset: 0, with: head.encode().array)
       let opened = try after.openQuiet()
-      try expect(opened.openingReport.ending == .interrupted, "HEAD is believed")
+      try expect(opened.openingReport.ending == .interrupted, "HEAD is trusted")
       var oracle = fixture.oracle
       oracle.secured = try oracle.identify(opened)
       try expect(oracle.secured == 2)
@@ -59,7 +58,7 @@ extension RuleCase {
       let sequence = try opened.write { try $0.overwrite("b", with: [:]).sequence }
       try expect(sequence > head.sequenceBound, "\(sequence) was handed out again")
     },
-    RuleCase(name: "rule 13: after a failed flush nothing says that the store was closed") {
+    RuleCase(name: "rule 13: after a failed flush, HEAD does not say closed") {
       for behavior in SimulatedDisk.FailedFlush.tried {
         let fixture = CrashFixture.fresh()
         let database = try fixture.openQuiet()
@@ -72,7 +71,7 @@ extension RuleCase {
         try expect(!head.isClosed, "HEAD says closed")
       }
     },
-    RuleCase(name: "rule 14: what an opening serves is durable, with its name") {
+    RuleCase(name: "rule 14: an opening serves only what is durable, under durable names") {
       let fixture = CrashFixture.fresh()
       do {
         let database = try fixture.openQuiet()
@@ -97,7 +96,7 @@ extension RuleCase {
         _ = try served.identify(later)
       }
     },
-    RuleCase(name: "rule 14: a store is durable in a directory that another process made") {
+    RuleCase(name: "rule 14: a store is durable in a directory that another process created") {
       let fixture = CrashFixture.fresh()
       try fixture.interrupting({ _ = try fixture.openQuiet() }) { call in
         let left = fixture.fileSystem.restarted(.processEnd)
@@ -108,7 +107,7 @@ extension RuleCase {
         _ = try again.oracle.identify(later)
       }
     },
-    RuleCase(name: "rule 14: an opening leaves no leftover and no temporary") {
+    RuleCase(name: "rule 14: an opening leaves no leftovers and no temporary files") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<12)
@@ -124,7 +123,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "rule 15: when the disk is full the reserve makes room for deletions") {
+    RuleCase(name: "rule 15: on a full disk, the ballast file makes room for deletions") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet { $0.reserveSize = 32 << 10 }
       try fixture.fill(database, 0..<6)
@@ -149,7 +148,7 @@ extension RuleCase {
       _ = try writer.oracle.withLock { try $0.identify(reopened) }
       try expect(fixture.fileSystem.names(in: CrashFixture.path).contains("RESERVE"), "no reserve")
     },
-    RuleCase(name: "rule 15: a full disk never keeps a store from being read") {
+    RuleCase(name: "rule 15: a store on a full disk can be read") {
       for free in stride(from: 0, through: 30_000, by: 1111) {
         let fixture = CrashFixture.fresh()
         do {
@@ -176,7 +175,9 @@ extension RuleCase {
         try later.write { try $0.overwrite("x", with: [:]) }
       }
     },
-    RuleCase(name: "rule 16: a reader between any two calls sees all that was acknowledged") {
+    RuleCase(
+      name: "rule 16: a reader that opens between any two calls sees every acknowledged commit"
+    ) {
       for workload in [CrashWorkload.rotating, .overwriting, .compacting, .reopened] {
         let fixture = CrashFixture.fresh()
         try workload.prepare(fixture)
@@ -206,7 +207,7 @@ extension RuleCase {
       try expect(fixture.fileSystem.changingCallCount == count, "a reader changed something")
       try database.close()
     },
-    RuleCase(name: "rule 16: what comes while a reader opens is no damage") {
+    RuleCase(name: "rule 16: writes during a reader's opening are not taken for damage") {
       for moment in 1...60 {
         for isMerging in [true, false] {
           let isMapped = moment % 2 == 0
@@ -235,7 +236,8 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "rule 16: a frame that is read half-written, and then whole, is no damage") {
+    RuleCase(name: "rule 16: a frame that a reader first sees half-written is not taken for damage")
+    {
       let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<4, size: 200)
@@ -265,7 +267,7 @@ extension RuleCase {
       try expect(isWritten.load(ordering: .relaxed), "the moment did not come")
       try fixture.expectNewest(reader)
     },
-    RuleCase(name: "rule 17: a damaged store is opened as it is, and stays so") {
+    RuleCase(name: "rule 17: opening a damaged store does not change it") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 2000)
@@ -284,7 +286,9 @@ extension RuleCase {
       }
       try expect(disk.contentHash == before, "a damaged store was changed")
     },
-    RuleCase(name: "rule 17: what later commits prove is damage, and nothing before or after") {
+    RuleCase(
+      name: "rule 17: damage that later commits prove is reported, and other commits stay readable"
+    ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<4, size: 200)
@@ -323,7 +327,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "rule 18: forged frames do not make the search for proof long") {
+    RuleCase(name: "rule 18: forged frames do not make the search for proof slow") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.commit(database, [.put("a", size: 10)])

@@ -7,7 +7,7 @@ import Divan
 /// Rules 1 to 3: the order, the contents of a record, and that no sequence number is reused.
 extension RuleCase {
   static let order: [RuleCase] = [
-    RuleCase(name: "rule 1: merged records keep their order, numbers and times") {
+    RuleCase(name: "rule 1: compacted records keep their order, commit numbers and times") {
       let fixture = CrashFixture.fresh()
       for session in 0..<3 {
         let database = try fixture.openQuiet()
@@ -17,13 +17,14 @@ extension RuleCase {
       let inputs = try fixture.segments(1...2)
       let output = try fixture.merge(inputs)
       let before = try inputs.flatMap { try RuleCase.records(of: $0) }
-      try expect(try RuleCase.records(of: output) == before, "records changed in merging")
+      try expect(try RuleCase.records(of: output) == before, "records changed in the compaction")
       try expect(!before.isEmpty && before.map(\.commit).sorted() == before.map(\.commit))
-      // And merged again.
+      // And compacted again.
       let again = try fixture.merge([output])
-      try expect(try RuleCase.records(of: again) == before, "records changed in merging twice")
+      try expect(
+        try RuleCase.records(of: again) == before, "records changed in the second compaction")
     },
-    RuleCase(name: "rule 1: a frame of another commit than the next one counts for nothing") {
+    RuleCase(name: "rule 1: a frame that skips a commit number is not part of the log") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.commit(database, [.put("a", size: 10)])
@@ -53,7 +54,9 @@ extension RuleCase {
       try fixture.expectNewest(opened)
       try expect(opened.openingReport.discardedBytes > 0, "the frame was taken for one of the log")
     },
-    RuleCase(name: "rule 2: an index rebuilt from nothing is the running one, after each merge") {
+    RuleCase(
+      name: "rule 2: an index rebuilt from the log equals the running one after each compaction"
+    ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       for round in 0..<5 {
@@ -66,7 +69,9 @@ extension RuleCase {
         try fixture.expectNewest(database)
       }
     },
-    RuleCase(name: "rule 2: a replayed change knows what it takes the place of, and its history") {
+    RuleCase(
+      name: "rule 2: a replayed change supersedes the previous revision and keeps the history"
+    ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<6)
@@ -80,8 +85,10 @@ extension RuleCase {
       try expect(history.count == 4, "a history of \(history.count) revisions")
       try expect(try opened.snapshot().revisions(of: "doc-1") == history)
     },
-    RuleCase(name: "rule 2: an index rebuilt from nothing misses no version that a merge left out")
-    {
+    RuleCase(
+      name:
+        "rule 2: an index rebuilt from the log does not need revisions that a compaction dropped"
+    ) {
       let fixture = CrashFixture.fresh()
       for session in 0..<4 {
         let database = try fixture.openQuiet()
@@ -101,7 +108,7 @@ extension RuleCase {
       try fixture.vanish { $0.hasSuffix(".checkpoint") }
       try fixture.expectNewest(try fixture.openQuiet())
     },
-    RuleCase(name: "rule 3: after an unclean end numbering resumes past all that was reserved") {
+    RuleCase(name: "rule 3: after an unclean end, numbering resumes above the reserved bound") {
       let fixture = CrashFixture.fresh()
       var database = try fixture.openQuiet()
       try fixture.commit(database, [.put("a", size: 1)])
@@ -114,7 +121,7 @@ extension RuleCase {
       let sequence = try database.write { try $0.overwrite("c", with: [:]).sequence }
       try expect(sequence > seen, "\(sequence) was handed out again")
     },
-    RuleCase(name: "rule 3: headers carry the last number where nothing else does") {
+    RuleCase(name: "rule 3: segment headers have the last sequence number if HEAD is gone") {
       let fixture = CrashFixture.fresh()
       var database = try fixture.openQuiet()
       try fixture.fill(database, 0..<3)
@@ -129,7 +136,9 @@ extension RuleCase {
       let sequence = try database.write { try $0.overwrite("d", with: [:]).sequence }
       try expect(sequence > last, "\(sequence) was handed out again")
     },
-    RuleCase(name: "rule 3: a merged header has the last number and the bound of its inputs") {
+    RuleCase(
+      name: "rule 3: a compacted segment has the last sequence number and bound of its inputs"
+    ) {
       let fixture = CrashFixture.fresh()
       for session in 0..<3 {
         let database = try fixture.openQuiet()
@@ -145,7 +154,8 @@ extension RuleCase {
         output.header.sequenceBound >= inputs.map(\.header.sequenceBound).max() ?? 0
           && output.header.sequenceBound > output.header.lastSequence, "another bound")
     },
-    RuleCase(name: "rule 3: a fresh header carries the last number and a bound above it") {
+    RuleCase(name: "rule 3: a new segment's header has the last sequence number and a higher bound")
+    {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 3000)
@@ -161,7 +171,7 @@ extension RuleCase {
       try expect(head.lastSequence == last, "HEAD has another last sequence")
       try expect(head.sequenceBound > last, "HEAD has no bound")
     },
-    RuleCase(name: "rule 3: no number comes twice that one transaction took beyond the reserve") {
+    RuleCase(name: "rule 3: no sequence number is reused after a transaction exceeds the reserve") {
       for count in [1, 3, 20] {
         let fixture = CrashFixture.fresh()
         let database = try fixture.openQuiet {
@@ -181,7 +191,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "rule 3: a bound counts only once it is durable") {
+    RuleCase(name: "rule 3: a sequence bound counts only once it is durable") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet {
         $0.sequenceReserve = 4
@@ -197,8 +207,9 @@ extension RuleCase {
         try expect(sequence > seen, "round \(round): \(sequence) was handed out again")
       }
     },
-    RuleCase(name: "rule 3: a bound that only a trailer before a checkpoint states counts no more")
-    {
+    RuleCase(
+      name: "rule 3: a bound stated only by a trailer before the checkpoint no longer counts"
+    ) {
       for goesWrong in [false, true] {
         let fixture = CrashFixture.fresh()
         let disk = fixture.fileSystem
@@ -220,7 +231,7 @@ extension RuleCase {
         try expect(sequence > last, "\(sequence) was handed out again")
       }
     },
-    RuleCase(name: "rule 3: a backup is another store") {
+    RuleCase(name: "rule 3: a backup has another store ID") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<4)
@@ -266,7 +277,7 @@ extension CrashFixture {
     }
   }
 
-  /// Merges segments with all their contents, without the store's knowledge.
+  /// Compacts segments with all their contents, while no store is open.
   func merge(_ inputs: [Segment]) throws -> Segment {
     try SegmentCompaction.run(
       SegmentCompaction.Order(

@@ -9,7 +9,9 @@ import Divan
 /// These use the file system of the machine, because a simulated one has no links.
 extension RuleCase {
   static let ownership: [RuleCase] = [
-    RuleCase(name: "ownership: a directory of others is neither made a store nor deleted") {
+    RuleCase(
+      name: "ownership: another program's directory is neither opened as a store nor deleted"
+    ) {
       for names in [
         ["tmp/HEAD", "main.swift"], ["HEAD", "objects/aa"], ["LOCK", "tmp/0000000001.segment"],
         ["RESERVE", "attachments/3f/3f"],
@@ -23,7 +25,7 @@ extension RuleCase {
         try yard.expectTree(before, "deleting \(names)")
       }
     },
-    RuleCase(name: "ownership: what others put into a store stays when it is opened and deleted") {
+    RuleCase(name: "ownership: other programs' files in a store survive opening and deletion") {
       let yard = try Yard()
       try yard.makeStore()
       let names = ["attachments/3f/letter", "letter", "tmp/attachment-0", "tmp/HEAD/x"]
@@ -37,7 +39,7 @@ extension RuleCase {
       let files = try yard.tree().filter { !$0.hasSuffix("/") }
       try expect(files == names.map { "store/\($0): others" }.sorted(), "\(files)")
     },
-    RuleCase(name: "ownership: a link in the place of LOCK is not written through") {
+    RuleCase(name: "ownership: a link named LOCK is not written through") {
       for isHard in [false, true] {
         for content in ["", "a letter"] {
           let yard = try Yard()
@@ -52,7 +54,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "ownership: a link in the place of a store's folder is not followed") {
+    RuleCase(name: "ownership: a link named like a store's folder is not followed") {
       for name in ["tmp", "attachments", "attachments/3f"] {
         let yard = try Yard()
         try yard.makeStore()
@@ -70,7 +72,7 @@ extension RuleCase {
           "the deletion followed a link at \(name)")
       }
     },
-    RuleCase(name: "ownership: a backup is made neither onto what exists nor within a store") {
+    RuleCase(name: "ownership: a backup neither replaces a file nor goes into a store") {
       let yard = try Yard()
       try yard.makeStore()
       try yard.makeStore("other")
@@ -93,7 +95,7 @@ extension RuleCase {
       }
       try database.close()
     },
-    RuleCase(name: "ownership: a backup takes no name beside it that others use") {
+    RuleCase(name: "ownership: a backup is not built under a name that another program uses") {
       let yard = try Yard()
       try yard.makeStore()
       try yard.makeStore("b.building")
@@ -140,7 +142,7 @@ extension RuleCase {
           try second?.close()
           let again = try Database(at: yard.path("store"))
           if let damage = again.openingReport.damage.first { throw damage }
-          try expect(try again.snapshot().get("a")?["n"] == 1, "what was acknowledged is lost")
+          try expect(try again.snapshot().get("a")?["n"] == 1, "an acknowledged commit is lost")
           try expect(
             try again.snapshot().exists("c") == isReplaced, "the second one lost something")
           if let problem = try again.check().problems.first { throw problem }
@@ -148,7 +150,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "rule 15: where no file can be made, a store is read") {
+    RuleCase(name: "rule 15: a store can be read where no file can be created") {
       for code in [SystemError.Code.noSpace, .quotaExceeded] {
         let fixture = CrashFixture.fresh()
         let database = try fixture.openQuiet()
@@ -160,7 +162,7 @@ extension RuleCase {
         try opened.close()
       }
     },
-    RuleCase(name: "rule 8: a lack of descriptors fails one commit, and no later one") {
+    RuleCase(name: "rule 8: running out of file descriptors fails one commit and no later one") {
       for call in 1...8 {
         let fixture = CrashFixture.fresh()
         let database = try fixture.openQuiet()
@@ -260,6 +262,6 @@ private struct Yard {
     } catch let error as DatabaseError {
       return try expect(error.code == .notAStore, "\(error)")
     }
-    throw CrashOracle.Mismatch("what belongs to others was not refused")
+    throw CrashOracle.Mismatch("another program's directory was not refused")
   }
 }

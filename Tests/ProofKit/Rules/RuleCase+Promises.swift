@@ -33,7 +33,7 @@ extension RuleCase {
         try expect(try fixture.oracle.identify(opened) == before, "a part counts")
       }
     },
-    RuleCase(name: "a checkpoint that took its place can be used, whatever is lost") {
+    RuleCase(name: "a checkpoint that has its name is usable after any loss of power") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<12, size: 40)
@@ -55,7 +55,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "rule 4: a merged segment has its name for good before the index refers to it") {
+    RuleCase(name: "rule 4: a compacted segment's name is durable before the index refers to it") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<12)
@@ -73,10 +73,10 @@ extension RuleCase {
       }
       try database.compact()
       fixture.fileSystem.observeCalls(nil)
-      try expect(tried.load(ordering: .relaxed) > 0, "nothing was merged")
+      try expect(tried.load(ordering: .relaxed) > 0, "nothing was compacted")
       try expect(problems.all.isEmpty, "\(problems.all)")
     },
-    RuleCase(name: "rule 5: what was deleted is gone for good before a merge is judged") {
+    RuleCase(name: "rule 5: deletions of files are durable before the next compaction") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       for round in 0..<3 {
@@ -89,7 +89,7 @@ extension RuleCase {
         try expect(left == names(fixture), "\(left) after a loss, and \(names(fixture)) before")
       }
     },
-    RuleCase(name: "rule 14: nothing is deleted where something is damaged") {
+    RuleCase(name: "rule 14: opening a damaged store deletes nothing") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<12)
@@ -111,7 +111,7 @@ extension RuleCase {
       }
       try expect(tried.load(ordering: .relaxed) > 0, "no leftover was there")
     },
-    RuleCase(name: "rule 17: damage does not keep other segments from being merged") {
+    RuleCase(name: "rule 17: damage does not keep other segments from being compacted") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<20, size: 2000)
@@ -121,10 +121,11 @@ extension RuleCase {
         fixture.path(of: "0000000002.segment"), atOffset: 4096 + 900, mask: 8)
       try? database.compact()
       try? database.compact()
-      try expect(fixture.segmentNames.contains { $0.contains("-") }, "nothing is merged any more")
+      try expect(
+        fixture.segmentNames.contains { $0.contains("-") }, "no segment is compacted any more")
       try expect(fixture.segmentNames.contains("0000000002.segment"), "the evidence is gone")
     },
-    RuleCase(name: "rule 20: a run is of the checkpoint that was meant, not of its number") {
+    RuleCase(name: "rule 20: a run is found by its checkpoint's salt, not only by its number") {
       let fixture = CrashFixture.fresh()
       let other = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 2), life: 300)
       for each in [fixture, other] {
@@ -143,7 +144,7 @@ extension RuleCase {
       try left.fileSystem.overwrite(left.path(of: name), atOffset: 0, with: foreign.array)
       try fixture.expectNewest(try left.openQuiet())
     },
-    RuleCase(name: "rule 21: a checkpoint with a bad inner page is not used") {
+    RuleCase(name: "rule 21: a checkpoint with a damaged inner page is not used") {
       let fixture = CrashFixture.fresh()
       do {
         let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
@@ -161,7 +162,7 @@ extension RuleCase {
         try fixture.expectNewest(try left.openQuiet())
       }
     },
-    RuleCase(name: "promise 2: a relaxed commit is durable when its time is over") {
+    RuleCase(name: "promise 2: a relaxed commit is durable after its delay") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<2)
@@ -212,7 +213,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "promise 5: proof is looked for behind frames that prove nothing") {
+    RuleCase(name: "promise 5: the search for proof continues after frames that prove nothing") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
       try fixture.fill(database, 0..<1, size: 200)
@@ -231,7 +232,7 @@ extension RuleCase {
         try expect(!opened.openingReport.damage.isEmpty, "commit \(number + 1) is cut away")
       }
     },
-    RuleCase(name: "promise 5: what is logged again makes no promises of another file") {
+    RuleCase(name: "promise 5: reappended commits do not keep the promises of their old segment") {
       let fixture = CrashFixture.fresh()
       do {
         let database = try fixture.openQuiet()
@@ -255,7 +256,9 @@ extension RuleCase {
       }
       try expect(count == database.openingReport.securedCommits, "\(count) commits")
     },
-    RuleCase(name: "promise 6: after a failure maintenance shows nothing that was not durable") {
+    RuleCase(
+      name: "promise 6: after a failed commit, maintenance shows nothing that is not durable"
+    ) {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
       try fixture.fill(database, 0..<6)

@@ -8,7 +8,7 @@ import Divan
 /// They also cover what a store has in addition to documents.
 extension RuleCase {
   static let revisions: [RuleCase] = [
-    RuleCase(name: "what stays held is found where recovery logged it again") {
+    RuleCase(name: "retained revisions are found where recovery reappended them") {
       for isCheckpointed in [false, true] {
         let fixture = CrashFixture.keeping(.everything)
         let session = CrashSession(fixture)
@@ -27,7 +27,7 @@ extension RuleCase {
     },
     RuleCase(
       name:
-        "rule 5: a purge outlives every merge for as long as an older file may hold what is gone"
+        "rule 5: a purge survives compaction while an older file may hold the purged records"
     ) {
       let fixture = CrashFixture.keeping(.none)
       let session = CrashSession(fixture)
@@ -51,7 +51,7 @@ extension RuleCase {
       try fixture.vanish { $0.hasSuffix(".checkpoint") }
       try session.expectSound()
     },
-    RuleCase(name: "rule 7: what is pruned is below the horizon") {
+    RuleCase(name: "rule 7: pruned history is below the horizon") {
       for kind in 0..<2 {
         let fixture = CrashFixture.keeping(HistoryRetention(revisions: 1))
         let session = CrashSession(fixture)
@@ -77,7 +77,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "rule 7: a named version is whole, whatever is pruned and merged") {
+    RuleCase(name: "rule 7: a named snapshot stays complete through pruning and compaction") {
       let fixture = CrashFixture.keeping(HistoryRetention(revisions: 1))
       let session = CrashSession(fixture)
       try session.enrich(closing: false)
@@ -90,7 +90,7 @@ extension RuleCase {
       try session.close()
       try session.expectSoundAndTidy()
     },
-    RuleCase(name: "rule 22: history does not come back without its attachments") {
+    RuleCase(name: "rule 22: pruned history does not return without its attachments") {
       let fixture = CrashFixture.keeping(HistoryRetention(revisions: 1))
       let session = CrashSession(fixture)
       for round in 0..<3 {
@@ -115,7 +115,9 @@ extension RuleCase {
       }
       try session.expectSoundAndTidy()
     },
-    RuleCase(name: "rule 22: what went with its revision is no damage in an index made anew") {
+    RuleCase(
+      name: "rule 22: an attachment dropped with its revision is not damage in a rebuilt index"
+    ) {
       for isShared in [false, true] {
         let fixture = CrashFixture.keeping(.none)
         let database = try fixture.open {
@@ -134,7 +136,7 @@ extension RuleCase {
         try fixture.commit(
           database, [.attach("a", name: "x", seed: 1, size: 400), .put("c", size: 20_000)])
         if isShared { try fixture.commit(database, [.purge("z")]) }
-        // A merge drops the next record, so nothing shows that this one was not to be retained.
+        // A compaction drops the next record, so nothing shows that this one was not retained.
         for size in 0..<60 { try fixture.commit(database, [.put("a", size: 300 + size)]) }
         try database.close()
         let left = fixture.restarted(.everything, life: 500)
@@ -146,7 +148,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "rule 22: a file whose name could not be flushed is found by cleaning") {
+    RuleCase(name: "rule 22: cleanup finds an attachment file whose name could not be flushed") {
       var leftCount = 0
       for call in 1...24 {
         let fixture = CrashFixture.keeping(.none)
@@ -168,7 +170,9 @@ extension RuleCase {
       }
       try expect(leftCount > 0, "no call leaves a file")
     },
-    RuleCase(name: "rule 22: a file goes when it is durable that nothing refers to it") {
+    RuleCase(
+      name: "rule 22: an attachment file is deleted only once its last reference is durably gone"
+    ) {
       let fixture = CrashFixture.keeping(.none)
       let session = CrashSession(fixture)
       try session.enrich(closing: false)
@@ -180,7 +184,8 @@ extension RuleCase {
       }
       try session.expectSoundAndTidy()
     },
-    RuleCase(name: "rule 22: what is stored for a document yet to come stays") {
+    RuleCase(name: "rule 22: an attachment stored for a document that is not committed yet is kept")
+    {
       let fixture = CrashFixture.keeping(.none)
       let database = try fixture.openQuiet()
       var content: [UInt8]? = AttachedContent.bytes(3, 300)
@@ -196,7 +201,7 @@ extension RuleCase {
       try database.compact()
       try AttachedContent.check(require(database.snapshot().get("a"), "document"))
     },
-    RuleCase(name: "rule 22: a snapshot keeps its attachments while others are forgotten") {
+    RuleCase(name: "rule 22: a snapshot keeps its attachments while others are deleted") {
       let fixture = CrashFixture.keeping(.none)
       let session = CrashSession(fixture)
       try session.commit(
@@ -209,7 +214,7 @@ extension RuleCase {
       }
       _ = try oracle.identify(snapshot)
     },
-    RuleCase(name: "an expiry and local documents outlive merges and openings") {
+    RuleCase(name: "an expiry and local documents survive compaction and reopening") {
       let fixture = CrashFixture.keeping(.none)
       let session = CrashSession(fixture)
       try session.commit(

@@ -7,7 +7,7 @@ import Divan
 /// Rules 8 to 12: how segments follow each other, and which one proves another.
 extension RuleCase {
   static let segments: [RuleCase] = [
-    RuleCase(name: "rule 8: no byte of a segment with a successor ever changes") {
+    RuleCase(name: "rule 8: a segment that has a successor never changes") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 3000)
@@ -27,7 +27,7 @@ extension RuleCase {
       }
       try expect(afterwards.count > found.count, "no new segment was begun")
     },
-    RuleCase(name: "rule 8: nothing follows a transaction that was written in part") {
+    RuleCase(name: "rule 8: a segment ends after a partly written transaction") {
       // The writes of the marks in FLUSHED are between them.
       for call in [1, 3, 5] {
         let fixture = CrashFixture.fresh()
@@ -51,10 +51,10 @@ extension RuleCase {
         try expect(try reopened.snapshot().count == snapshot.count, "a commit is lost")
         // An incomplete write in it is never read again.
         let names = fixture.segmentNames
-        try expect(names.count >= 2, "the segment went on: \(names)")
+        try expect(names.count >= 2, "the segment was appended to: \(names)")
       }
     },
-    RuleCase(name: "no two files of a store have the same salt or number") {
+    RuleCase(name: "no two segments of a store have the same salt or file ID") {
       let fixture = CrashFixture.fresh()
       var salts: Set<UInt64> = []
       var fileIDs: Set<UInt64> = []
@@ -78,8 +78,8 @@ extension RuleCase {
       }
       try expect(fileIDs.count > 6, "only \(fileIDs.count) files were made")
     },
-    RuleCase(name: "no number of a file comes again that a leftover or a checkpoint names") {
-      // The newest number is that of a merged file that was renamed and not referred to yet.
+    RuleCase(name: "a file ID that a leftover or a checkpoint names is not reused") {
+      // The newest file ID is that of a compacted segment that the index does not refer to yet.
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<12)
@@ -98,7 +98,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "rule 9: no segment can be missing without a word") {
+    RuleCase(name: "rule 9: a missing segment is reported") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 3000)
@@ -108,11 +108,11 @@ extension RuleCase {
         let left = fixture.restarted(.everything, life: 90)
         try left.vanish { $0 == name }
         let opened = try left.open()
-        try expect(!opened.openingReport.damage.isEmpty, "\(name) is missing without a word")
+        try expect(!opened.openingReport.damage.isEmpty, "\(name) is missing without a report")
         try expectRefused(opened)
       }
     },
-    RuleCase(name: "rule 9: a store without segments that had some is damaged") {
+    RuleCase(name: "rule 9: a store that lost all its segments is damaged") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<3)
@@ -124,7 +124,7 @@ extension RuleCase {
       try other.vanish { $0.hasSuffix(".segment") || $0 == "HEAD" || $0 == "FLUSHED" }
       try expectDamaged { _ = try other.open() }
     },
-    RuleCase(name: "rule 9: a bad file under a segment's name is damage") {
+    RuleCase(name: "rule 9: a segment with a bad header is reported") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 3000)
@@ -134,11 +134,11 @@ extension RuleCase {
         let opened = try left.openQuiet()
         try expect(
           opened.openingReport.damage.contains { $0.path == left.path(of: name) },
-          "\(name) is bad without a word")
+          "\(name) is bad without a report")
         try expectRefused(opened)
       }
     },
-    RuleCase(name: "rule 9: a merged file that is not whole does not stand for its inputs") {
+    RuleCase(name: "rule 9: an incomplete compacted segment does not replace its inputs") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<12)
@@ -159,7 +159,7 @@ extension RuleCase {
       }
       try expect(tried.load(ordering: .relaxed) > 0, "never beside its inputs")
     },
-    RuleCase(name: "rule 9: a whole merged file stands for inputs some of which are gone") {
+    RuleCase(name: "rule 9: a whole compacted segment replaces its inputs even if some are gone") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<12)
@@ -177,7 +177,7 @@ extension RuleCase {
       }
       try expect(tried.load(ordering: .relaxed) > 0, "never beside its inputs")
     },
-    RuleCase(name: "rule 10: a segment that is shorter than its successor says is damaged") {
+    RuleCase(name: "rule 10: a segment shorter than its successor states is damaged") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 3000)
@@ -193,7 +193,7 @@ extension RuleCase {
         try expect(opened.openingReport.damage.contains { $0.path == path }, "\(name) is shorter")
       }
     },
-    RuleCase(name: "rule 10: a merged file must end where its successor follows") {
+    RuleCase(name: "rule 10: a compacted segment must end where its successor begins") {
       for change in 0..<2 {
         let fixture = CrashFixture.fresh()
         let database = try fixture.openQuiet()
@@ -203,7 +203,7 @@ extension RuleCase {
         try fixture.commit(database, [.put("a", size: 1)])
         try database.close()
         let left = fixture.restarted(.everything, life: 90)
-        let name = try require(left.segmentNames.first { $0.contains("-") }, "merged segment")
+        let name = try require(left.segmentNames.first { $0.contains("-") }, "compacted segment")
         guard case .segment(let numbers)? = FileName(name) else { return }
         var header = try SegmentFile(numbers, in: left.directory).header
         if change == 0 { header.merge?.end.commit -= 1 } else { header.merge?.end.chain ^= 1 }
@@ -214,7 +214,7 @@ extension RuleCase {
         try expect(!opened.openingReport.damage.isEmpty, "change \(change) is not noticed")
       }
     },
-    RuleCase(name: "rule 10: a merged file without its footer is damaged") {
+    RuleCase(name: "rule 10: a compacted segment without its footer is damaged") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 2000)
@@ -222,7 +222,7 @@ extension RuleCase {
       try database.compact()
       try database.close()
       let left = fixture.restarted(.everything, life: 90)
-      let name = try require(left.segmentNames.first { $0.contains("-") }, "merged segment")
+      let name = try require(left.segmentNames.first { $0.contains("-") }, "compacted segment")
       guard case .segment(let numbers)? = FileName(name) else { return }
       var header = try SegmentFile(numbers, in: left.directory).header
       let size = Int(try require(header.merge, "merge").fileSize)
@@ -236,7 +236,7 @@ extension RuleCase {
       let opened = try left.openQuiet()
       try expect(!opened.openingReport.damage.isEmpty, "the footer is not missed")
     },
-    RuleCase(name: "rule 10: HEAD speaks of the segment with its number and salt only") {
+    RuleCase(name: "rule 10: HEAD applies only to the segment with its number and salt") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<2)
@@ -248,7 +248,7 @@ extension RuleCase {
       try left.fileSystem.overwrite(left.path(of: "HEAD"), atOffset: 0, with: head.encode().array)
       try fixture.expectNewest(try left.openQuiet())
     },
-    RuleCase(name: "a file of another store is refused") {
+    RuleCase(name: "a segment of another store is refused") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 3000)
@@ -263,9 +263,9 @@ extension RuleCase {
       } catch let error as DatabaseError {
         return try expect(error.code == .notAStore, "\(error)")
       }
-      throw CrashOracle.Mismatch("a segment of another store was taken up")
+      throw CrashOracle.Mismatch("a segment of another store was used")
     },
-    RuleCase(name: "rule 11: what was logged again is known to have been durable") {
+    RuleCase(name: "rule 11: the loss of reappended commits is reported") {
       let fixture = CrashFixture.fresh()
       do {
         let database = try fixture.openQuiet()
@@ -283,7 +283,7 @@ extension RuleCase {
       let opened = try left.openQuiet()
       try expect(opened.openingReport.damage.first?.path == path, "rot is taken for a torn end")
     },
-    RuleCase(name: "rule 11: losing the newest segment is noticed though nothing is in it") {
+    RuleCase(name: "rule 11: the loss of the newest segment is reported even if it is empty") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 3000)
@@ -303,7 +303,7 @@ extension RuleCase {
       }
       try expect(isTried.load(ordering: .relaxed), "HEAD never names the newest segment")
     },
-    RuleCase(name: "rule 12: a log that ends before what HEAD knows is damaged") {
+    RuleCase(name: "rule 12: a log that ends before HEAD's watermark is damaged") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<5, size: 200)
@@ -336,7 +336,7 @@ extension RuleCase {
         try expect(try opened.snapshot().get("doc-0") != nil)
       }
     },
-    RuleCase(name: "rule 12: a log without the segment that its checkpoint ends in is damaged") {
+    RuleCase(name: "rule 12: a log without the segment of its checkpoint's position is damaged") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<9, size: 3000)

@@ -6,7 +6,7 @@ import Divan
 /// The files of views: the rows must match the documents, whatever the file contains.
 extension RuleCase {
   static let views: [RuleCase] = [
-    RuleCase(name: "a view's file is of commits that are durable") {
+    RuleCase(name: "a view's file covers only durable commits") {
       let fixture = CrashFixture.fresh()
       try fixture.makeView()
       var database = try fixture.open()
@@ -26,7 +26,7 @@ extension RuleCase {
       let next = left.restarted(.strict, life: 700)
       try ProofView.check(next.openQuiet())
     },
-    RuleCase(name: "a view's file of which a byte has changed is not believed") {
+    RuleCase(name: "a view's file with a changed byte is not used") {
       let fixture = CrashFixture.fresh()
       try fixture.makeView()
       let path = try fixture.viewPath()
@@ -41,7 +41,7 @@ extension RuleCase {
         other.fileSystem.losePower(atCall: 0)
       }
     },
-    RuleCase(name: "what was purged since a view's file was written is not in the view") {
+    RuleCase(name: "a document purged after a view's file was written is not in the view") {
       let fixture = CrashFixture.fresh()
       try fixture.makeView()
       let database = try fixture.openQuiet()
@@ -50,7 +50,7 @@ extension RuleCase {
       try fixture.close(database)
       try ProofView.check(fixture.openQuiet())
     },
-    RuleCase(name: "the view's file of another version of the view is not used") {
+    RuleCase(name: "a view's file of another version of the view is not used") {
       let fixture = CrashFixture.fresh()
       try fixture.makeView()
       let database = try fixture.openQuiet()
@@ -61,8 +61,7 @@ extension RuleCase {
         database.rows(of: other).allSatisfy { $0.key.stringValue == $0.sourceID },
         "rows of another version")
     },
-    RuleCase(name: "the view's file of what a store has lost is not used when segments are merged")
-    {
+    RuleCase(name: "a view's file of commits that the store lost is not used after compaction") {
       let fixture = CrashFixture.fresh()
       try fixture.makeView()
       let earlier = fixture.restarted(.processEnd)
@@ -88,8 +87,7 @@ extension RuleCase {
       }
       try ProofView.check(earlier.openQuiet())
     },
-    RuleCase(name: "the view's file of another store, or of a later state of this one, is not used")
-    {
+    RuleCase(name: "a view's file of another store, or of a later state of this one, is not used") {
       let fixture = CrashFixture.fresh()
       try fixture.makeView()
       let earlier = fixture.restarted(.processEnd)

@@ -9,7 +9,7 @@ package enum FoundSeeds {
   /// One line for each seed: the proof, the seed, and the bug that it found.
   private static let list = """
     random 7 a segment begun by a transaction that failed was forgotten by the next checkpoint
-    random 17 merged segments were replayed on a checkpoint older than their merge
+    random 17 compacted segments were replayed on a checkpoint older than their merge
     random 37 the same, with a checkpoint that the merge had taken the file from
     random 136 the same
     random 166 HEAD went on saying closed after a segment was begun

@@ -9,7 +9,7 @@ import Synchronization
 package struct HistoryProof: Proof {
   package static let name = "histories"
   package static let claim =
-    "whatever threads do at once, it is as if each transaction had run alone, in the order of commits"
+    "concurrent transactions are equivalent to a serial execution in the order of commits"
 
   package init() {}
 
