@@ -26,7 +26,7 @@ struct AttachmentVerifyTests {
       + store.fileSystem.list("\(store.path)/attachments/\(folder)")[0]
   }
 
-  @Test func `verify reads every attachment that is referred to`() throws {
+  @Test func `verify reads every referenced attachment`() throws {
     let store = try makeStore()
     let run = store.dump("verify")
     #expect(run.status == .sound)
@@ -38,7 +38,7 @@ struct AttachmentVerifyTests {
   }
 
   /// Regression test: the output was `Sound`.
-  @Test func `without its attachments a store is not sound`() throws {
+  @Test func `a store with missing attachments is not sound`() throws {
     let store = try makeStore()
     let name = try file(store)
     try store.fileSystem.remove("\(store.path)/\(name)")
@@ -53,7 +53,7 @@ struct AttachmentVerifyTests {
     #expect(store.dump("verify").status == .damage)
   }
 
-  @Test func `a changed byte is found where contents are read, another length everywhere`() throws {
+  @Test func `a changed byte is found if contents are read, and a wrong length always`() throws {
     let store = try makeStore()
     let name = try file(store)
     var bytes = try store.bytes(name)
@@ -71,7 +71,8 @@ struct AttachmentVerifyTests {
     }
   }
 
-  @Test func `what nothing refers to any more is no damage, and it is said that it was not read`()
+  @Test
+  func `unreferenced attachments are no damage, and verify reports that it did not read them`()
     throws
   {
     let store = try makeStore()
@@ -91,7 +92,7 @@ struct AttachmentVerifyTests {
     try database.close()
   }
 
-  @Test func `what is no attachment is noted`() throws {
+  @Test func `a file that is not an attachment is noted`() throws {
     let store = try makeStore()
     try store.replace("attachments/readme", with: [1])
     let run = store.dump("verify")

@@ -17,7 +17,10 @@ struct CommandLineTests {
     #expect(run.output == "")
   }
 
-  @Test func `an ID that begins with a hyphen is taken behind two of them, as is said`() throws {
+  @Test
+  func `an ID that begins with a hyphen is accepted after two hyphens, as the error explains`()
+    throws
+  {
     let store = DumpedStore()
     let database = try store.open()
     try database.write { try $0.put(Document(id: "-OabcXYZ")) }
@@ -33,7 +36,7 @@ struct CommandLineTests {
     #expect(store.dump("doc", id).status == .sound)
   }
 
-  @Test func `the version is that of the format`() {
+  @Test func `the version option prints the format version`() {
     let run = DumpedStore().run(["--version"])
     #expect(run.status == .sound)
     #expect(run.output.hasSuffix("format 1.0\n"))
@@ -48,7 +51,7 @@ struct CommandLineTests {
     }
   }
 
-  @Test func `nothing that the tool prints for people holds control characters`() throws {
+  @Test func `readable output contains no control characters`() throws {
     let store = DumpedStore()
     let database = try store.open()
     try database.write { transaction in
@@ -106,7 +109,7 @@ struct CommandLineTests {
     #expect(run.output.contains("Documents     300\n"), "\(run.output)")
   }
 
-  @Test func `on a terminal, long work says how far it is, and takes that away again`() throws {
+  @Test func `on a terminal, long commands show their progress and erase it at the end`() throws {
     let store = try DumpedStore.aged()
     var shown = ""
     let terminal = Output { (bytes: borrowing ByteWriter) in

@@ -7,7 +7,7 @@ import logdump
 /// Tests of the tool on damaged stores.
 struct DamagedStoreTests {
   @Test(arguments: ["0000000001.segment", "0000000002.segment", "HEAD"])
-  func `verify notices every flipped byte of a closed store`(name: String) throws {
+  func `verify detects every flipped byte of a closed store`(name: String) throws {
     let store = try DumpedStore.films()
     let sound = try store.bytes(name)
     // The header's reserved zeros share one checksum with the rest, so a sample is enough.
@@ -21,7 +21,7 @@ struct DamagedStoreTests {
   }
 
   @Test(arguments: ["0000000001.segment", "0000000002.segment", "HEAD"])
-  func `verify notices every truncation of a closed store`(name: String) throws {
+  func `verify detects every truncation of a closed store`(name: String) throws {
     let store = try DumpedStore.films()
     let sound = try store.bytes(name)
     for size in sound.indices where size % 64 == 0 || size >= SegmentHeader.size || name == "HEAD" {
@@ -30,7 +30,7 @@ struct DamagedStoreTests {
     }
   }
 
-  @Test func `verify notices flipped bytes of merged segments and checkpoints`() throws {
+  @Test func `verify detects flipped bytes of compacted segments and checkpoints`() throws {
     let store = try DumpedStore.aged()
     #expect(store.dump("verify").output == store.dump("verify").output)
     #expect(store.dump("verify").status == .sound, "\(store.dump("verify").output)")
@@ -50,7 +50,7 @@ struct DamagedStoreTests {
     }
   }
 
-  @Test func `a lost file is damage, unless it can be made again`() throws {
+  @Test func `a lost file is damage unless it can be rebuilt`() throws {
     let store = try DumpedStore.aged()
     for name in try store.fileNames() where name != "tmp" {
       let sound = try store.bytes(name)
@@ -63,7 +63,8 @@ struct DamagedStoreTests {
   }
 
   /// The state if a file is missing and HEAD was restored from an older copy.
-  @Test func `a checkpoint that cannot be used still shows how far the log went`() throws {
+  @Test func `an unusable checkpoint still shows through which commit the log was durable`() throws
+  {
     let store = DumpedStore()
     let first = try store.open()
     try first.write { try $0.put(Document(id: "a", ["n": 1])) }
@@ -110,7 +111,7 @@ struct DamagedStoreTests {
     try database.close()
   }
 
-  @Test func `a newer version is refused by name`() throws {
+  @Test func `a newer format version is refused with its number`() throws {
     let store = try DumpedStore.films()
     var newer = try store.bytes("0000000002.segment")
     newer[8] = 2
@@ -129,7 +130,7 @@ struct DamagedStoreTests {
     return (0..<4).map { UInt8(truncatingIfNeeded: sum >> (8 * $0)) }
   }
 
-  @Test func `what is no store is unreadable`() throws {
+  @Test func `a path without a store is unreadable`() throws {
     let store = try DumpedStore.films()
     #expect(store.dump(path: "/nowhere").status == .unreadable)
     #expect(store.dump(path: "/films.divan/HEAD").status == .unreadable)
@@ -143,7 +144,7 @@ struct DamagedStoreTests {
     }
   }
 
-  @Test func `a damaged frame is shown, and what is behind it is still read`() throws {
+  @Test func `a damaged frame is shown, and later frames are still read`() throws {
     let store = try DumpedStore.films()
     var changed = try store.bytes("0000000001.segment")
     changed[4200] ^= 4  // in the record of nosferatu, in the first commit
@@ -160,7 +161,7 @@ struct DamagedStoreTests {
     #expect(export.lines.count == 2)
   }
 
-  @Test func `salvage takes every whole record, and says what was lost`() throws {
+  @Test func `salvage saves every whole record and reports losses`() throws {
     let store = try DumpedStore.films()
     var changed = try store.bytes("0000000001.segment")
     changed[4350] ^= 1  // the newest record of metropolis
@@ -179,7 +180,7 @@ struct DamagedStoreTests {
     #expect(saved[1].hasSuffix(#""title":"Metropolis","year":1927}"#))
   }
 
-  @Test func `salvage names the documents that a checkpoint knows and that are lost`() throws {
+  @Test func `salvage names lost documents that a checkpoint lists`() throws {
     let store = try DumpedStore.aged()
     let before = store.dump("export").lines
     let name = try #require(try store.fileNames().first { $0.contains("-") })
@@ -193,7 +194,7 @@ struct DamagedStoreTests {
     #expect(run.lines.contains("lost: alone"), "\(run.output)")
   }
 
-  @Test func `no number in a file's name or header is too large`() throws {
+  @Test func `the largest numbers in file names and headers do not make the tool trap`() throws {
     let store = try DumpedStore.films()
     let sound = store.dump("export").output
     for name in ["0000000001-18446744073709551615.segment", "18446744073709551615.segment"] {
@@ -218,7 +219,7 @@ struct DamagedStoreTests {
   }
 
   @Test(arguments: 0..<12)
-  func `no bytes make the tool trap or hang`(seed: UInt64) throws {
+  func `random damage does not make the tool trap or hang`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let store = try seed % 2 == 0 ? DumpedStore.films() : DumpedStore.aged()
     for name in try store.fileNames() where name != "tmp" && name != "LOCK" {

@@ -63,7 +63,7 @@ extension DumpedStore {
     return store
   }
 
-  /// Returns a store with checkpoints, merged segments and a crash in its history.
+  /// Returns a store with checkpoints and compacted segments.
   static func aged() throws -> DumpedStore {
     let store = DumpedStore()
     var configuration = store.configuration

@@ -66,11 +66,11 @@ struct FlippedStoreTests {
 
   private static func removeAll(_ path: String, _ fileSystem: MemoryFileSystem) throws {
     for name in try fileSystem.list(path) {
-      let place = "\(path)/\(name)"
-      if try fileSystem.status(place).kind == .directory {
-        try removeAll(place, fileSystem)
+      let child = "\(path)/\(name)"
+      if try fileSystem.status(child).kind == .directory {
+        try removeAll(child, fileSystem)
       } else {
-        try fileSystem.remove(place)
+        try fileSystem.remove(child)
       }
     }
     try fileSystem.removeDirectory(path)
@@ -79,13 +79,13 @@ struct FlippedStoreTests {
   /// Regression test: salvage stopped too early.
   ///
   /// It gave up in a frame after reading four times as many bytes as there were. It did not search
-  /// behind damaged headers of frames and segments at all. With `DIVAN_EVERY_BIT` set, every bit of
+  /// after damaged headers of frames and segments at all. With `DIVAN_EVERY_BIT` set, every bit of
   /// the stores is flipped, which takes long.
   @Test(arguments: [
     ("fresh", 7), ("conflicts", 61), ("attachments", 29), ("local", 29), ("merged-one", 29),
     ("tombstones", 61), ("histories", 61), ("nested", 61),
   ])
-  func `of a flipped byte, salvage saves every document that it is not in, and verify tells of it`(
+  func `after a flipped byte, salvage saves all other documents and verify reports it`(
     name: String, step: Int
   ) throws {
     let isEveryBit = ProcessInfo.processInfo.environment["DIVAN_EVERY_BIT"] != nil
@@ -105,14 +105,14 @@ struct FlippedStoreTests {
           var changed = bytes
           changed[index] ^= 1 << UInt8(bit)
           try store.withBytes(changed, in: file) {
-            let place = "\(name)/\(file), byte \(index), bit \(bit)"
+            let location = "\(name)/\(file), byte \(index), bit \(bit)"
             let verified = store.dump("verify")
             if verified.status == .sound {
-              #expect(store.dump("export", "--everything").output == sound.export, "\(place)")
-              #expect(["RESERVE", "LOCK"].contains(file), "\(place)")
+              #expect(store.dump("export", "--everything").output == sound.export, "\(location)")
+              #expect(["RESERVE", "LOCK"].contains(file), "\(location)")
             }
             let (run, saved) = try FlippedStoreTests.salvage(store)
-            #expect([.sound, .damage].contains(run.status), "\(place): \(run.problems)")
+            #expect([.sound, .damage].contains(run.status), "\(location): \(run.problems)")
             let hit = sound.records.filter { $0.file == file && $0.bytes.contains(index) }
             let isAttachmentHit = file.hasPrefix("attachments/") || hit.contains { $0.kind == 3 }
             for (id, lines) in sound.saved where !hit.contains(where: { $0.id == id }) {
@@ -121,10 +121,10 @@ struct FlippedStoreTests {
                 isAttachmentHit && lines.contains { $0.contains("_attachments") }
                 || id.hasPrefix("_local/") && hit.contains { $0.kind == 5 }
               if isHit { continue }
-              #expect(saved[id] == lines, "\(place): \(id) in \(run.output)")
+              #expect(saved[id] == lines, "\(location): \(id) in \(run.output)")
             }
             if isAttachmentHit {
-              #expect(saved.count == sound.saved.count, "\(place)")
+              #expect(saved.count == sound.saved.count, "\(location)")
             }
           }
         }
@@ -134,7 +134,7 @@ struct FlippedStoreTests {
 
   /// Regression test: none of two thousand documents was saved.
   @Test(arguments: [0, 40, 10_000, 20_000])
-  func `a flipped bit in an attachment costs nothing else`(place: Int) throws {
+  func `a flipped bit in an attachment loses nothing else`(offset: Int) throws {
     let store = DumpedStore()
     let content = (0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }
     let database = try store.open()
@@ -150,7 +150,7 @@ struct FlippedStoreTests {
     let digest = SHA256.digest(of: SharedBytes(copying: content)).bytes
     let start = try #require(bytes.indices.first { Array(bytes[$0...].prefix(32)) == digest })
     // Offsets count from the form of the record, which precedes the digest.
-    bytes[start - 1 + place] ^= 4
+    bytes[start - 1 + offset] ^= 4
     try store.replace(name, with: bytes)
     #expect(store.dump("verify").status == .damage)
     let run = store.dump("salvage", "--to", "/new.divan")
@@ -158,7 +158,7 @@ struct FlippedStoreTests {
     #expect(run.output.contains("lost: attachment still of a"))
   }
 
-  @Test func `records within a damaged attachment are none of the store's`() throws {
+  @Test func `records within a damaged attachment are not salvaged`() throws {
     let other = try DumpedStore.films()
     let content = try other.bytes("0000000001.segment")
     let store = DumpedStore()
@@ -176,18 +176,18 @@ struct FlippedStoreTests {
       (4096..<sound.count).first { Array(sound[$0...].prefix(64)) == Array(content.prefix(64)) })
     // In the content; in its length, which precedes it; and in the size of the record.
     let size = start - 2 - 32 - 1 - 1 - 4 - 2
-    for place in [start + 100, start + 4100, start - 1, size] {
+    for offset in [start + 100, start + 4100, start - 1, size] {
       var bytes = sound
-      bytes[place] ^= 1
+      bytes[offset] ^= 1
       try store.withBytes(bytes, in: name) {
         let (run, saved) = try FlippedStoreTests.salvage(store)
         #expect(run.status == .damage)
-        #expect(saved.keys.sorted() == ["a", "b"], "byte \(place - start): \(run.output)")
+        #expect(saved.keys.sorted() == ["a", "b"], "byte \(offset - start): \(run.output)")
       }
     }
   }
 
-  @Test func `a segment whose header is gone is searched nevertheless`() throws {
+  @Test func `a segment with a destroyed header is still searched`() throws {
     let store = try DumpedStore.films()
     var bytes = try store.bytes("0000000001.segment")
     for index in 0..<200 { bytes[index] = 0xFF }

@@ -6,7 +6,7 @@ import Testing
 import logdump
 
 struct LogDumpTests {
-  @Test func `info says what the store is and how its log ends`() throws {
+  @Test func `info describes the store and the end of its log`() throws {
     let store = try DumpedStore.films()
     let run = store.dump()
     #expect(run.status == .sound)
@@ -31,11 +31,11 @@ struct LogDumpTests {
         + #""ending":"closed","damage":[]}"# + "\n")
   }
 
-  @Test func `ls names each file and the part of the log that it holds`() throws {
+  @Test func `ls lists each file and the part of the log in it`() throws {
     let store = try DumpedStore.films()
     #expect(
       store.dump("ls").lines.map { $0.split(separator: " ").prefix(3).joined(separator: " ") }
-        .filter { !$0.hasPrefix("LOCK ") }  // which holds the number of this process
+        .filter { !$0.hasPrefix("LOCK ") }  // LOCK has the number of this process
         == [
           "File Size What", "0000000001.segment 4536 used,", "0000000002.segment 4232 used,",
           "HEAD 256", "FLUSHED 8448", "tmp", "Total of 6",
@@ -43,7 +43,7 @@ struct LogDumpTests {
     #expect(store.dump("ls").output.contains("file 2, generation 0, salt b54cda58fbbee87e"))
   }
 
-  @Test func `ls and verify know the files of views`() throws {
+  @Test func `ls and verify include the files of views`() throws {
     let store = try DumpedStore.films()
     var configuration = store.configuration
     configuration.viewSavingMinimum = 0
@@ -84,7 +84,7 @@ struct LogDumpTests {
     #expect(store.dump("frames", "3").output == "")
   }
 
-  @Test func `tx lists transactions and what each holds`() throws {
+  @Test func `tx lists transactions and their records`() throws {
     let store = try DumpedStore.films()
     #expect(
       store.dump("tx", "--records").lines == [
@@ -104,7 +104,7 @@ struct LogDumpTests {
     #expect(store.dump("tx").lines.count == 3)
   }
 
-  @Test func `doc shows a document and the bodies that still stand in the log`() throws {
+  @Test func `doc shows a document and all of its revisions that are still in the log`() throws {
     let store = try DumpedStore.films()
     #expect(
       store.dump("doc", "metropolis", "--revs").output == """
@@ -131,7 +131,7 @@ struct LogDumpTests {
     #expect(store.dump("doc", "m", "--json").lines.count == 1)
   }
 
-  @Test func `the article about the past shows what doc says`() throws {
+  @Test func `the article ReadingThePast shows the actual output of doc`() throws {
     let article = try ProjectFolder.text(of: "Sources/Divan/Divan.docc/ReadingThePast.md")
     let shown = try DumpedStore.films().dump("doc", "metropolis", "--revs").output
     #expect(article.contains("```text\n\(shown)```"))
@@ -161,15 +161,15 @@ struct LogDumpTests {
     #expect(store.dump("export", "--by", "sequence").lines == [metropolis, m])
   }
 
-  @Test func `salvage of a sound store loses nothing, and brings nothing deleted back`() throws {
+  @Test func `salvage of a sound store loses no document and restores no deleted one`() throws {
     let store = try DumpedStore.films()
     let run = store.dump("salvage", "--to", "/new.divan")
     #expect(run.status == .sound)
     #expect(run.output == "2 documents were put into /new.divan; nothing was lost.\n")
     #expect(store.dump("verify", path: "/new.divan").status == .sound)
-    let bodies = store.dump("export", path: "/new.divan").lines
-    #expect(bodies.count == 2)
-    #expect(bodies[1].hasSuffix(#","minutes":153.5,"title":"Metropolis"}"#))
+    let lines = store.dump("export", path: "/new.divan").lines
+    #expect(lines.count == 2)
+    #expect(lines[1].hasSuffix(#","minutes":153.5,"title":"Metropolis"}"#))
     #expect(store.dump("salvage", "--to", "/new.divan").status == .usage)
   }
 
@@ -187,14 +187,14 @@ struct LogDumpTests {
     ["/films.divan", "salvage"], ["/films.divan", "salvage", "--to"],
     ["/films.divan", "ls", "more"], ["/films.divan", "export", "--by", "size"],
   ])
-  func `arguments that make no command are refused`(arguments: [String]) throws {
+  func `invalid arguments are refused`(arguments: [String]) throws {
     let run = try DumpedStore.films().run(arguments)
     #expect(run.status == .usage)
     #expect(run.output == "")
     #expect(run.problems.hasSuffix("`logdump --help` says what there is.\n"))
   }
 
-  @Test func `help names every command and every status`() throws {
+  @Test func `help lists every command and every exit status`() throws {
     let run = DumpedStore().run(["--help"])
     #expect(run.status == .sound)
     let commands = [
@@ -204,7 +204,7 @@ struct LogDumpTests {
     for status in 0...5 { #expect(run.output.contains("\n  \(status)  ")) }
   }
 
-  @Test func `a reader that goes away is no error`() throws {
+  @Test func `a closed output pipe is no error`() throws {
     let store = try DumpedStore.films()
     let closed = Output { (_: borrowing ByteWriter) in
       throw SystemError(call: "write", path: "standard output", code: .brokenPipe)
@@ -213,7 +213,7 @@ struct LogDumpTests {
     #expect(tool.run(["/films.divan", "export"]) == .sound)
   }
 
-  @Test func `a full disk under the output is an error`() throws {
+  @Test func `a full disk for the output is an error`() throws {
     let store = try DumpedStore.films()
     let full = Output { (_: borrowing ByteWriter) in
       throw SystemError(call: "write", path: "standard output", code: .noSpace)
@@ -222,7 +222,7 @@ struct LogDumpTests {
     #expect(tool.run(["/films.divan", "export"]) == .unreadable)
   }
 
-  @Test func `times are written as ISO 8601 has them, leap years too`() throws {
+  @Test func `times are written in ISO 8601, also in leap years`() throws {
     let store = DumpedStore()
     store.setClock(951_826_554_999)  // 2000-02-29, one second before it is read
     let database = try store.open()

@@ -12,7 +12,7 @@ struct PythonReaderTests {
     .first { FileManager.default.isExecutableFile(atPath: $0) }
 
   @Test(
-    .enabled(if: python != nil, "python3 is missing, so that nothing can be compared with it"),
+    .enabled(if: python != nil, "python3 is missing"),
     arguments: [3, 4] as [UInt64])
   func `both readers export the same lines`(seed: UInt64) throws {
     let directory = try TemporaryDirectory()
@@ -44,8 +44,8 @@ struct PythonReaderTests {
   }
 
   @Test(
-    .enabled(if: python != nil, "python3 is missing, so that nothing can be compared with it"))
-  func `both readers find the same end of a log that is cut off or damaged`() throws {
+    .enabled(if: python != nil, "python3 is missing"))
+  func `both readers find the same end of a truncated or damaged log`() throws {
     let directory = try TemporaryDirectory()
     let changes = [
       "cut", "garbage", "flip", "flip without FLUSHED", "flip early", "closed and cut",
@@ -91,12 +91,12 @@ struct PythonReaderTests {
     process.standardError = problems
     try process.run()
     let theirs = output.fileHandleForReading.readDataToEndOfFile()
-    let said = problems.fileHandleForReading.readDataToEndOfFile()
+    let complaints = problems.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
     #expect(String(decoding: theirs, as: UTF8.self) == ours.output)
     #expect(
       process.terminationStatus == ours.status.rawValue,
-      "\(String(decoding: said, as: UTF8.self)) \(ours.problems)")
+      "\(String(decoding: complaints, as: UTF8.self)) \(ours.problems)")
     return ours.status
   }
 }

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 import logdump
 
-/// Tests of what `export` and `salvage` preserve in addition to documents.
+/// Tests of the contents other than documents that `export` and `salvage` preserve.
 struct RescueTests {
   private let large = [UInt8](repeating: 7, count: 100_000)
 
@@ -48,7 +48,7 @@ struct RescueTests {
     return store
   }
 
-  @Test func `att lists every content, with the documents that refer to it`() throws {
+  @Test func `att lists every attachment content with the documents that refer to it`() throws {
     let store = try makeStore()
     let database = try store.open()
     try database.write { transaction in
@@ -79,7 +79,7 @@ struct RescueTests {
           + #""documents":["attached","sharing"]}"#))
   }
 
-  @Test func `doc says what is attached, what else is a leaf, and when the document expires`()
+  @Test func `doc shows the attachments, the other leaves and the expiry of a document`()
     throws
   {
     let store = try makeStore()
@@ -101,7 +101,7 @@ struct RescueTests {
           + #"],"expiry":1000000000000"#))
   }
 
-  @Test func `export writes as much as is asked for`() throws {
+  @Test func `export writes the contents that its options select`() throws {
     let store = try makeStore()
     func lines(_ options: String...) -> [String] {
       store.dumpAll(["export"] + options).lines.map { String($0.prefix(17)) }
@@ -120,7 +120,7 @@ struct RescueTests {
     #expect(store.dump("export", "--everything").output == String(decoding: text, as: UTF8.self))
   }
 
-  @Test func `salvage of a sound store loses nothing of it`() throws {
+  @Test func `salvage of a sound store preserves all of its contents`() throws {
     let store = try makeStore()
     let run = store.dump("salvage", "--to", "/new.divan", "--json")
     #expect(run.status == .sound, "\(run.problems)")
@@ -143,7 +143,7 @@ struct RescueTests {
   }
 
   @Test(arguments: [true, false])
-  func `an attachment that is lost is named, and its document gets a revision without it`(
+  func `a lost attachment is reported, and its document gets a revision without it`(
     isGone: Bool
   ) throws {
     let store = try makeStore()
@@ -180,28 +180,30 @@ struct RescueTests {
     var bytes = try store.bytes("0000000001.segment")
     // The attachment's record begins with its form and its digest. The document's record contains
     // these bytes, too, but later.
-    let place = try #require(bytes.indices.first { Array(bytes[$0...].prefix(33)) == [2] + digest })
-    bytes[place + 1] ^= 1
+    let offset = try #require(
+      bytes.indices.first { Array(bytes[$0...].prefix(33)) == [2] + digest })
+    bytes[offset + 1] ^= 1
     try store.replace("0000000001.segment", with: bytes)
     let run = store.dump("salvage", "--to", "/new.divan")
     #expect(run.status == .damage && !run.output.contains("attachment"), "\(run.output)")
     #expect(store.dump("export", "--everything", path: "/new.divan").lines == before)
   }
 
-  @Test func `an attachment whose record and file are both lost is named`() throws {
+  @Test func `an attachment whose record and file are both lost is reported`() throws {
     let store = try makeStore()
     try store.fileSystem.remove("\(store.path)/\(attachmentFile(store))")
     let digest = SHA256.digest(of: SharedBytes(copying: large)).bytes
     var bytes = try store.bytes("0000000001.segment")
-    let place = try #require(bytes.indices.first { Array(bytes[$0...].prefix(33)) == [2] + digest })
-    bytes[place + 1] ^= 1
+    let offset = try #require(
+      bytes.indices.first { Array(bytes[$0...].prefix(33)) == [2] + digest })
+    bytes[offset + 1] ^= 1
     try store.replace("0000000001.segment", with: bytes)
     let run = store.dump("salvage", "--to", "/new.divan")
     #expect(run.status == .damage)
     #expect(run.lines.contains("lost: attachment large of attached"), "\(run.output)")
   }
 
-  @Test func `a branch that is lost is named, and the others are kept`() throws {
+  @Test func `a lost branch is reported, and the others are saved`() throws {
     let store = try makeStore()
     let database = try store.open()
     let both = try database.snapshot().leaves(of: "both")
@@ -211,8 +213,9 @@ struct RescueTests {
     // The properties of the branch that was stored first, which is not the newest record of its
     // document.
     let body = try Document(id: "x", ["d": "b"]).encoded().bytes.array
-    let place = try #require(bytes.indices.first { Array(bytes[$0...].prefix(body.count)) == body })
-    bytes[place + body.count - 1] ^= 1
+    let offset = try #require(
+      bytes.indices.first { Array(bytes[$0...].prefix(body.count)) == body })
+    bytes[offset + body.count - 1] ^= 1
     try store.replace("0000000001.segment", with: bytes)
     let run = store.dump("salvage", "--to", "/new.divan")
     #expect(run.lines.contains("lost: revision 2-b of both"), "\(run.output)")

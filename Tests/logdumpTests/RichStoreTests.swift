@@ -71,7 +71,7 @@ struct RichStoreTests {
   }
 
   /// An unreadable record of a known kind is listed with its kind.
-  @Test func `a record whose name is no text is listed by its kind`() throws {
+  @Test func `a record whose name is not UTF-8 is listed by its kind`() throws {
     let database = try open()
     try database.write { transaction in
       let record = LocalDocumentRecord(
@@ -82,17 +82,19 @@ struct RichStoreTests {
     #expect(store.dump("tx", "--records").output.contains("a record of kind 5"))
   }
 
-  @Test func `stats counts what history holds as pinned, and verify finds all in order`() throws {
+  @Test func `stats counts revisions retained by history as pinned, and verify finds no problems`()
+    throws
+  {
     let database = try fill()
-    let held = try database.statistics.heldSize
-    #expect(held > 900)
+    let retained = try database.statistics.heldSize
+    #expect(retained > 900)
     try database.writeCheckpoint()
     try database.close()
-    #expect(store.dump("stats", "--json").output.contains(#""pinned":\#(held)}"#))
+    #expect(store.dump("stats", "--json").output.contains(#""pinned":\#(retained)}"#))
     #expect(store.dump("verify").status == .sound)
   }
 
-  @Test func `what history was let go of in the index and not yet in the log is no difference`()
+  @Test func `verify accepts history that is pruned in the index but not yet in the log`()
     throws
   {
     try fill().close()

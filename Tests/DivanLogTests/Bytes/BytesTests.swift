@@ -5,7 +5,7 @@ import Testing
 
 /// Tests of basic operations on bytes: comparison, checksums, editing, and parsing of digits.
 @Suite struct BytesTests {
-  @Test func `bytes that are nowhere change no checksum`() {
+  @Test func `empty bytes do not change a checksum`() {
     var check = CRC32C()
     check.add(SharedBytes(copying: Array("123456789".utf8)))
     let before = check.checksum
@@ -15,7 +15,7 @@ import Testing
     #expect(before == 0xE306_9283)
   }
 
-  @Test func `a checksum is what its definition says, wherever it begins, goes on and ends`() {
+  @Test func `a checksum equals its bitwise definition, wherever it starts, continues and ends`() {
     // Long enough for each path: blocks of four words, words, half a word, and single bytes.
     var random = SeededGenerator(seed: 3720)
     let bytes = (0..<200).map { _ in UInt8.random(in: .min ... .max, using: &random) }
@@ -38,7 +38,7 @@ import Testing
     #expect(wrong.isEmpty)
   }
 
-  @Test func `streams and the end of a log have names and places of their own`() throws {
+  @Test func `standard streams have names, and a log tail has a flushed end per segment`() throws {
     #expect("\(StandardStream.output)" == "standard output")
     #expect("\(StandardStream.error)" == "standard error")
     let file = try MemoryFileSystem().open("/a", .creating)
@@ -53,7 +53,7 @@ import Testing
     #expect(tail.sequenceBound == 9)
   }
 
-  @Test func `a flush that ends late takes nothing back of what was flushed since`() throws {
+  @Test func `a flush that ends late does not move the durable watermark back`() throws {
     // Regression: a flush of one segment ended after the next segment was created. The next segment
     // then counted as not flushed at all.
     let disk = SimulatedFileSystem()
@@ -75,7 +75,7 @@ import Testing
     #expect(try tail.flush() == 3)
   }
 
-  @Test func `bytes are compared from any place on, as far as there are any`() {
+  @Test func `bytes can be compared from any offset, up to their end`() {
     let bytes = Array("a register of films".utf8)
     for offset in 0...bytes.count {
       for length in 0...bytes.count {
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test func `the same bytes have the same quick hash, and others hardly ever`() {
+  @Test func `equal bytes have equal quick hashes, and different bytes rarely do`() {
     let texts =
       (0..<5000).map { "model \($0)" } + (0..<40).map { String(repeating: "\0", count: $0) }
     let hashes = texts.map { text in withUTF8(of: text) { $0.quickHash } }
@@ -102,7 +102,7 @@ import Testing
     #expect(Set(hashes.map { UInt32(truncatingIfNeeded: $0) }).count >= texts.count - 2)
   }
 
-  @Test func `a byte that was written can be looked at and changed`() {
+  @Test func `a written byte can be read and changed`() {
     var writer = ByteWriter()
     writer.append([1, 2, 3])
     writer[1] += 5
@@ -110,7 +110,7 @@ import Testing
     #expect(writer.array == [1, 7, 3])
   }
 
-  @Test func `bytes are a text's only if they are all of it`() {
+  @Test func `bytes are the UTF-8 of a string only as a whole`() {
     let bytes = SharedBytes(utf8: "film")
     #expect(bytes.isUTF8(of: "film"))
     #expect(!bytes.isUTF8(of: "fil"))
@@ -119,7 +119,7 @@ import Testing
     #expect(bytes != SharedBytes(utf8: "fil"))
   }
 
-  @Test func `bytes are UTF-8 where the standard library says so, wherever they are wrong`() {
+  @Test func `UTF-8 validation agrees with the standard library, wherever bytes are invalid`() {
     let seed = UInt64.random(in: 0...(.max))
     print("seed \(seed)")
     var random = SeededGenerator(seed: seed)
@@ -143,16 +143,16 @@ import Testing
     #expect(invalidCount > 100)
   }
 
-  @Test func `the bytes of a text are borrowed the same with a copy and without one`() {
+  @Test func `the UTF-8 of a string is the same if it is borrowed or copied`() {
     for text in ["", "film", "ein Film über Käfer, länger als ein kurzer Text", "🎞️"] {
       let bytes = Array(text.utf8)
-      let isLent = withUTF8(of: text) { areEqual($0, bytes.span) }
+      let isBorrowed = withUTF8(of: text) { areEqual($0, bytes.span) }
       let isCopied = withCopiedUTF8(of: text) { areEqual($0, bytes.span) }
-      #expect(isLent && isCopied, "\(text)")
+      #expect(isBorrowed && isCopied, "\(text)")
     }
   }
 
-  @Test func `digits are hexadecimal, lower-case, and as many as there should be`() {
+  @Test func `hexadecimal digits must be lowercase and of the exact number`() {
     let digits = String(repeating: "0123456789abcdef", count: 4)
     #expect(SHA256.Digest(digits)?.description == digits)
     #expect(SHA256.Digest(String(digits.dropLast())) == nil)

@@ -3,9 +3,9 @@ import DivanTesting
 import TestSupport
 import Testing
 
-/// Tests of bytes with correct checksums that no writer wrote.
+/// Tests of bytes with valid checksums that no writer produces.
 ///
-/// Each decoder reports what is wrong, and where.
+/// Each decoder reports the error and its offset.
 @Suite struct RefusedBytesTests {
   private func reader(_ bytes: [UInt8]) -> ByteReader { ByteReader(SharedBytes(copying: bytes)) }
 
@@ -18,7 +18,8 @@ import Testing
     }
   }
 
-  @Test func `reading past the end of bytes is an error that says where, and moves nothing`() {
+  @Test func `reading past the end of bytes throws an error with the offset and does not advance`()
+  {
     var cursor = reader([0x80, 0x80])
     #expect(error { _ = try cursor.readVarint() } == ByteError(offset: 0, reason: tooEarly))
     #expect(error { _ = try cursor.read(UInt32.self) } == ByteError(offset: 0, reason: tooEarly))
@@ -32,7 +33,7 @@ import Testing
 
   private var tooEarly: String { "the bytes end too early" }
 
-  @Test func `a number is read the same whatever follows it, and whatever its size`() throws {
+  @Test func `a varint of any size is decoded the same, whatever bytes follow`() throws {
     let rests: [[UInt8]] = [
       [], [0xFF], Array(repeating: 0xFF, count: 9), Array(repeating: 0, count: 9),
     ]
@@ -60,7 +61,7 @@ import Testing
     }
   }
 
-  @Test func `a number has one form, and 64 bits`() throws {
+  @Test func `a varint has one encoding and at most 64 bits`() throws {
     var largest = reader([UInt8](repeating: 0xFF, count: 9) + [1])
     #expect(try largest.readVarint() == .max)
     var tooLarge = reader([UInt8](repeating: 0xFF, count: 9) + [2])
@@ -84,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func `a segment's header is refused if it is of another size or its numbers cannot be`() {
+  @Test func `a segment header with a wrong size or impossible numbers is refused`() {
     let sound = ForgedSegment().header.encode()
     #expect(damage { _ = try SegmentHeader.decode(sound, path: "s") } == nil)
     let short = resealed(sound.prefix(200)) { _ in }
@@ -102,7 +103,7 @@ import Testing
     }
   }
 
-  @Test func `a view's header is refused if it is of another size or its numbers cannot be`() {
+  @Test func `a view header with a wrong size or impossible numbers is refused`() {
     let sound = ViewFileHeader(
       preamble: FilePreamble(
         kind: .view, storeID: StoreID(high: 1, low: 1), salt: 1, createdAt: 0),
@@ -118,7 +119,7 @@ import Testing
     }
   }
 
-  @Test func `a HEAD is refused if it is of another size or its numbers cannot be`() {
+  @Test func `a HEAD with a wrong size or impossible numbers is refused`() {
     let sound = Head(
       preamble: FilePreamble(
         kind: .head, storeID: StoreID(high: 1, low: 1), salt: 1, createdAt: 0),
@@ -137,7 +138,7 @@ import Testing
     }
   }
 
-  @Test func `a checkpoint's header is refused if it is of another size or has too many pages`() {
+  @Test func `a checkpoint header with a wrong size or too many pages is refused`() {
     let sound = CheckpointHeader(
       preamble: FilePreamble(
         kind: .checkpoint, storeID: StoreID(high: 1, low: 1), salt: 1, createdAt: 0),
@@ -150,7 +151,7 @@ import Testing
     #expect(damage { _ = try CheckpointHeader.decode(crowded, path: "c") } != nil)
   }
 
-  @Test func `a trailer is none if it is cut off or its numbers cannot be`() {
+  @Test func `a truncated trailer, or one with impossible numbers, is refused`() {
     let sound = ForgedSegment.trailer(lastSequence: 7)
     #expect(CommitTrailer.decode(endOf: SharedBytes(copying: sound))?.lastSequence == 7)
     #expect(CommitTrailer.decode(endOf: SharedBytes(copying: Array(sound.dropFirst()))) == nil)
@@ -161,7 +162,7 @@ import Testing
     }
   }
 
-  @Test func `a name is a store's only in the form in which it is written`() {
+  @Test func `file names of a store are accepted only in their canonical form`() {
     for name in ["LOCK", "HEAD", "RESERVE", "tmp", "attachments", "0000000042.segment"] {
       #expect(FileName(name)?.description == name)
     }

@@ -44,7 +44,7 @@ struct SHA256Tests {
   }
 
   @Test(arguments: [0, 1, 3, 4, 5, 8, 50])
-  func `messages hashed side by side have the digests of each alone`(count: Int) {
+  func `messages that are hashed together have the digests of each alone`(count: Int) {
     var writer = ByteWriter()
     var ranges: [Range<Int>] = []
     var messages: [SharedBytes] = []

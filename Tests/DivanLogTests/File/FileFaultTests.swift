@@ -33,7 +33,7 @@ import Testing
     try file.close()
   }
 
-  @Test func `power is lost at any call, and every later call fails`() throws {
+  @Test func `power can be lost at any call, and every later call fails`() throws {
     let whole = SimulatedFileSystem()
     try work(whole)
     #expect(whole.changingCallCount == 11)
@@ -56,7 +56,7 @@ import Testing
     try work(beyond)
   }
 
-  @Test func `one run shows every moment at which power could be lost`() throws {
+  @Test func `one run visits every state in which power could be lost`() throws {
     let files = SimulatedFileSystem()
     let states = Recorder<UInt64>()
     files.observeChangingCalls { [unowned files] _ in
@@ -73,7 +73,7 @@ import Testing
     #expect(states.all.count == 11)
   }
 
-  @Test func `one seed gives one trace`() throws {
+  @Test func `the same seed gives the same trace`() throws {
     func trace(_ change: (SimulatedFileSystem) throws -> Void) rethrows -> [UInt64] {
       let files = SimulatedFileSystem(seed: 9)
       files.fail(.write, atCall: 2, with: .inputOutput)
@@ -91,7 +91,7 @@ import Testing
     #expect(first[1] == other[1])
   }
 
-  @Test func `every call of the work can be made to fail, once or for good`() throws {
+  @Test func `every call can be made to fail, once or permanently`() throws {
     for call in 1...30 {
       let once = SimulatedFileSystem()
       once.fail(atCall: call, with: .noAccess)
@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test(arguments: SimulatedDisk.Verb.allCases)
-  func `calls of one verb are counted by themselves`(verb: SimulatedDisk.Verb) throws {
+  func `calls of each verb are counted separately`(verb: SimulatedDisk.Verb) throws {
     let files = SimulatedFileSystem()
     try files.makeDirectory("/w")
     try files.write("text", to: "/w/a")
@@ -140,7 +140,7 @@ import Testing
     try make(4)
   }
 
-  @Test func `a failing write may write a part`() throws {
+  @Test func `a failed write may write some of the bytes`() throws {
     var sizes: Set<Int> = []
     for seed in 0..<20 as Range<UInt64> {
       let files = SimulatedFileSystem(seed: seed)
@@ -155,7 +155,7 @@ import Testing
     #expect(sizes.count > 3)
   }
 
-  @Test func `a flush that fails by itself leaves the bytes to the next one`() throws {
+  @Test func `a failed flush without side effects leaves the bytes to the next flush`() throws {
     let files = try disk()
     let file = try files.write("new", to: "/s/a")
     try files.flushDirectory("/s")
@@ -214,7 +214,7 @@ import Testing
     #expect(try files.restarted(.everything).text(of: "/s/a") == "")
   }
 
-  @Test func `a full disk takes what fits, and more once there is space`() throws {
+  @Test func `a full disk stores the bytes that fit, and more once there is space`() throws {
     let files = try disk()
     let other = try files.write("12345", to: "/s/other")
     let file = try files.open("/s/a", .creating)
@@ -236,7 +236,7 @@ import Testing
     try file.write(bytes("6"), at: 12)
   }
 
-  @Test func `damage is seen at once and after a restart`() throws {
+  @Test func `injected damage is visible at once and after a restart`() throws {
     let files = try disk()
     let file = try files.write("abcdef", to: "/s/a")
     let reader = try files.open("/s/a", .reading)
@@ -258,7 +258,7 @@ import Testing
     #expect(try files.restarted(.strict).list("/s").isEmpty)
   }
 
-  @Test func `the public disk does what it says`() throws {
+  @Test func `the public interface counts calls, injects faults and restarts the disk`() throws {
     let disk = SimulatedDisk(seed: 1, capacityBytes: 100)
     let files = disk.fileSystem
     try files.makeDirectory("/s")

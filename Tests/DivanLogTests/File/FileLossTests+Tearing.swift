@@ -3,10 +3,10 @@ import DivanTesting
 import TestSupport
 import Testing
 
-/// Tests of power losses that leave part of a write, and of the bytes in the place of the rest.
+/// Tests of power losses that leave part of a write, and of the bytes that replace the rest.
 extension FileLossTests {
   @Test(arguments: SimulatedDisk.Tearing.Remainder.allCases, [false, true])
-  func `torn: a write is cut exactly there, and what came later stays or not`(
+  func `torn: a write is cut at the given byte, and later changes stay if requested`(
     remainder: SimulatedDisk.Tearing.Remainder, laterStay: Bool
   ) throws {
     let files = try disk(old: String(repeating: "s", count: 100))
@@ -39,7 +39,7 @@ extension FileLossTests {
     }
   }
 
-  @Test func `noise is the same wherever a write is cut, and other on another disk`() throws {
+  @Test func `noise depends on the disk's seed, and not on where a write is cut`() throws {
     func left(_ seed: UInt64, keeping kept: Int, noise: UInt64) throws -> [UInt8] {
       let files = SimulatedFileSystem(seed: noise)
       let file = try files.open("/b", .creating)
@@ -57,7 +57,7 @@ extension FileLossTests {
     #expect(try left(1, keeping: 100, noise: 2) != one)
   }
 
-  @Test func `ordered: names and sizes stay in their order, with the bytes they make reachable`()
+  @Test func `ordered: names and sizes stay in order, with the bytes that they make reachable`()
     throws
   {
     let files = try disk()
@@ -91,7 +91,7 @@ extension FileLossTests {
       ])
   }
 
-  @Test func `one seed gives one trace and one content`() throws {
+  @Test func `the same seed gives the same trace and contents`() throws {
     func run() throws -> [UInt64] {
       var random = SeededGenerator(seed: 11)
       let files = try disk()

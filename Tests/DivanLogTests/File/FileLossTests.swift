@@ -3,7 +3,7 @@ import DivanTesting
 import TestSupport
 import Testing
 
-/// Tests of what each personality of a simulated disk keeps after a loss of power.
+/// Tests of the changes that a simulated disk keeps after each kind of power loss.
 @Suite struct FileLossTests {
   /// Returns a disk with a flushed file `/s/a` containing `old`, and a directory `/s/tmp`.
   func disk(old: String = "old") throws -> SimulatedFileSystem {
@@ -19,7 +19,7 @@ import Testing
 
   func bytes(_ text: String) -> SharedBytes { SharedBytes(copying: Array(text.utf8)) }
 
-  @Test func `strict: what was flushed under a flushed name stays, and nothing else`() throws {
+  @Test func `strict: flushed bytes under flushed names stay, and nothing else`() throws {
     let files = try disk()
     let flushed = try files.write("flushed", to: "/s/b")
     try flushed.flush()
@@ -41,7 +41,7 @@ import Testing
   }
 
   /// Regression test: a new directory got the number of the lost one, and with it its contents.
-  @Test func `a directory whose name was not flushed does not come back in another one`() throws {
+  @Test func `the contents of a lost directory do not appear in a new directory`() throws {
     let files = try disk()
     try files.makeDirectory("/s/tmp/lost")
     try files.write("flushed", to: "/s/tmp/lost/a").flush()
@@ -52,7 +52,7 @@ import Testing
     #expect(try left.list("/s/tmp/new") == [])
   }
 
-  @Test func `everything: all changes stay, but not what a failed flush lost`() throws {
+  @Test func `everything: all changes stay, except those that a failed flush lost`() throws {
     let files = try disk()
     let file = try files.write("new", to: "/s/b")
     try files.rename("/s/b", to: "/s/tmp/c")
@@ -86,7 +86,7 @@ import Testing
     #expect(try next.restarted(.strict).text(of: "/s/b") == "")
   }
 
-  @Test func `the names of a directory are flushed with it, not with another`() throws {
+  @Test func `names are flushed with their own directory only`() throws {
     let files = try disk()
     try files.write("b", to: "/s/b")
     try files.write("c", to: "/s/tmp/c")
@@ -103,7 +103,9 @@ import Testing
   }
 
   @Test(arguments: ["/s", "/s/tmp"])
-  func `a rename between directories survives whole with either of them`(flushed: String) throws {
+  func `a rename between directories is durable after a flush of either directory`(flushed: String)
+    throws
+  {
     let files = try disk()
     let file = try files.write("new", to: "/s/tmp/b")
     try file.flush()
@@ -117,7 +119,7 @@ import Testing
     #expect(try after.list("/s/tmp").isEmpty)
   }
 
-  @Test func `a file is found under one name only, whatever renames are lost`() throws {
+  @Test func `a file has exactly one name, whichever renames are lost`() throws {
     let files = try disk()
     try files.rename("/s/a", to: "/s/b")
     try files.rename("/s/b", to: "/s/tmp/c")
@@ -132,7 +134,7 @@ import Testing
     }
   }
 
-  @Test func `first, prefix: the changes before a moment stay`() throws {
+  @Test func `first, prefix: the changes before a point in time stay`() throws {
     let files = try disk()
     let file = try files.open("/s/b", .creating)
     for number in 0..<10 { try file.write(bytes("\(number)"), at: number) }
@@ -159,7 +161,7 @@ import Testing
   }
 
   @Test(arguments: SimulatedDisk.Tearing.Remainder.allCases, [1, 8, 512, 4096])
-  func `prefix: the last write is torn where it may be, and the rest is as asked`(
+  func `prefix: the last write is torn at its granularity, with the requested remainder`(
     remainder: SimulatedDisk.Tearing.Remainder, granularity: Int
   ) throws {
     let files = try disk()
@@ -194,7 +196,7 @@ import Testing
     #expect(cuts.count > 1)
   }
 
-  @Test func `random: each block and each name is lost or not`() throws {
+  @Test func `random: each block and each name may be lost`() throws {
     let files = try disk()
     let file = try files.open("/s/b", .creating)
     try file.write(SharedBytes(copying: [UInt8](repeating: 7, count: 3 * 4096)), at: 0)
@@ -216,7 +218,7 @@ import Testing
     #expect(names.count == 4)
   }
 
-  @Test func `dropOne: each single change is lost, and all others stay`() throws {
+  @Test func `dropOne: one change is lost, and all others stay`() throws {
     let files = try disk()
     let file = try files.open("/s/b", .creating)
     try files.flushDirectory("/s")
@@ -230,7 +232,7 @@ import Testing
       ])
   }
 
-  @Test func `sizeFirst: sizes and names stay where bytes may not`() throws {
+  @Test func `sizeFirst: sizes and names stay, but bytes may be lost`() throws {
     let files = try disk()
     let file = try files.open("/s/b", .creating)
     try file.write(SharedBytes(copying: [UInt8](repeating: 7, count: 10_000)), at: 0)
@@ -244,7 +246,7 @@ import Testing
     #expect(damaged > 50)
   }
 
-  @Test func `dataFirst: what is found is right, but it may be less`() throws {
+  @Test func `dataFirst: the remaining bytes are right, but sizes and names may be lost`() throws {
     let files = try disk()
     let file = try files.open("/s/b", .creating)
     try files.flushDirectory("/s")
@@ -264,15 +266,15 @@ import Testing
   }
 
   static func losses(seed: UInt64, changes: Int) -> [SimulatedDisk.Loss] {
-    let place = Int(seed % UInt64(max(1, changes)))
+    let index = Int(seed % UInt64(max(1, changes)))
     return [
-      .strict, .everything, .processEnd, .prefix(seed: seed), .first(place), .random(seed: seed),
-      .torn(place, keeping: Int(seed % 3000), laterStay: seed % 2 == 0),
-      .ordered(place, seed: seed), .dropOne(place), .sizeFirst(seed: seed), .dataFirst(seed: seed),
+      .strict, .everything, .processEnd, .prefix(seed: seed), .first(index), .random(seed: seed),
+      .torn(index, keeping: Int(seed % 3000), laterStay: seed % 2 == 0),
+      .ordered(index, seed: seed), .dropOne(index), .sizeFirst(seed: seed), .dataFirst(seed: seed),
     ]
   }
 
-  @Test func `what was flushed is whole after any loss`() throws {
+  @Test func `flushed bytes are whole after any loss`() throws {
     let files = try disk()
     let text = String(repeating: "flushed ", count: 2_000)
     let file = try files.write(text, to: "/s/tmp/b")

@@ -18,7 +18,7 @@ struct FileRotTests {
     Sector(index, of: path, sizeBytes: 8)
   }
 
-  @Test func `files come up and vanish as if it had always been so`() throws {
+  @Test func `files that are added or removed behind the disk stay so after a restart`() throws {
     let disk = try disk()
     #expect(disk.filePaths == ["/a", "/b"])
     try disk.vanish("/a")
@@ -31,7 +31,7 @@ struct FileRotTests {
     #expect(try after.contents(of: "/b") == Array(100..<116))
   }
 
-  @Test func `bits flip and files are cut, for good`() throws {
+  @Test func `flipped bits and truncations are permanent`() throws {
     let disk = try disk()
     try disk.corrupt("/a", atOffset: 3, mask: 0x81)
     try disk.truncate("/a", toSize: 5)
@@ -42,7 +42,7 @@ struct FileRotTests {
     #expect(throws: (any Error).self) { try disk.corrupt("/a", atOffset: 5, mask: 1) }
   }
 
-  @Test func `sectors become zeros, stand twice, go elsewhere and are exchanged`() throws {
+  @Test func `sectors can be zeroed, duplicated, misdirected and exchanged`() throws {
     var disk = try disk()
     try disk.zero(sector(2))
     #expect(try disk.contents(of: "/a") == Array(0..<16) + [0, 0, 0, 0])
@@ -62,7 +62,7 @@ struct FileRotTests {
     #expect(try disk.restarted(.strict).contents(of: "/b") == disk.contents(of: "/b"))
   }
 
-  @Test func `a sector that is not there is refused, and nothing is changed`() throws {
+  @Test func `a sector that does not exist is refused, and nothing changes`() throws {
     let disk = try disk()
     let hash = disk.contentHash
     for index in [-1, 3, .max] {

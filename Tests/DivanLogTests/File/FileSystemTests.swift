@@ -51,7 +51,7 @@ extension FileSystem {
 
 @Suite struct FileSystemTests {
   @Test(arguments: FileSystemKind.allCases)
-  func `bytes that were written are read, and a gap reads as zeros`(kind: FileSystemKind) throws {
+  func `written bytes can be read, and a gap reads as zeros`(kind: FileSystemKind) throws {
     try kind.run { files, root in
       let file = try files.open(root + "/a", .creating)
       #expect(try file.size() == 0)
@@ -79,8 +79,7 @@ extension FileSystem {
   }
 
   @Test(arguments: FileSystemKind.allCases)
-  func `a file larger than the first blocks is written and read whole`(kind: FileSystemKind) throws
-  {
+  func `a file of many blocks is written and read as a whole`(kind: FileSystemKind) throws {
     try kind.run { files, root in
       let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
       let file = try files.open(root + "/a", .creating)
@@ -94,7 +93,7 @@ extension FileSystem {
   }
 
   @Test(arguments: FileSystemKind.allCases)
-  func `what cannot be done says why`(kind: FileSystemKind) throws {
+  func `invalid calls fail with the expected error codes`(kind: FileSystemKind) throws {
     try kind.run { files, root in
       try files.write("file", to: root + "/file")
       try files.makeDirectory(root + "/directory")
@@ -153,7 +152,7 @@ extension FileSystem {
   }
 
   @Test(arguments: FileSystemKind.allCases)
-  func `names are given, shared and taken away`(kind: FileSystemKind) throws {
+  func `files and directories can be renamed, linked and removed`(kind: FileSystemKind) throws {
     try kind.run { files, root in
       try files.makeDirectory(root + "/tmp")
       try files.write("one", to: root + "/tmp/a")
@@ -180,7 +179,7 @@ extension FileSystem {
   }
 
   @Test(arguments: FileSystemKind.allCases)
-  func `names are listed in the order of their bytes`(kind: FileSystemKind) throws {
+  func `names are listed in byte order`(kind: FileSystemKind) throws {
     try kind.run { files, root in
       for name in ["b", "a", "ab", "B", "é", ".hidden", "10", "9"] {
         try files.write("", to: root + "/" + name)
@@ -190,7 +189,7 @@ extension FileSystem {
   }
 
   @Test(arguments: FileSystemKind.allCases)
-  func `an open file and a mapping outlive the file's name, growth and closing`(
+  func `an open file and a mapping survive the removal of the file's name`(
     kind: FileSystemKind
   ) throws {
     try kind.run { files, root in
@@ -213,7 +212,7 @@ extension FileSystem {
   }
 
   @Test(arguments: FileSystemKind.allCases)
-  func `a closed file answers nothing and may be closed again`(kind: FileSystemKind) throws {
+  func `a closed file fails every call, and can be closed again`(kind: FileSystemKind) throws {
     try kind.run { files, root in
       let file = try files.write("text", to: root + "/a")
       try file.close()
@@ -227,7 +226,7 @@ extension FileSystem {
   }
 
   @Test(arguments: FileSystemKind.allCases)
-  func `a path is made canonical`(kind: FileSystemKind) throws {
+  func `a canonical path has no dots and no double slashes`(kind: FileSystemKind) throws {
     try kind.run { files, root in
       try files.makeDirectory(root + "/a")
       #expect(try files.canonicalPath(root + "/./a/../a//") == root + "/a")
@@ -236,7 +235,7 @@ extension FileSystem {
   }
 
   @Test(arguments: FileSystemKind.allCases)
-  func `a lock is held by one, who leaves a note, until it is released or forgotten`(
+  func `a lock has one holder with a note, until it is released or deallocated`(
     kind: FileSystemKind
   ) throws {
     try kind.run { files, root in
@@ -246,7 +245,7 @@ extension FileSystem {
         return
       }
       guard case .held(let note) = try files.lock(path, note: "2") else {
-        Issue.record("a lock was given twice")
+        Issue.record("a lock was acquired twice")
         return
       }
       #expect(note == "a long note: 1")
@@ -258,14 +257,14 @@ extension FileSystem {
       // A second release must not release the lock of the next holder.
       first.release()
       guard case .held(let shorter) = try files.lock(path, note: "4") else {
-        Issue.record("a lock was given twice")
+        Issue.record("a lock was acquired twice")
         return
       }
       #expect(shorter == "3")
       second.release()
       do { _ = try files.lock(path, note: String(repeating: "x", count: 2_000)) }
       guard case .acquired(let third) = try files.lock(path, note: "5") else {
-        Issue.record("a forgotten lock was refused")
+        Issue.record("a deallocated lock was refused")
         return
       }
       #expect(try files.text(of: path) == "5")
@@ -274,7 +273,7 @@ extension FileSystem {
   }
 
   @Test(arguments: FileSystemKind.allCases)
-  func `a file is read while it grows, by many at once`(kind: FileSystemKind) async throws {
+  func `many tasks can read a file while it grows`(kind: FileSystemKind) async throws {
     let directory = try TemporaryDirectory()
     let files: any FileSystem =
       switch kind {
@@ -310,7 +309,7 @@ extension FileSystem {
     }
   }
 
-  @Test func `more bytes than one call of the system takes are written and read`() throws {
+  @Test func `more bytes than one system call transfers are written and read`() throws {
     let directory = try TemporaryDirectory()
     let count = (64 << 20) + 5_000
     var writer = ByteWriter(capacity: count)
@@ -327,13 +326,13 @@ extension FileSystem {
     #expect(bytes.suffix(from: bytes.count - 4_099).array == pattern)
   }
 
-  @Test func `errors say which call failed on what and why`() throws {
+  @Test func `an error describes the call, the path and the cause`() throws {
     let error = SystemError(call: "open", path: "/a", code: .notFound)
     #expect("\(error)" == "open /a: No such file or directory (errno 2)")
     #expect(!"\(SystemError.Code(rawValue: 123_456))".isEmpty)
   }
 
-  @Test func `symbolic links are seen through`() throws {
+  @Test func `symbolic links are followed`() throws {
     let directory = try TemporaryDirectory()
     let files = POSIXFileSystem()
     try files.makeDirectory(directory.path + "/real")
@@ -343,7 +342,7 @@ extension FileSystem {
   }
 
   @Test(.timeLimit(.minutes(20)))
-  func `what is neither file nor directory is refused without waiting for it`() throws {
+  func `a path that is neither file nor directory is refused without blocking`() throws {
     let files = POSIXFileSystem()
     #expect(code { _ = try files.open("/dev/null", .reading) } == .invalidArgument)
     #expect(try files.status("/dev/null").kind == .other)

@@ -10,7 +10,7 @@ import Testing
 /// They cover empty reads, full disks, closed descriptors, and standard streams without a reader.
 @Suite struct SystemEdgeTests {
   @Test(arguments: FileSystemKind.allCases)
-  func `reading into nothing and writing nothing does nothing`(kind: FileSystemKind) throws {
+  func `empty reads and empty writes do nothing`(kind: FileSystemKind) throws {
     try kind.run { files, root in
       let file = try files.write("abc", to: root + "/a")
       let read = try unsafe file.read(
@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(arguments: FileSystemKind.allCases)
-  func `a directory takes the place of an empty one only`(kind: FileSystemKind) throws {
+  func `a directory can replace only an empty directory`(kind: FileSystemKind) throws {
     try kind.run { files, root in
       for name in ["a", "empty", "full"] { try files.makeDirectory("\(root)/\(name)") }
       try files.write("x", to: root + "/a/x")
@@ -34,14 +34,14 @@ import Testing
     }
   }
 
-  @Test func `nothing can be done with the root`() {
+  @Test func `the root cannot be removed or renamed`() {
     let files = MemoryFileSystem()
     #expect(code { try files.remove("/") } != nil)
     #expect(code { try files.removeDirectory("/") } != nil)
     #expect(code { try files.rename("/", to: "/a") } != nil)
   }
 
-  @Test func `when no more memory can be mapped, that is an error`() throws {
+  @Test func `mapping beyond the address space fails with outOfMemory`() throws {
     let directory = try TemporaryDirectory()
     let files = POSIXFileSystem()
     let file = try files.open(directory.path + "/sparse", .creating)
@@ -60,7 +60,7 @@ import Testing
     #expect(maps.last?[size - 1] ?? 1 == 1)
   }
 
-  @Test func `a descriptor that is gone is an error when it is closed, and for a lock no matter`() {
+  @Test func `closing an invalid descriptor is an error for a file, and harmless for a lock`() {
     let file = POSIXFile(path: "/gone", descriptor: -1)
     #expect(code { try file.close() } == .badDescriptor)
     // At the second call, there is nothing left to close.
@@ -73,7 +73,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `a lock file that goes, or is another, between being opened and locked is opened again`(
+  func `a lock file that is removed or replaced before it is locked is opened again`(
     isReplaced: Bool
   ) throws {
     let directory = try TemporaryDirectory()
@@ -106,11 +106,11 @@ import Testing
 
   /// Runs the tool on a new store, in a shell that redirects its streams.
   private func shell(_ command: String, _ arguments: [String]) throws -> (Int32, String, String) {
-    let beside = [Bundle.main.bundleURL, URL(filePath: CommandLine.arguments[0])]
+    let siblings = [Bundle.main.bundleURL, URL(filePath: CommandLine.arguments[0])]
       .map { $0.deletingLastPathComponent().appending(path: "logdump") }
-    let places = beside + [Bundle.main.bundleURL.appending(path: "logdump")]
+    let candidates = siblings + [Bundle.main.bundleURL.appending(path: "logdump")]
     let tool = try #require(
-      places.first { FileManager.default.isExecutableFile(atPath: $0.path) },
+      candidates.first { FileManager.default.isExecutableFile(atPath: $0.path) },
       "logdump was not built")
     let process = Process()
     process.executableURL = URL(filePath: "/bin/sh")
@@ -128,7 +128,7 @@ import Testing
     )
   }
 
-  @Test func `a program prints to its standard streams, and ends when nobody reads them`() throws {
+  @Test func `a program prints to its standard streams, and ends if they have no reader`() throws {
     let directory = try TemporaryDirectory()
     let missing = directory.path + "/none"
     let (failed, nothing, complaint) = try shell("exec \"$0\" \"$@\"", [missing, "info"])
@@ -144,7 +144,7 @@ import Testing
     #expect(closed != 0)
   }
 
-  @Test func `a file never takes the number of a standard stream that is closed`() throws {
+  @Test func `a file never gets the descriptor of a closed standard stream`() throws {
     let directory = try TemporaryDirectory()
     try ForgedSegment().write(to: StoreDirectory(directory.path + "/s", on: POSIXFileSystem()))
     let (status, output, complaint) = try shell(

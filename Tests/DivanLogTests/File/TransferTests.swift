@@ -17,14 +17,14 @@ import Testing
   /// A simulated system with predefined answers that records the requests.
   private final class System {
     private var answers: ArraySlice<Answer>
-    private(set) var asked: [Range<Int>] = []
+    private(set) var requests: [Range<Int>] = []
 
     init(_ answers: [Answer]) { self.answers = answers[...] }
 
     var isDone: Bool { answers.isEmpty }
 
     func call(_ done: Int, _ count: Int) -> Int {
-      asked.append(done..<done + count)
+      requests.append(done..<done + count)
       switch answers.popFirst() {
       case .moves(let moved):
         return moved
@@ -32,7 +32,7 @@ import Testing
         errno = number
         return -1
       case nil:
-        Issue.record("nothing more was to be asked for, but \(asked)")
+        Issue.record("no further call was expected after \(requests)")
         errno = EIO
         return -1
       }
@@ -43,35 +43,35 @@ import Testing
     Transfer(call: "pwrite", path: "/a", count: count, chunkSize: chunkSize)
   }
 
-  @Test func `a call that moves a part is followed by one for the rest`() throws {
+  @Test func `a partial transfer is followed by a call for the rest`() throws {
     let system = System([.moves(3), .moves(1), .moves(6)])
     #expect(try transfer(10).run(system.call) == 10)
-    #expect(system.asked == [0..<10, 3..<10, 4..<10])
+    #expect(system.requests == [0..<10, 3..<10, 4..<10])
     let writing = System([.moves(9), .moves(1)])
     try transfer(10).runWhole(writing.call)
-    #expect(writing.asked == [0..<10, 9..<10])
+    #expect(writing.requests == [0..<10, 9..<10])
   }
 
-  @Test func `a call that was interrupted is made again, however often that happens`() throws {
+  @Test func `an interrupted call is repeated, however often it is interrupted`() throws {
     let system = System([.fails(EINTR), .fails(EINTR), .moves(4), .fails(EINTR), .moves(6)])
     #expect(try transfer(10).run(system.call) == 10)
-    #expect(system.asked == [0..<10, 0..<10, 0..<10, 4..<10, 4..<10])
+    #expect(system.requests == [0..<10, 0..<10, 0..<10, 4..<10, 4..<10])
     #expect(system.isDone)
   }
 
-  @Test func `no call is asked for more than it may be`() throws {
+  @Test func `no call requests more than the chunk size`() throws {
     let system = System([.moves(4), .moves(3), .moves(3)])
     try transfer(10, chunkSize: 4).runWhole(system.call)
-    #expect(system.asked == [0..<4, 4..<8, 7..<10])
+    #expect(system.requests == [0..<4, 4..<8, 7..<10])
   }
 
-  @Test func `where nothing is to be moved, nothing is called`() throws {
+  @Test func `an empty transfer makes no call`() throws {
     #expect(try transfer(0).run(System([]).call) == 0)
     try transfer(0).runWhole(System([]).call)
   }
 
   @Test(arguments: [[], [3], [3, 6]])
-  func `a call that moves nothing ends a read there, and fails a write, and neither asks again`(
+  func `a call that transfers nothing ends a read, fails a write, and is not repeated`(
     before: [Int]
   ) throws {
     let answers = before.map { Answer.moves($0) } + [.fails(EINTR), .moves(0)]
@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test(arguments: [[], [3], [3, 6]])
-  func `an error is told as the system gives it, and the rest is left`(before: [Int]) throws {
+  func `a system error is passed on, and the rest is not transferred`(before: [Int]) throws {
     let answers = before.map { Answer.moves($0) } + [.fails(ENOSPC)]
     for isWhole in [false, true] {
       let system = System(answers)
@@ -101,7 +101,7 @@ import Testing
     }
   }
 
-  @Test func `whatever the parts are, all bytes arrive once and in their place`() throws {
+  @Test func `all bytes arrive once and in order, however they are split`() throws {
     let seed = UInt64.random(in: 0 ... .max)
     var random = SeededGenerator(seed: seed)
     for _ in 0..<200 {

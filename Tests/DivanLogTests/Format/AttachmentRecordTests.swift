@@ -36,25 +36,24 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 63, 64, 65, 200, 256, 257, 511, 512, 513, 1024, 1025, 5000])
-  func `a body's record reads as it was written`(length: Int) throws {
-    let body = AttachmentFixture.body(length)
-    let digest = SHA256.digest(of: body)
-    let inline = AttachmentRecord(inline: body, digest: digest)
+  func `an attachment record is decoded as it was encoded`(length: Int) throws {
+    let blob = AttachmentFixture.blob(length)
+    let digest = SHA256.digest(of: blob)
+    let inline = AttachmentRecord(inline: blob, digest: digest)
     #expect(try decode(encoded(inline)) == inline)
     #expect(inline.length == length)
     guard length > 0 else { return }
     let files = AttachmentFixture(inlineSizeLimit: 0, chunkCountLimit: 4).files
-    let filed = try files.store(body).record
+    let filed = try files.store(blob).record
     #expect(try decode(encoded(filed)) == filed)
     #expect(filed.digest == digest)
     #expect(filed.length == length)
   }
 
-  @Test func `no cut record is read, and no change of its frame of numbers goes unnoticed`() throws
-  {
-    let body = AttachmentFixture.body(300)
-    let inline = encoded(AttachmentRecord(inline: body, digest: SHA256.digest(of: body)))
-    let filed = encoded(try AttachmentFixture(inlineSizeLimit: 0).files.store(body).record)
+  @Test func `truncated records, and changed forms or lengths, are detected`() throws {
+    let blob = AttachmentFixture.blob(300)
+    let inline = encoded(AttachmentRecord(inline: blob, digest: SHA256.digest(of: blob)))
+    let filed = encoded(try AttachmentFixture(inlineSizeLimit: 0).files.store(blob).record)
     for bytes in [inline, filed] {
       for size in 0..<bytes.count { #expect(refusal(Array(bytes[..<size])) != nil, "\(size)") }
       #expect(refusal(bytes + [0]) != nil)
@@ -73,7 +72,7 @@ import Testing
     }
   }
 
-  @Test func `numbers that cannot be are refused, and where they stand is told`() {
+  @Test func `impossible numbers are refused with their offset`() {
     #expect(refusal(record(form: 0, length: 0, []))?.offset == 0)
     #expect(refusal(record(form: 3, length: 0, []))?.offset == 0)
     #expect(refusal(record(form: 1, length: 2, [1]))?.offset == 33)
@@ -94,7 +93,7 @@ import Testing
     #expect(refusal(record(form: 2, length: 1 << 22 + 1, [6] + most + checksum)) != nil)
   }
 
-  @Test func `any bytes are read or refused, and what is read is written the same`() {
+  @Test func `random bytes are refused, or decode to a record that encodes to the same bytes`() {
     var random = SeededGenerator(seed: 20)
     for _ in 0..<20_000 {
       var bytes = record(
@@ -108,8 +107,8 @@ import Testing
 
   // MARK: Chunks
 
-  @Test func `checksums of neighbours are joined without their bytes`() {
-    let bytes = AttachmentFixture.body(300)
+  @Test func `checksums of adjacent chunks are combined without their bytes`() {
+    let bytes = AttachmentFixture.blob(300)
     for (first, second) in [(0, 0), (0, 9), (9, 0), (1, 1), (64, 64), (100, 200), (37, 255)] {
       let joint = CRC32C.Joint(secondCount: second)
       let whole = bytes.prefix(first + second)
@@ -121,13 +120,13 @@ import Testing
   }
 
   @Test(arguments: [1, 7, 64, 1000])
-  func `chunks grow with the body, and their number stays bounded`(pieceSize: Int) throws {
+  func `chunks grow with the blob, and their number stays bounded`(pieceSize: Int) throws {
     for length in [1, 64, 65, 255, 256, 257, 320, 321, 512, 513, 1024, 1025, 3000, 4096, 4097] {
       let files = AttachmentFixture(inlineSizeLimit: 0, chunkCountLimit: 4).files
-      let body = AttachmentFixture.body(length)
+      let blob = AttachmentFixture.blob(length)
       let writer = files.makeWriter()
       for start in stride(from: 0, to: length, by: pieceSize) {
-        try writer.append(body.suffix(from: start).prefix(min(pieceSize, length - start)))
+        try writer.append(blob.suffix(from: start).prefix(min(pieceSize, length - start)))
       }
       guard case .file(let chunks) = try writer.finish().record.content else {
         Issue.record("no file")
@@ -137,7 +136,7 @@ import Testing
       while length > 4 * size { size *= 2 }
       #expect(chunks.size == size, "\(length)")
       let expected = stride(from: 0, to: length, by: size).map {
-        CRC32C.checksum(body.suffix(from: $0).prefix(min(size, length - $0)))
+        CRC32C.checksum(blob.suffix(from: $0).prefix(min(size, length - $0)))
       }
       #expect((0..<chunks.count).map { chunks[$0] } == expected, "\(length)")
     }
@@ -145,8 +144,8 @@ import Testing
 
   // MARK: Digests and names
 
-  @Test func `a digest is written as its bytes, which sort as digests do`() throws {
-    var digests = (0..<50).map { SHA256.digest(of: AttachmentFixture.body($0)) }
+  @Test func `a digest is encoded as its bytes, which sort like digests`() throws {
+    var digests = (0..<50).map { SHA256.digest(of: AttachmentFixture.blob($0)) }
     for digest in digests {
       var writer = ByteWriter()
       writer.append(digest)
@@ -162,7 +161,9 @@ import Testing
     #expect(Set(digests).count == 50)
   }
 
-  @Test func `a file's name is its digest, in the folder of the first byte`() throws {
+  @Test func `an attachment's file is named by its digest, in a folder named by the first byte`()
+    throws
+  {
     let name = AttachmentName(SHA256.digest(of: .empty))
     let file = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     #expect(name.description == "attachments/e3/\(file)")

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Divan
 
-/// Tests of the examples in `docs/FILE_FORMAT.md`: the code writes them and reads them.
+/// Tests that the code writes and reads the examples in `docs/FILE_FORMAT.md`.
 struct FileFormatTests {
-  @Test func `the files in the page are what the writer makes`() throws {
+  @Test func `the writer produces the example files of the page`() throws {
     let page = try FormatPage()
     let examples = try ExampleStore.make()
     #expect(page.files.map(\.name) == examples.map(\.name))
@@ -19,7 +19,7 @@ struct FileFormatTests {
     }
   }
 
-  @Test func `the store in the page opens as it was closed`() throws {
+  @Test func `the example store of the page opens as a closed store`() throws {
     let page = try FormatPage()
     let database = try open(page, ["0000000001.segment", "HEAD", "FLUSHED"])
     #expect(database.openingReport.ending == .closed)
@@ -31,7 +31,7 @@ struct FileFormatTests {
     #expect(try snapshot.tombstone("zeno")?.revision?.generation == 2)
   }
 
-  @Test func `the merged segment in the page can stand in for its inputs`() throws {
+  @Test func `the compacted segment of the page can replace its inputs`() throws {
     let page = try FormatPage()
     let database = try open(page, ["0000000001-0000000002.segment"])
     #expect(database.openingReport.damage.isEmpty)
@@ -55,7 +55,7 @@ struct FileFormatTests {
     return try Database(at: "/page.divan", configuration: configuration)
   }
 
-  @Test func `the values in the page are written and read as it says`() throws {
+  @Test func `the example values of the page are encoded and decoded as shown`() throws {
     let rows = try FormatPage().rows(after: "| value | bytes |")
     #expect(rows.count >= 20)
     for row in rows {
@@ -68,7 +68,7 @@ struct FileFormatTests {
     }
   }
 
-  @Test func `the revision IDs in the page are what their edits give`() throws {
+  @Test func `the example revision IDs of the page are computed from their edits`() throws {
     let rows = try FormatPage().rows(after: "| parent | deletes | properties | revision ID |")
     #expect(rows.count == 3)
     for row in rows {
@@ -80,7 +80,7 @@ struct FileFormatTests {
     }
   }
 
-  @Test func `the revision trees in the page are written and read as it says`() throws {
+  @Test func `the example revision trees of the page are encoded and decoded as shown`() throws {
     let rows = try FormatPage().rows(after: "| histories, newest first | bytes |")
     #expect(rows.count == 4)
     for row in rows {
@@ -105,7 +105,7 @@ struct FileFormatTests {
     }
   }
 
-  @Test func `the attachments in the page are stored and read as it says`() throws {
+  @Test func `the example attachments of the page are stored and read as shown`() throws {
     let rows = try FormatPage().rows(
       after: "| body | name of its file | content of its record |")
     let bodies: [String: String] = [
@@ -239,7 +239,7 @@ private final class ExampleStore: Sendable {
       try transaction.put(Document(id: "numbers", ["pi": 3.14, "primes": [2, 3, 5, 7]]))
     }
     try second.close()
-    try store.merge()
+    try store.compact()
     files.append(try store.file("0000000001-0000000002.segment"))
     return files
   }
@@ -261,8 +261,8 @@ private final class ExampleStore: Sendable {
     (name, try fileSystem.contents(of: "/page.divan/\(name)", limit: 1 << 20).array)
   }
 
-  /// Merges both segments and drops the superseded records.
-  private func merge() throws {
+  /// Compacts both segments and drops the superseded records.
+  private func compact() throws {
     let directory = StoreDirectory("/page.divan", on: fileSystem)
     let chain = try #require(
       try SegmentChain.choose(

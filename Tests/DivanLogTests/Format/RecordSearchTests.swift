@@ -4,7 +4,7 @@ import Testing
 
 struct RecordSearchTests {
   @Test(arguments: 0..<20 as Range<UInt64>)
-  func `a search finds what trying every place finds`(seed: UInt64) {
+  func `a search finds the same records as decoding at every offset`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var writer = ByteWriter()
     for _ in 0..<12 {
@@ -34,10 +34,10 @@ struct RecordSearchTests {
     #expect(search.next(from: bytes.count) == nil)
   }
 
-  /// Each byte begins a possible record of the rest.
+  /// At each byte, a record of the remaining bytes could begin.
   ///
   /// Checking all checksums would read the rest 500,000 times.
-  @Test func `a search takes time in proportion to the bytes`() {
+  @Test func `a search takes time proportional to the number of bytes`() {
     let count = 1 << 20
     var bytes = [UInt8](repeating: 0x7F, count: count)
     // Varints of three bytes with sizes between half a megabyte and one.

@@ -17,21 +17,21 @@ import Testing
   /// Returns the results of reading the transactions of a segment, in order.
   private func transactions(_ forged: ForgedSegment) throws -> [String] {
     var reader = TransactionReader(try segment(forged), limit: forged.size)
-    var said: [String] = []
+    var results: [String] = []
     while true {
       switch try reader.next() {
-      case .transaction(let transaction): said.append("commit \(transaction.commit)")
+      case .transaction(let transaction): results.append("commit \(transaction.commit)")
       case .broken(_, let reason):
-        said.append(reason)
-        guard try reader.resume() else { return said }
-      case .end: return said + ["end"]
+        results.append(reason)
+        guard try reader.resume() else { return results }
+      case .end: return results + ["end"]
       }
     }
   }
 
   private let record = ForgedSegment.record(200, [1, 2, 3])
 
-  @Test func `a frame that does not follow the one before it is none, and what follows it is read`()
+  @Test func `a frame that breaks the chain is skipped, and later frames are read`()
     throws
   {
     var forged = ForgedSegment()
@@ -45,17 +45,17 @@ import Testing
       ])
   }
 
-  @Test func `a transaction needs its frames in their order, and all of them`() throws {
+  @Test func `a transaction needs all of its frames in order`() throws {
     var forged = ForgedSegment()
     forged.appendTransaction(commit: 1, record)
     forged.appendFrame(.transaction, .first, commit: 2, payload: record)
-    // A first frame in the place of a middle one.
+    // A first frame instead of a middle one.
     forged.appendTransaction(commit: 3, record)
     // A middle frame and a last one, without a first.
     forged.appendFrame(.transaction, [], commit: 4, payload: record)
     forged.appendFrame(.transaction, .last, commit: 4, payload: record + ForgedSegment.trailer())
     forged.appendTransaction(commit: 5, record)
-    // A frame of a merged segment.
+    // A frame of a compacted segment.
     forged.appendFrame(.merged, [], commit: 6, payload: record)
     forged.appendTransaction(commit: 6, record)
     // A repeated commit number.
@@ -69,7 +69,7 @@ import Testing
       ])
   }
 
-  @Test func `a commit without its right trailer does not count`() throws {
+  @Test func `a commit without a valid trailer does not count`() throws {
     var forged = ForgedSegment()
     forged.appendFrame(commit: 1, payload: record + ForgedSegment.trailer(frameCount: 2))
     forged.appendFrame(commit: 2, payload: [1, 2, 3])
@@ -82,7 +82,7 @@ import Testing
       ])
   }
 
-  @Test func `a frame header whose frame is cut off leads nowhere`() throws {
+  @Test func `a frame header is not followed if its payload is cut off`() throws {
     var forged = ForgedSegment()
     forged.appendTransaction(commit: 1, record)
     let size = forged.size
@@ -100,7 +100,7 @@ import Testing
     var reader = TransactionReader(segment, limit: size + 8 + writer.count)
     guard case .transaction = try reader.next(), case .broken(let offset, _) = try reader.next()
     else {
-      Issue.record("the first transaction is whole, and what follows is not")
+      Issue.record("expected a whole transaction and a broken frame")
       return
     }
     #expect(offset == size)
@@ -112,18 +112,19 @@ import Testing
   /// Returns the results of scanning a segment's records.
   private func records(_ forged: ForgedSegment, end: LogEnd? = nil) throws -> [String] {
     var scan = RecordScan(try segment(forged, end: end))
-    var said: [String] = []
+    var results: [String] = []
     while true {
       switch try scan.next() {
-      case .record(let entry): said.append("record of \(entry.commit)")
-      case .commit(let end, _): said.append("commit \(end.commit)")
-      case .damage(let damage): said.append(damage.reason)
-      case .end: return said
+      case .record(let entry): results.append("record of \(entry.commit)")
+      case .commit(let end, _): results.append("commit \(end.commit)")
+      case .damage(let damage): results.append(damage.reason)
+      case .end: return results
       }
     }
   }
 
-  @Test func `a bad record spoils the rest of its frame and no other`() throws {
+  @Test func `a damaged record makes the rest of its frame unreadable, but no other frame`() throws
+  {
     var bad = record
     bad[bad.count - 1] ^= 1
     var forged = ForgedSegment()
@@ -135,7 +136,7 @@ import Testing
       ])
   }
 
-  @Test func `transactions that end elsewhere than what follows says are damage`() throws {
+  @Test func `transactions that do not end at the expected position are damage`() throws {
     var forged = ForgedSegment()
     forged.appendTransaction(commit: 1, record)
     let first = forged.end(commit: 1)
@@ -147,16 +148,16 @@ import Testing
       LogEnd(offset: 0, commit: 2, chain: 0), LogEnd(offset: first.offset, commit: 2, chain: 0),
       LogEnd(offset: first.offset, commit: first.commit, chain: ~first.chain),
     ] {
-      let said = try RefusedFramesTests().records(forged, end: wrong)
-      #expect(said.last?.contains("it ends with commit") == true)
-      #expect(said.dropLast() == whole.prefix(wrong.offset == 0 ? 0 : 2))
+      let results = try RefusedFramesTests().records(forged, end: wrong)
+      #expect(results.last?.contains("it ends with commit") == true)
+      #expect(results.dropLast() == whole.prefix(wrong.offset == 0 ? 0 : 2))
     }
   }
 
   private let merge = SegmentHeader.Merge(
     judgedAt: 1, releasedThrough: 0, end: LogEnd(offset: 1, commit: 1, chain: 1), fileSize: 0)
 
-  @Test func `a merged segment holds its own kinds of frames only, and ends with its footer`()
+  @Test func `a compacted segment has only its own kinds of frames, and ends with a footer`()
     throws
   {
     let mark = ForgedSegment.record(2, [7, 1])
@@ -184,7 +185,7 @@ import Testing
         == ["the frame is cut off"])
   }
 
-  @Test func `a locator that leads out of the file, or to another record, is damage`() throws {
+  @Test func `a locator that points outside the file or to another record is damage`() throws {
     var forged = ForgedSegment()
     forged.appendTransaction(commit: 1, record + record)
     let segment = try segment(forged)
@@ -216,18 +217,18 @@ import Testing
         from: directory.listing().files, in: directory, isMapped: false))
   }
 
-  @Test func `a segment of another store is refused, and named`() throws {
+  @Test func `a segment of another store is refused with its path`() throws {
     try ForgedSegment().write(to: directory)
     try ForgedSegment(numbers: 2...2, fileID: 2, storeID: 2).write(to: directory)
     do {
       _ = try choose()
-      Issue.record("taken for one store")
+      Issue.record("the segments were accepted as one store")
     } catch LogError.foreign(let path, _) {
       #expect(path == directory.path(of: .segment(2...2)))
     }
   }
 
-  @Test func `a file in the place of several segments counts only if it says that it is merged`()
+  @Test func `a file that covers several segments counts only if its header has a compaction`()
     throws
   {
     var first = ForgedSegment()
@@ -241,7 +242,7 @@ import Testing
     #expect(chain.damage.isEmpty)
   }
 
-  @Test func `a HEAD of many bytes is not read, and is damaged`() throws {
+  @Test func `an oversized HEAD is not read and is damaged`() throws {
     try directory.fileSystem.makeDirectory("/store")
     let file = try directory.fileSystem.open(directory.path(of: .head), .creating)
     try file.write(SharedBytes(copying: [1]), at: 1 << 20)
@@ -254,7 +255,7 @@ import Testing
     #expect(damage.path == "/store/HEAD")
   }
 
-  @Test func `what an earlier attempt left is no obstacle to making a file`() throws {
+  @Test func `a temporary file of an earlier attempt does not prevent creating a file`() throws {
     try directory.fileSystem.makeDirectory("/store")
     try directory.fileSystem.makeDirectory("/store/tmp")
     let temporary = directory.temporaryPath(of: .segment(1...1))
@@ -289,21 +290,21 @@ import Testing
       #expect(try file.directory().array == [5])
       do {
         _ = try file.page(1)
-        Issue.record("a page from nowhere")
+        Issue.record("a page that does not exist was returned")
       } catch LogError.damaged(let damage) {
         #expect(damage.path == path)
       }
     }
   }
 
-  @Test func `a transaction in the making lends its records, and nothing beside them`() {
+  @Test func `a transaction buffer returns its own records, and nothing at other positions`() {
     var buffer = TransactionBuffer()
     buffer.begin(at: 8192)
-    let place = buffer.append(.document) { $0.append([1, 2, 3]) }
-    #expect(buffer.record(at: place.offset, size: place.size)?.count == place.size)
+    let appended = buffer.append(.document) { $0.append([1, 2, 3]) }
+    #expect(buffer.record(at: appended.offset, size: appended.size)?.count == appended.size)
     #expect(buffer.record(at: 8191, size: 1) == nil)
-    #expect(buffer.record(at: place.offset, size: -1) == nil)
-    #expect(buffer.record(at: place.offset, size: place.size + 1) == nil)
+    #expect(buffer.record(at: appended.offset, size: -1) == nil)
+    #expect(buffer.record(at: appended.offset, size: appended.size + 1) == nil)
     #expect(buffer.record(at: 1 << 40, size: 1) == nil)
   }
 }

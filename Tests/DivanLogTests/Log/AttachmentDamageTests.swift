@@ -4,18 +4,18 @@ import Testing
 
 /// Tests of damaged attachment files, with each byte changed and each shorter length.
 @Suite struct AttachmentDamageTests {
-  /// A body of five chunks, the last of them short, on a disk that can be damaged.
+  /// A blob of five chunks, the last of them short, on a disk that can be damaged.
   private struct Subject {
     let disk: SimulatedDisk
     let fixture: AttachmentFixture
-    let body = AttachmentFixture.body(300)
+    let blob = AttachmentFixture.blob(300)
     let record: AttachmentRecord
     let path: String
 
     init(isMapped: Bool) throws {
       disk = try AttachmentFixture.disk()
       fixture = AttachmentFixture(on: disk.fileSystem, isMapped: isMapped)
-      record = try fixture.files.store(body).record
+      record = try fixture.files.store(blob).record
       path = fixture.files.path(of: record.digest)
     }
 
@@ -23,7 +23,8 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `every flipped byte is noticed when it is read, and only then`(isMapped: Bool) throws {
+  func `every flipped byte is detected when its chunk is read, and only then`(isMapped: Bool) throws
+  {
     let subject = try Subject(isMapped: isMapped)
     for offset in 0..<300 {
       let mask = UInt8(1) << UInt8(offset % 8)
@@ -41,7 +42,7 @@ import Testing
         if other == chunk {
           #expect(attachmentDamage { _ = try reader.read(range) } == expected)
         } else {
-          #expect(try reader.read(range).array == Array(subject.body.array[range]))
+          #expect(try reader.read(range).array == Array(subject.blob.array[range]))
         }
         var stream = reader.stream(range.lowerBound..<300)
         #expect((attachmentDamage { _ = try stream.rest() } != nil) == (other <= chunk))
@@ -57,7 +58,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `every other length is noticed when the file is opened`(isMapped: Bool) throws {
+  func `every wrong length is detected when the file is opened`(isMapped: Bool) throws {
     for size in Array(0..<300) + [301, 320, 1000] {
       let subject = try Subject(isMapped: isMapped)
       try subject.disk.truncate(subject.path, toSize: size)
@@ -70,7 +71,7 @@ import Testing
     }
   }
 
-  @Test func `a file that gets shorter while it is open is noticed where it ends`() throws {
+  @Test func `a file that is truncated while it is open is reported at its new end`() throws {
     let subject = try Subject(isMapped: false)
     let reader = try subject.open()
     try subject.disk.truncate(subject.path, toSize: 100)
@@ -82,9 +83,9 @@ import Testing
     #expect(attachmentDamage { try reader.verify() }?.offset == 100)
   }
 
-  @Test func `a missing file is damage of that body alone`() throws {
+  @Test func `a missing file damages only its own blob`() throws {
     let subject = try Subject(isMapped: false)
-    let other = try subject.fixture.files.store(AttachmentFixture.body(400))
+    let other = try subject.fixture.files.store(AttachmentFixture.blob(400))
     try subject.fixture.fileSystem.remove(subject.path)
     #expect(
       attachmentDamage { _ = try subject.open() }
@@ -93,7 +94,7 @@ import Testing
     try subject.fixture.files.open(other.record).verify()
   }
 
-  @Test func `a record of another body of the same chunks is noticed by its digest`() throws {
+  @Test func `a record with the chunks of another blob is detected by its digest`() throws {
     let subject = try Subject(isMapped: true)
     var writer = ByteWriter()
     subject.record.encode(to: &writer)
@@ -106,7 +107,7 @@ import Testing
     try subject.fixture.fileSystem.makeDirectory(folder)
     try subject.fixture.fileSystem.link(subject.path, to: subject.fixture.files.path(of: digest))
     let reader = try subject.fixture.files.open(forged)
-    #expect(try reader.read(0..<300) == subject.body)
+    #expect(try reader.read(0..<300) == subject.blob)
     for damage in [
       attachmentDamage { _ = try reader.readAll() }, attachmentDamage { try reader.verify() },
     ] {
@@ -116,10 +117,10 @@ import Testing
     // The stream never returns its last piece, not even at the second call.
     var stream = reader.stream()
     for _ in 0..<2 { #expect(attachmentDamage { _ = try stream.next() } != nil) }
-    // The same applies to a body within its record.
+    // The same applies to a blob within its record.
     for length in [0, 20] {
       let inline = AttachmentRecord(
-        inline: AttachmentFixture.body(length), digest: subject.record.digest)
+        inline: AttachmentFixture.blob(length), digest: subject.record.digest)
       let reader = try subject.fixture.files.open(inline)
       #expect(try reader.read(0..<5).count == min(5, length))
       #expect(attachmentDamage { _ = try reader.readAll() }?.reason.contains("digest") == true)
@@ -127,7 +128,7 @@ import Testing
     }
   }
 
-  @Test func `what the system fails to read is told as it is`() throws {
+  @Test func `errors of the file system are passed on and not reported as damage`() throws {
     let subject = try Subject(isMapped: false)
     let reader = try subject.open()
     for verb in [SimulatedDisk.Verb.open, .size] {
@@ -139,10 +140,10 @@ import Testing
     var stream = reader.stream()
     subject.disk.fail(.read, with: .inputOutput)
     #expect(systemCode { _ = try stream.next() } == .inputOutput)
-    #expect(try stream.rest() == subject.body.array)
+    #expect(try stream.rest() == subject.blob.array)
     // If there is no memory for a map, the file is read.
     let mapping = AttachmentFixture(on: subject.disk.fileSystem, isMapped: true)
     subject.disk.fail(.map, with: .outOfMemory)
-    #expect(try mapping.files.open(subject.record).readAll() == subject.body)
+    #expect(try mapping.files.open(subject.record).readAll() == subject.blob)
   }
 }

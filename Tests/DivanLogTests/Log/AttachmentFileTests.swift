@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Tests of attachment bodies in files of their own: stored, read, held, listed and removed.
+/// Tests of attachment blobs in files: storing, reading, pinning, listing and removing them.
 @Suite struct AttachmentFileTests {
   private static let lengths = [
     0, 1, 31, 32, 33, 63, 64, 65, 128, 159, 160, 161, 320, 321, 1024, 1025, 3000,
@@ -23,23 +23,23 @@ import Testing
   // MARK: In and out
 
   @Test(arguments: FileSystemKind.allCases, [true, false])
-  func `a body is read as it was stored, as a whole, in parts and as a stream`(
+  func `a blob can be read as a whole, in ranges and as a stream`(
     kind: FileSystemKind, isMapped: Bool
   ) throws {
     try run(kind, isMapped: isMapped) { fixture in
       for length in Self.lengths {
-        let body = AttachmentFixture.body(length)
-        let stored = try fixture.files.store(body)
-        #expect(stored.record.digest == SHA256.digest(of: body))
+        let blob = AttachmentFixture.blob(length)
+        let stored = try fixture.files.store(blob)
+        #expect(stored.record.digest == SHA256.digest(of: blob))
         #expect(stored.record.length == length)
         if case .inline(let bytes) = stored.record.content {
-          #expect(length <= 32 && bytes == body && stored.hold == nil)
+          #expect(length <= 32 && bytes == blob && stored.hold == nil)
         } else {
           #expect(length > 32 && stored.hold?.digest == stored.record.digest)
         }
         let reader = try fixture.reopened().files.open(stored.record)
         #expect(reader.length == length)
-        #expect(try reader.readAll() == body)
+        #expect(try reader.readAll() == blob)
         try reader.verify()
         for (lower, upper) in [
           (0, 0), (0, 1), (0, 64), (1, 64), (63, 65), (64, 128), (100, 300), (150, 170),
@@ -48,13 +48,13 @@ import Testing
         ] {
           let range = lower..<upper
           let part = range.clamped(to: 0..<length)
-          let expected = Array(body.array[part])
+          let expected = Array(blob.array[part])
           #expect(try reader.read(range).array == expected, "\(range) of \(length)")
           var stream = reader.stream(range)
           #expect(try stream.rest() == expected, "\(range) of \(length)")
         }
         var stream = reader.stream()
-        #expect(try stream.rest() == body.array)
+        #expect(try stream.rest() == blob.array)
         #expect(try stream.next() == nil)
       }
       #expect(fixture.temporaries.isEmpty)
@@ -62,18 +62,18 @@ import Testing
   }
 
   @Test(arguments: FileSystemKind.allCases)
-  func `all ways to store a body store the same`(kind: FileSystemKind) throws {
+  func `all ways to store a blob create the same record`(kind: FileSystemKind) throws {
     try run(kind) { fixture in
       for length in Self.lengths {
-        let body = AttachmentFixture.body(length)
-        let expected = try fixture.files.store(body).record
+        let blob = AttachmentFixture.blob(length)
+        let expected = try fixture.files.store(blob).record
         let path = fixture.root + "/source-\(length)"
-        try fixture.fileSystem.open(path, .creating).write(body, at: 0)
+        try fixture.fileSystem.open(path, .creating).write(blob, at: 0)
         #expect(
           try fixture.reopened().files.store(contentsOf: path, on: fixture.fileSystem).record
             == expected)
         for pieceSize in [1, 64, 150, 160, 1000] {
-          var rest = body
+          var rest = blob
           let stored = try fixture.reopened().files.store(pieces: {
             guard !rest.isEmpty else { return nil }
             let piece = rest.prefix(min(pieceSize, rest.count))
@@ -90,28 +90,28 @@ import Testing
   }
 
   @Test(arguments: FileSystemKind.allCases, [true, false])
-  func `an open reader goes on when the file is removed`(kind: FileSystemKind, isMapped: Bool)
+  func `an open reader continues after its file is removed`(kind: FileSystemKind, isMapped: Bool)
     throws
   {
     try run(kind, isMapped: isMapped) { fixture in
-      let body = AttachmentFixture.body(1000)
-      let reader = try fixture.files.open(fixture.files.store(body).record)
+      let blob = AttachmentFixture.blob(1000)
+      let reader = try fixture.files.open(fixture.files.store(blob).record)
       var stream = reader.stream()
       #expect(try fixture.files.remove(reader.record.digest))
-      #expect(try reader.readAll() == body)
-      #expect(try reader.read(500..<600).array == Array(body.array[500..<600]))
-      #expect(try stream.rest() == body.array)
+      #expect(try reader.readAll() == blob)
+      #expect(try reader.read(500..<600).array == Array(blob.array[500..<600]))
+      #expect(try stream.rest() == blob.array)
     }
   }
 
-  @Test func `a stream of a large body takes no more memory than a piece, in and out`() throws {
+  @Test func `streaming a large blob in or out needs no more memory than a piece`() throws {
     let memory = try #require(AttachmentFixture.memory() as? MemoryFileSystem)
     let measure = MeasuringFileSystem(memory)
     // The default limits.
     let files = AttachmentFiles(
       StoreDirectory("/store", on: measure), AttachmentFiles.Settings(isMapped: true))
     let length = 2 << 20 + 12345
-    let piece = AttachmentFixture.body(64 << 10)
+    let piece = AttachmentFixture.blob(64 << 10)
     let writer = files.makeWriter()
     while writer.length < length {
       try writer.append(piece.prefix(min(piece.count, length - writer.length)))
@@ -149,18 +149,18 @@ import Testing
     #expect(chunks.count == 33)
   }
 
-  @Test func `large files are mapped to be read as a whole, and not to be read in parts`() throws {
+  @Test func `large files are mapped for whole reads, but not for ranges`() throws {
     let measure = MeasuringFileSystem(AttachmentFixture.memory())
     var settings = AttachmentFixture(isMapped: true).settings
     settings.heldMapSizeLimit = 500
     let files = AttachmentFiles(StoreDirectory("/store", on: measure), settings)
-    let body = AttachmentFixture.body(500)
-    let small = try files.open(files.store(body).record)
+    let blob = AttachmentFixture.blob(500)
+    let small = try files.open(files.store(blob).record)
     #expect(measure.mapCount == 1)
-    #expect(try small.read(70..<80).array == Array(body.array[70..<80]))
-    #expect(try small.readAll() == body)
+    #expect(try small.read(70..<80).array == Array(blob.array[70..<80]))
+    #expect(try small.readAll() == blob)
     #expect(measure.mapCount == 1 && measure.largestRead == 0)
-    let longer = AttachmentFixture.body(501)
+    let longer = AttachmentFixture.blob(501)
     let large = try files.open(files.store(longer).record)
     #expect(try large.read(70..<80).array == Array(longer.array[70..<80]))
     #expect(measure.mapCount == 1 && measure.largestRead == 64)
@@ -172,8 +172,7 @@ import Testing
 
   // MARK: Sources that fail
 
-  @Test func `a source that is not there, or changes its length, is an error that says so`() throws
-  {
+  @Test func `a source file that is missing or changes its length is an error`() throws {
     let fixture = AttachmentFixture()
     let path = "/source"
     #expect(
@@ -187,7 +186,7 @@ import Testing
       }
       do {
         _ = try fixture.files.store(contentsOf: path, on: source)
-        Issue.record("nothing was noticed")
+        Issue.record("the change was not detected")
       } catch LogError.sourceChanged(let changed, let reason) {
         #expect(changed == path)
         #expect(reason.contains("\(first)") && reason.contains("\(later)"))
@@ -226,7 +225,7 @@ import Testing
     #expect(try fixture.listing().files.isEmpty)
   }
 
-  @Test func `what a source throws is thrown, and nothing is left`() throws {
+  @Test func `an error of a source is passed on, and no file is left`() throws {
     struct Stop: Error {}
     let fixture = AttachmentFixture()
     var count = 0
@@ -234,42 +233,42 @@ import Testing
       try fixture.files.store(pieces: {
         count += 1
         if count == 5 { throw Stop() }
-        return AttachmentFixture.body(100)
+        return AttachmentFixture.blob(100)
       })
     }
     #expect(fixture.temporaries.isEmpty)
     #expect(try fixture.listing().files.isEmpty)
   }
 
-  @Test func `a writer that goes unfinished leaves nothing`() throws {
+  @Test func `an unfinished writer leaves no file`() throws {
     let fixture = AttachmentFixture()
     do {
       let writer = fixture.files.makeWriter()
-      try writer.append(AttachmentFixture.body(500))
+      try writer.append(AttachmentFixture.blob(500))
       let other = fixture.files.makeWriter()
-      try other.append(AttachmentFixture.body(500, salt: 1))
+      try other.append(AttachmentFixture.blob(500, salt: 1))
       #expect(fixture.temporaries == ["attachment-1", "attachment-2"])
     }
     #expect(fixture.temporaries.isEmpty)
     #expect(try fixture.fileSystem.list("/store") == ["tmp"])
   }
 
-  @Test func `more bytes than an attachment can have are refused`() throws {
+  @Test func `a blob above the size limit is refused`() throws {
     // Two chunks of 128 bytes.
     let fixture = AttachmentFixture(chunkCountLimit: 2, largestChunk: 128)
-    _ = try fixture.files.store(AttachmentFixture.body(256))
+    _ = try fixture.files.store(AttachmentFixture.blob(256))
     for (first, second) in [(256, 1), (0, 257), (200, 57)] {
       let writer = fixture.files.makeWriter()
-      try writer.append(AttachmentFixture.body(first))
-      #expect(systemCode { try writer.append(AttachmentFixture.body(second)) } == .fileTooLarge)
+      try writer.append(AttachmentFixture.blob(first))
+      #expect(systemCode { try writer.append(AttachmentFixture.blob(second)) } == .fileTooLarge)
     }
     let path = "/store/source"
-    try fixture.fileSystem.open(path, .creating).write(AttachmentFixture.body(257), at: 0)
+    try fixture.fileSystem.open(path, .creating).write(AttachmentFixture.blob(257), at: 0)
     #expect(
       systemCode { _ = try fixture.files.store(contentsOf: path, on: fixture.fileSystem) }
         == .fileTooLarge)
     // Such a file is not adopted either.
-    let digest = try AttachmentFixture().files.store(AttachmentFixture.body(257)).record.digest
+    let digest = try AttachmentFixture().files.store(AttachmentFixture.blob(257)).record.digest
     let folder = "/store/attachments/\(AttachmentName(digest).folder)"
     try fixture.fileSystem.makeDirectory(folder)
     try fixture.fileSystem.rename(path, to: fixture.files.path(of: digest))
@@ -280,22 +279,22 @@ import Testing
     #expect(AttachmentRecord.lengthLimit == 1 << 40)
   }
 
-  // MARK: Shared bodies
+  // MARK: Shared blobs
 
-  @Test func `a body that this opening has stored is not written or flushed again`() throws {
+  @Test func `storing a blob again in the same opening adds no file and flushes nothing`() throws {
     let disk = try AttachmentFixture.disk()
     let fixture = AttachmentFixture(on: disk.fileSystem)
-    let body = AttachmentFixture.body(500)
-    let first = try fixture.files.store(body)
+    let blob = AttachmentFixture.blob(500)
+    let first = try fixture.files.store(blob)
     let calls = disk.changingCallCount
-    // A body smaller than the buffer stays in memory, so storing it again writes nothing.
-    let small = AttachmentFixture.body(150)
+    // A blob smaller than the buffer stays in memory, so storing it again writes nothing.
+    let small = AttachmentFixture.blob(150)
     _ = try fixture.files.store(small)
     let smallCalls = disk.changingCallCount
     #expect(smallCalls > calls)
     #expect(try fixture.files.store(small).record.length == 150)
     #expect(disk.changingCallCount == smallCalls)
-    let second = try fixture.files.store(body)
+    let second = try fixture.files.store(blob)
     #expect(second.record == first.record)
     #expect(try fixture.listing().files.count == 2)
     #expect(fixture.temporaries.isEmpty)
@@ -303,39 +302,39 @@ import Testing
     #expect(disk.changingCallCount <= smallCalls + 6)
   }
 
-  @Test func `another opening replaces the file of a body that is stored again`() throws {
+  @Test func `another opening replaces the file of a blob that is stored again`() throws {
     let fixture = AttachmentFixture()
-    let body = AttachmentFixture.body(500)
-    let record = try fixture.files.store(body).record
+    let blob = AttachmentFixture.blob(500)
+    let record = try fixture.files.store(blob).record
     let path = fixture.files.path(of: record.digest)
     // Another file has the attachment's name.
     try fixture.fileSystem.remove(path)
     try fixture.fileSystem.write("something else", to: path)
     let again = fixture.reopened()
     #expect(attachmentDamage { _ = try again.files.open(record) }?.offset == 14)
-    #expect(try again.files.store(body).record == record)
-    #expect(try again.files.open(record).readAll() == body)
+    #expect(try again.files.store(blob).record == record)
+    #expect(try again.files.open(record).readAll() == blob)
   }
 
-  @Test func `a body that is distrusted is written anew`() throws {
+  @Test func `a distrusted blob is written again`() throws {
     let fixture = AttachmentFixture()
-    let body = AttachmentFixture.body(500)
-    let record = try fixture.files.store(body).record
+    let blob = AttachmentFixture.blob(500)
+    let record = try fixture.files.store(blob).record
     try fixture.fileSystem.remove(fixture.files.path(of: record.digest))
-    _ = try fixture.files.store(body)
+    _ = try fixture.files.store(blob)
     #expect(
       attachmentDamage { _ = try fixture.files.open(record) }?.reason.contains("missing") == true)
     fixture.files.distrust(record.digest)
-    _ = try fixture.files.store(body)
-    #expect(try fixture.files.open(record).readAll() == body)
+    _ = try fixture.files.store(blob)
+    #expect(try fixture.files.open(record).readAll() == blob)
   }
 
-  // MARK: Holds and removal
+  // MARK: Pins and removal
 
-  @Test func `a body is not removed while there is a hold on it`() throws {
+  @Test func `a blob is not removed while it is pinned`() throws {
     let fixture = AttachmentFixture()
-    let body = AttachmentFixture.body(500)
-    var stored: StoredAttachment? = try fixture.files.store(body)
+    let blob = AttachmentFixture.blob(500)
+    var stored: StoredAttachment? = try fixture.files.store(blob)
     let digest = try #require(stored).record.digest
     #expect(try fixture.files.remove(digest) == false)
     var other: AttachmentPin? = fixture.files.hold(digest)
@@ -347,20 +346,21 @@ import Testing
     #expect(try fixture.files.remove(digest))
     #expect(try fixture.files.remove(digest))
     #expect(try fixture.listing().files.isEmpty)
-    // The body no longer counts as stored.
-    let again = try fixture.files.store(body)
-    #expect(try fixture.files.open(again.record).readAll() == body)
+    // The blob no longer counts as stored.
+    let again = try fixture.files.store(blob)
+    #expect(try fixture.files.open(again.record).readAll() == blob)
   }
 
   @Test(arguments: FileSystemKind.allCases)
-  func `empty folders are removed, and made again when they are needed`(kind: FileSystemKind) throws
+  func `empty folders are removed, and created again when they are needed`(kind: FileSystemKind)
+    throws
   {
     try run(kind) { fixture in
       try fixture.files.removeEmptyFolders()
       try fixture.files.flushRemovals()
-      let body = AttachmentFixture.body(500)
-      let digest = try fixture.files.store(body).record.digest
-      let other = try fixture.files.store(AttachmentFixture.body(600)).record.digest
+      let blob = AttachmentFixture.blob(500)
+      let digest = try fixture.files.store(blob).record.digest
+      let other = try fixture.files.store(AttachmentFixture.blob(600)).record.digest
       let folders = [digest, other].map { AttachmentName($0).folder }
       #expect(folders[0] != folders[1])
       try fixture.files.removeEmptyFolders()
@@ -369,27 +369,27 @@ import Testing
       try fixture.files.flushRemovals()
       try fixture.files.removeEmptyFolders()
       #expect(try fixture.fileSystem.list(fixture.root + "/attachments") == [folders[1]])
-      let record = try fixture.files.store(body).record
-      #expect(try fixture.files.open(record).readAll() == body)
+      let record = try fixture.files.store(blob).record
+      #expect(try fixture.files.open(record).readAll() == blob)
       #expect(try fixture.files.remove(digest))
       try fixture.files.removeEmptyFolders()
       // There is no removal to flush.
       try fixture.files.flushRemovals()
-      _ = try fixture.files.store(body)
+      _ = try fixture.files.store(blob)
     }
   }
 
   // MARK: Listing
 
   @Test(arguments: FileSystemKind.allCases)
-  func `all files are listed, and what is none of the store's is left alone`(
+  func `all files of attachments are listed, and other files are left alone`(
     kind: FileSystemKind
   ) throws {
     try run(kind) { fixture in
       #expect(try fixture.listing().files.isEmpty)
       var expected: [SHA256.Digest: Int] = [:]
       for length in 33..<80 {
-        expected[try fixture.files.store(AttachmentFixture.body(length)).record.digest] = length
+        expected[try fixture.files.store(AttachmentFixture.blob(length)).record.digest] = length
       }
       let folder = AttachmentName(try #require(expected.keys.first)).folder
       let name = AttachmentName(SHA256.digest(of: .empty))
@@ -406,39 +406,39 @@ import Testing
         try fixture.fileSystem.makeDirectory("\(attachments)/\(name.folder)")
       }
       try fixture.fileSystem.makeDirectory("\(attachments)/\(name.folder)/\(name.file)")
-      let (files, foreign) = try fixture.listing()
+      let (files, others) = try fixture.listing()
       #expect(files.map(\.digest) == expected.keys.sorted())
       #expect(files.allSatisfy { $0.size == expected[$0.digest] })
       #expect(files.allSatisfy { $0.allocatedSize > 0 })
       #expect(
-        Set(foreign) == [
+        Set(others) == [
           "attachments/README", "attachments/3F", "attachments/\(folder)/notes",
           "attachments/\(wrongFolder)/\(name.file)", "\(name)",
         ])
       try fixture.files.removeEmptyFolders()
-      #expect(try fixture.listing().foreign.count == 5)
+      #expect(try fixture.listing().others.count == 5)
     }
   }
 
-  @Test func `a file whose folder's name is taken by a file is an error of the system's`() throws {
+  @Test func `storing a blob fails if a file has the name of its folder`() throws {
     let fixture = AttachmentFixture()
-    let body = AttachmentFixture.body(500)
+    let blob = AttachmentFixture.blob(500)
     try fixture.fileSystem.makeDirectory("/store/attachments")
-    let folder = AttachmentName(SHA256.digest(of: body)).folder
+    let folder = AttachmentName(SHA256.digest(of: blob)).folder
     try fixture.fileSystem.write("x", to: "/store/attachments/\(folder)")
-    #expect(systemCode { _ = try fixture.files.store(body) } == .notADirectory)
+    #expect(systemCode { _ = try fixture.files.store(blob) } == .notADirectory)
     #expect(fixture.temporaries.isEmpty)
-    #expect(try fixture.listing().foreign == ["attachments/\(folder)"])
+    #expect(try fixture.listing().others == ["attachments/\(folder)"])
     try fixture.files.removeEmptyFolders()
     #expect(try fixture.fileSystem.list("/store/attachments") == [folder])
   }
 
-  @Test func `files and folders that go while they are listed are not listed`() throws {
+  @Test func `files and folders that are removed during a listing are left out`() throws {
     let disk = try AttachmentFixture.disk()
     let fixture = AttachmentFixture(on: disk.fileSystem)
     let files = try #require(disk.fileSystem as? SimulatedFileSystem)
-    let first = try fixture.files.store(AttachmentFixture.body(500)).record.digest
-    let second = try fixture.files.store(AttachmentFixture.body(600)).record.digest
+    let first = try fixture.files.store(AttachmentFixture.blob(500)).record.digest
+    let second = try fixture.files.store(AttachmentFixture.blob(600)).record.digest
     let path = fixture.files.path(of: first)
     // Another thread removes the file just before its status is read.
     files.observeCalls { [unowned files] call in
@@ -449,44 +449,44 @@ import Testing
     files.observeCalls { [unowned files] call in
       if call.verb == .status, call.path == folder { try? files.removeDirectory(folder) }
     }
-    let (entries, foreign) = try fixture.listing()
+    let (entries, others) = try fixture.listing()
     #expect(entries.map(\.digest) == [second])
-    #expect(foreign.isEmpty)
+    #expect(others.isEmpty)
     files.observeCalls(nil)
     files.fail(.status, with: .inputOutput)
     #expect(systemCode { _ = try fixture.listing() } == .inputOutput)
   }
 
-  @Test func `of very many bodies it is not remembered that they are durable`() throws {
+  @Test func `the cache of durable blobs is bounded`() throws {
     let disk = try AttachmentFixture.disk()
     var fixture = AttachmentFixture(on: disk.fileSystem)
     fixture.settings.durableCountLimit = 2
     fixture = fixture.reopened()
-    let bodies = (0..<4).map { AttachmentFixture.body(500, salt: $0) }
+    let blobs = (0..<4).map { AttachmentFixture.blob(500, salt: $0) }
     for _ in 0..<2 {
-      for body in bodies { #expect(try fixture.files.store(body).record.length == 500) }
+      for blob in blobs { #expect(try fixture.files.store(blob).record.length == 500) }
     }
-    for body in bodies {
-      let record = try fixture.files.store(body).record
-      #expect(try fixture.files.open(record).readAll() == body)
+    for blob in blobs {
+      let record = try fixture.files.store(blob).record
+      #expect(try fixture.files.open(record).readAll() == blob)
     }
     #expect(try fixture.listing().files.count == 4)
     #expect(fixture.temporaries.isEmpty)
   }
 
-  @Test func `a body is read without a map where the system has no room for one`() throws {
+  @Test func `a blob can be read if the system cannot map its file`() throws {
     let disk = try AttachmentFixture.disk()
     var fixture = AttachmentFixture(on: disk.fileSystem, isMapped: true)
     let files = try #require(disk.fileSystem as? SimulatedFileSystem)
-    let body = AttachmentFixture.body(500)
-    let record = try fixture.files.store(body).record
+    let blob = AttachmentFixture.blob(500)
+    let record = try fixture.files.store(blob).record
     for limit in [0, 1000] {
       fixture.settings.heldMapSizeLimit = limit
       fixture = fixture.reopened()
       files.fail(.map, with: .outOfMemory, isLasting: true)
       let reader = try fixture.files.open(record)
-      #expect(try reader.readAll() == body)
-      #expect(try reader.read(100..<200).array == Array(body.array[100..<200]))
+      #expect(try reader.readAll() == blob)
+      #expect(try reader.read(100..<200).array == Array(blob.array[100..<200]))
       files.stopFailing()
     }
   }
@@ -494,12 +494,12 @@ import Testing
   // MARK: Adoption
 
   @Test(arguments: FileSystemKind.allCases)
-  func `a file without a record is taken up if it is what its name says`(
+  func `a file without a record is adopted if its contents match its name`(
     kind: FileSystemKind
   ) throws {
     try run(kind) { fixture in
-      let body = AttachmentFixture.body(500)
-      let record = try fixture.files.store(body).record
+      let blob = AttachmentFixture.blob(500)
+      let record = try fixture.files.store(blob).record
       let again = fixture.reopened()
       let adopted = try #require(try again.files.adopt(record.digest))
       #expect(adopted.record == record)
@@ -518,27 +518,27 @@ import Testing
 
   // MARK: Threads
 
-  @Test func `many threads store, hold and remove the same bodies`() async throws {
+  @Test func `many threads can store, pin and remove the same blobs`() async throws {
     let directory = try TemporaryDirectory()
     let files = POSIXFileSystem()
     try AttachmentFixture.prepare(files, directory.path)
     let fixture = AttachmentFixture(on: files, root: directory.path)
-    let bodies = (0..<6).map { AttachmentFixture.body(300 + 100 * $0) }
+    let blobs = (0..<6).map { AttachmentFixture.blob(300 + 100 * $0) }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for thread in 0..<4 {
         group.addTask {
           var random = SeededGenerator(seed: UInt64(thread))
           for _ in 0..<60 {
-            let body = bodies[Int.random(in: 0..<bodies.count, using: &random)]
-            let stored = try fixture.files.store(body)
-            // The file cannot be removed while it is held.
-            #expect(try fixture.files.open(stored.record).readAll() == body)
+            let blob = blobs[Int.random(in: 0..<blobs.count, using: &random)]
+            let stored = try fixture.files.store(blob)
+            // The file cannot be removed while it is pinned.
+            #expect(try fixture.files.open(stored.record).readAll() == blob)
           }
         }
       }
       group.addTask {
         for round in 0..<200 {
-          _ = try fixture.files.remove(SHA256.digest(of: bodies[round % bodies.count]))
+          _ = try fixture.files.remove(SHA256.digest(of: blobs[round % blobs.count]))
           if round % 10 == 0 { try fixture.files.removeEmptyFolders() }
           if round % 25 == 0 { try fixture.files.flushRemovals() }
         }
@@ -547,7 +547,7 @@ import Testing
     }
     #expect(fixture.temporaries.isEmpty)
     for file in try fixture.listing().files { _ = try fixture.files.record(of: file.digest) }
-    for body in bodies { #expect(try fixture.files.remove(SHA256.digest(of: body))) }
+    for blob in blobs { #expect(try fixture.files.remove(SHA256.digest(of: blob))) }
   }
 }
 

@@ -2,7 +2,7 @@ import DivanLog
 import DivanTesting
 import Testing
 
-/// A store's directory for attachments alone.
+/// A store directory that has only attachments.
 ///
 /// Chunks and limits are so small that a few hundred bytes reach all code paths.
 struct AttachmentFixture {
@@ -54,7 +54,7 @@ struct AttachmentFixture {
   }
 
   /// Returns random bytes, so that no two parts are alike; another `salt` gives others.
-  static func body(_ length: Int, salt: UInt64 = 0) -> SharedBytes {
+  static func blob(_ length: Int, salt: UInt64 = 0) -> SharedBytes {
     var random = SeededGenerator(seed: salt &* 1_000_003 &+ UInt64(length))
     return SharedBytes(copying: (0..<length).map { _ in .random(in: 0...255, using: &random) })
   }
@@ -77,10 +77,10 @@ struct AttachmentFixture {
   var temporaries: [String] { (try? fileSystem.list(root + "/tmp")) ?? [] }
 
   /// Returns all files by digest, and all other entries.
-  func listing() throws -> (files: [AttachmentFileEntry], foreign: [String]) {
+  func listing() throws -> (files: [AttachmentFileEntry], others: [String]) {
     var files: [AttachmentFileEntry] = []
-    let foreign = try self.files.forEachFile { files.append($0) }
-    return (files, foreign)
+    let others = try self.files.forEachFile { files.append($0) }
+    return (files, others)
   }
 }
 

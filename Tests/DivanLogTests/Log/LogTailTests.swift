@@ -17,7 +17,7 @@ struct LogTailTests {
   // Found by a review: both threads flushed the file, but the system reports a write failure only
   // once.
   @Test
-  func `of two threads that flush at the same time none misses that the other's flush failed`()
+  func `two threads that flush at the same time both report a failed flush`()
     async throws
   {
     let tail = LogTail(sequenceBound: 1000)
@@ -35,7 +35,7 @@ struct LogTailTests {
   }
 
   // Found by a review: the distance to the position in HEAD was calculated as an unsigned number.
-  @Test func `a mark that comes after a HEAD further on is written like any other`() throws {
+  @Test func `a flush before the position in HEAD does not stop later marks in FLUSHED`() throws {
     let disk = SimulatedFileSystem()
     try disk.makeDirectory("/s")
     try disk.makeDirectory("/s/tmp")

@@ -7,12 +7,11 @@ import Testing
 
 @testable import Divan
 
-/// Power loss at every call that changes something, with every kind of loss.
+/// Tests of a power loss at every call that changes something, with every kind of loss.
 ///
-/// Acknowledged commits are there afterwards, no commit is there in part, and the store keeps
-/// working.
+/// Afterwards, acknowledged commits exist, no commit is partial, and the store keeps working.
 struct CrashTests {
-  @Test func `whenever the power goes, a prefix of the commits is left with all that was promised`()
+  @Test func `after any power loss a prefix of the commits is left, with all acknowledged ones`()
     throws
   {
     let run = ProofRun(CrashProof.name, budget: .test, jobs: 2)
@@ -21,7 +20,7 @@ struct CrashTests {
     #expect(run.failures.isEmpty, "\(run.failures.prefix(3).joined(separator: "\n"))")
   }
 
-  @Test func `a run that was ended goes on with what it has not tried`() throws {
+  @Test func `a proof run with a ledger skips the cases that an earlier run completed`() throws {
     let directory = try TemporaryDirectory()
     func run(seed: UInt64 = 0, until deadline: ContinuousClock.Instant? = nil) throws -> (
       run: ProofRun, begun: Int

@@ -4,7 +4,7 @@ import Testing
 import TestSupport
 
 struct DatabaseTests {
-  @Test func `what is put can be got, and survives reopening`() throws {
+  @Test func `documents that are put can be read, and survive reopening`() throws {
     let fileSystem = MemoryFileSystem()
     var configuration = Configuration()
     configuration.fileSystem = fileSystem

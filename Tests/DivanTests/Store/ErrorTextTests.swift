@@ -3,14 +3,14 @@ import DivanLog
 import Foundation
 import Testing
 
-/// The texts of errors.
+/// Tests of the texts of errors.
 struct ErrorTextTests {
   static let hostile = "a\u{1B}[2J\nb\u{202E}c\u{2028}d\u{85}\u{2066}\u{7F}"
   static let safe =
     "a\\u{1b}[2J\\u{a}b\\u{202e}c\\u{2028}d\\u{85}\\u{2066}\\u{7f}"
 
   @Test
-  func `control characters, line ends and marks of direction are spelled out, and nothing else`() {
+  func `printable text escapes only control characters, line breaks and direction marks`() {
     #expect(printable(Self.hostile) == Self.safe)
     #expect(printable(Self.safe) == Self.safe)
     for text in ["", "plain", "Amélie", "漢字", "שלום", "👩‍👩‍👧", "می‌خواهم", "\\u{", "\"'`"] {
@@ -21,7 +21,9 @@ struct ErrorTextTests {
     }
   }
 
-  @Test func `an error's texts stand on one line, whatever they are about`() throws {
+  @Test func `every text of an error is a single line, even with control characters in an ID`()
+    throws
+  {
     var error = DatabaseError(
       .notFound, "there is no index \(Self.hostile)", hint: "make \(Self.hostile)",
       documentID: Self.hostile, path: "/\(Self.hostile)",
@@ -48,7 +50,7 @@ struct ErrorTextTests {
     var description: String { name }
   }
 
-  @Test func `errors of a database with such IDs can be written to a log`() throws {
+  @Test func `errors about IDs with control characters can be printed safely`() throws {
     let database = try Database.inMemory()
     let id = Self.hostile
     try database.write { try $0.put(Document(id: id)) }
@@ -73,8 +75,8 @@ struct ErrorTextTests {
     }
   }
 
-  /// Regression: it said that the operation could not be completed.
-  @Test func `the localized description is what happened, and where`() throws {
+  /// Regression: the description was that the operation could not be completed.
+  @Test func `the localized description has the message and the document ID`() throws {
     let error: any Error = DatabaseError(
       .conflict, "the document was changed meanwhile", hint: "Read it again", documentID: "film")
     #expect(error.localizedDescription == "The document was changed meanwhile; document film")
@@ -85,12 +87,14 @@ struct ErrorTextTests {
     #expect(refusal.localizedDescription == "no title (title)")
   }
 
-  @Test func `the localized description of a refusal is the reason that was given`() throws {
+  @Test func `the localized description of a refused write has the reason of the validation`()
+    throws
+  {
     let database = try Database.inMemory()
     database.setValidation(named: "titles") { try $0.refuse("no title", keys: ["title"]) }
     do {
       try database.write { _ = try $0.put(Document(id: "film")) }
-      Issue.record("it was stored")
+      Issue.record("the document was stored")
     } catch {
       #expect(error.localizedDescription.contains("no title"))
       #expect((error as? any LocalizedError)?.failureReason == "no title (title)")

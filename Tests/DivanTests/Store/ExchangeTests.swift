@@ -3,7 +3,7 @@ import DivanTesting
 import Foundation
 import Testing
 
-/// The operations that a replicator needs.
+/// Tests of the operations that a replicator needs.
 struct ExchangeTests {
   private let disk = SimulatedDisk(seed: 24)
 
@@ -33,7 +33,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test func `the feed and snapshots name all leaves, deleted ones too, the winner first`()
+  @Test func `the feed and snapshots list all leaves, including deleted ones, the winner first`()
     async throws
   {
     let database = try open()
@@ -45,13 +45,13 @@ struct ExchangeTests {
     let plain = try #require(try snapshot.revision(of: "plain"))
     #expect(
       try snapshot.leafRevisions(of: "plain") == [LeafRevision(id: plain, isDeleted: false)])
-    var told: [String: Change] = [:]
+    var seen: [String: Change] = [:]
     for try await change in database.changes() {
-      told[change.id] = change
-      if told.count == 2 { break }
+      seen[change.id] = change
+      if seen.count == 2 { break }
     }
-    #expect(told["d"]?.leaves == expected && told["d"]?.hasConflicts == true)
-    #expect(told["plain"]?.leaves.map(\.id) == [plain] && told["plain"]?.hasConflicts == false)
+    #expect(seen["d"]?.leaves == expected && seen["d"]?.hasConflicts == true)
+    #expect(seen["plain"]?.leaves.map(\.id) == [plain] && seen["plain"]?.hasConflicts == false)
 
     // A deleted leaf is no conflict.
     try await database.write { transaction in
@@ -65,7 +65,7 @@ struct ExchangeTests {
 
   // MARK: Within a transaction
 
-  @Test func `a transaction answers like a snapshot, with its own changes`() throws {
+  @Test func `a transaction reads like a snapshot that includes its own changes`() throws {
     let database = try open()
     try database.write {
       try $0.insert(Document(id: "old", ["n": 1]), history: revisions("2-b", "1-a"))
@@ -106,7 +106,7 @@ struct ExchangeTests {
   }
 
   @Test(arguments: 1...3 as ClosedRange<UInt64>)
-  func `as many changes are pending as the feed gives`(seed: UInt64) throws {
+  func `the count of changes equals the number that the feed returns`(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     var configuration = disk.configuration()
     configuration.history = HistoryRetention(revisions: 20)
@@ -139,9 +139,9 @@ struct ExchangeTests {
     }
   }
 
-  // MARK: Many at once
+  // MARK: Batches
 
-  @Test func `of many revisions each is stored, or has its error`() throws {
+  @Test func `inserting a batch stores each revision or reports its error`() throws {
     let database = try open()
     database.setValidation(named: "bad") { revision in
       if revision.document["bad"] != nil { try revision.refuse("it is bad") }
@@ -159,14 +159,14 @@ struct ExchangeTests {
       IncomingRevision(Document(id: "gone"), history: revisions("2-d", "1-c"), isDeleted: true),
     ]
     let results = try database.write { try $0.insert(contentsOf: batch, origin: "peer") }
-    let told = results.map { result in
+    let outcomes = results.map { result in
       switch result {
       case .success(let isStored): isStored ? "stored" : "known"
       case .failure(let error): error.code.description
       }
     }
     #expect(
-      told == [
+      outcomes == [
         "stored", "known", "invalidDocumentID", "invalidRevisionID", "refused", "stored", "stored",
       ])
     let snapshot = try database.snapshot()
@@ -180,7 +180,7 @@ struct ExchangeTests {
     #expect(try database.check().problems.isEmpty)
   }
 
-  @Test func `what concerns all revisions is thrown, and none is stored`() throws {
+  @Test func `an error of the whole batch is thrown, and no revision is stored`() throws {
     var configuration = disk.configuration()
     configuration.transactionSizeLimit = 64 << 10
     let database = try Database(at: "/small.divan", configuration: configuration)
@@ -198,7 +198,7 @@ struct ExchangeTests {
 
   // MARK: Contradictory histories
 
-  @Test func `a history that contradicts what is known is refused, or what is known counts`()
+  @Test func `a history that contradicts known revisions is refused, or the known ones count`()
     throws
   {
     let database = try open()
@@ -228,8 +228,8 @@ struct ExchangeTests {
     try compare(try open())
   }
 
-  @Test func `a parent that a digest disproves is not taken over`() throws {
-    // A revision that was made here, whose parent was pruned.
+  @Test func `a parent that contradicts the digest of the revision is not adopted`() throws {
+    // A revision of this store, whose parent was pruned.
     var configuration = disk.configuration()
     configuration.revisionDepth = 1
     let forgetful = try Database(at: "/exchange.divan", configuration: configuration)
@@ -254,7 +254,7 @@ struct ExchangeTests {
 
   // MARK: Design documents
 
-  @Test func `a design document is kept like any other`() throws {
+  @Test func `a design document is stored like any other document`() throws {
     let database = try open()
     let text =
       #"{"_id":"_design/films","_rev":"1-a","_revisions":{"start":1,"ids":["a"]},"views":{}}"#
@@ -273,7 +273,7 @@ struct ExchangeTests {
 
   private typealias ForeignDigest = Document.Attachment.ForeignDigest
 
-  @Test func `what another store says of an attachment stays with it, and goes with other content`()
+  @Test func `the external digest of an attachment persists until its content changes`()
     throws
   {
     let database = try open()
@@ -314,7 +314,7 @@ struct ExchangeTests {
     try imported.importJSONLines { lines.isEmpty ? nil : lines.removeFirst() }
     try expect(try imported.snapshot().get("film"), plain)
 
-    // Changing something else keeps the foreign digests; new content has none.
+    // Changing something else keeps the external digests; new content has none.
     try database.write { transaction in
       try transaction.update("film") { film in
         film["n"] = 2
@@ -330,7 +330,7 @@ struct ExchangeTests {
     #expect(try reopened.check().problems.isEmpty)
   }
 
-  @Test func `a dump of CouchDB keeps its digests`() throws {
+  @Test func `importing a CouchDB dump keeps the digests of attachments`() throws {
     let database = try open()
     let text =
       #"{"_id":"a","_attachments":{"t":{"content_type":"text/plain","revpos":1,"#
@@ -350,7 +350,9 @@ struct ExchangeTests {
     ForeignDigest("md5-a", encoding: "gzip", encodedLength: -1),
     ForeignDigest("md5-a", encoding: "gzip", encodedLength: .max),
   ])
-  func `what cannot be kept is refused`(digest: Document.Attachment.ForeignDigest) throws {
+  func `an invalid external digest of an attachment is refused`(
+    digest: Document.Attachment.ForeignDigest
+  ) throws {
     let database = try Database.inMemory()
     var document = Document(id: "a")
     document.attachments["x"] = Document.Attachment(contentType: "a/b", [1])

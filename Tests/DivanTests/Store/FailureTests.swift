@@ -8,9 +8,9 @@ import Testing
 
 @testable import Divan
 
-/// Mistakes of callers, other programs and the machine.
+/// Tests of mistakes of callers, other programs and the machine.
 ///
-/// Each gives a clear error, and nothing is lost.
+/// Each results in a clear error, and no data is lost.
 struct FailureTests {
   private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
     do {
@@ -39,7 +39,8 @@ struct FailureTests {
     #expect(try snapshot.get("film")?["title"] == "Metropolis")
   }
 
-  @Test func `without permission nothing is opened, and later everything is there`() throws {
+  @Test func `a store that cannot be locked reports why, and can still be opened read-only`() throws
+  {
     for (failure, expected) in [
       (SystemError.Code.noAccess, DatabaseError.Code.accessDenied), (.notPermitted, .accessDenied),
       (.readOnlyFileSystem, .readOnly), (.tooManyOpenFiles, .resourceExhausted),
@@ -59,7 +60,9 @@ struct FailureTests {
     }
   }
 
-  @Test func `a store is a directory, and not among other files`() throws {
+  @Test func `a file, a directory with other files, and a missing path are not opened as a store`()
+    throws
+  {
     let fileSystem = SimulatedFileSystem()
     let file = try fileSystem.open("/file", .creating)
     try file.write(SharedBytes(copying: [1]), at: 0)
@@ -75,7 +78,7 @@ struct FailureTests {
     #expect(code { _ = try Database(at: "/file", configuration: configuration) } != nil)
   }
 
-  @Test func `a store that is open says who holds it`() throws {
+  @Test func `a second opening for writing fails, even through a symbolic link`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path + "/store.divan"
     let database = try Database(at: path)
@@ -99,7 +102,7 @@ struct FailureTests {
     #expect(try Database(at: path).snapshot().view.state.documentCount == 1)
   }
 
-  @Test func `after closing every call says so`() throws {
+  @Test func `every call after closing throws the error closed`() throws {
     try withStore { database, _ in
       let snapshot = try database.snapshot()
       var cursor = snapshot.documents()
@@ -117,7 +120,7 @@ struct FailureTests {
     }
   }
 
-  @Test func `after closing, a walk gives nothing that it has looked at ahead`() throws {
+  @Test func `a cursor returns no prefetched documents after the database is closed`() throws {
     let directory = try TemporaryDirectory()
     let database = try Database(at: directory.path + "/Walk.divan")
     try database.write { transaction in
@@ -129,7 +132,7 @@ struct FailureTests {
     #expect(code { _ = try cursor.next() } == .closed)
   }
 
-  @Test func `what cannot be stored is refused, and takes nothing with it`() throws {
+  @Test func `an invalid ID or value fails the write and leaves the store unchanged`() throws {
     try withStore { database, _ in
       func refused(_ body: (WriteTransaction) throws -> Void) -> DatabaseError.Code? {
         code {
@@ -152,7 +155,7 @@ struct FailureTests {
     }
   }
 
-  @Test func `a transaction has a bound`() throws {
+  @Test func `a transaction larger than the size limit fails as a whole`() throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     let database = try fixture.open { $0.transactionSizeLimit = 10_000 }
     try fixture.commit(database, [.put("a", size: 100)])
@@ -168,7 +171,9 @@ struct FailureTests {
     #expect(try database.snapshot().count == 2)
   }
 
-  @Test func `writing within writing is an error and no deadlock`() throws {
+  @Test func `a nested write throws instead of deadlocking, and an ended transaction is closed`()
+    throws
+  {
     try withStore { database, _ in
       try database.write { _ in
         #expect(code { try database.write { _ in } } == .nestedWrite)
@@ -181,7 +186,9 @@ struct FailureTests {
     }
   }
 
-  @Test func `whoever waits too long for the turn is told so`() throws {
+  @Test func `a write that waits for the writer lock longer than its timeout throws timedOut`()
+    throws
+  {
     try withStore { database, _ in
       let begun = DispatchSemaphore(value: 0)
       let end = DispatchSemaphore(value: 0)
@@ -201,7 +208,7 @@ struct FailureTests {
     }
   }
 
-  @Test func `an opening that is cancelled changes nothing`() throws {
+  @Test func `a cancelled opening leaves the store unchanged`() throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
       let database = try fixture.open { $0.maintenance = .manual }

@@ -7,19 +7,20 @@ import Testing
 
 @testable import Divan
 
-/// Calls that fail, with each kind of error at each call.
+/// Tests of file system calls that fail, with each kind of error at each call.
 ///
 /// None traps, each error is accurate, and the store is in a state that the oracle allows.
 struct FaultTests {
   /// Runs a part of what `Proofs ci faults` tries.
-  @Test func `whichever call fails, nothing that was acknowledged is lost`() throws {
+  @Test func `no acknowledged commit is lost, whichever call fails`() throws {
     let run = ProofRun(FaultProof.name, budget: .test)
     try FaultProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures.prefix(3))")
     #expect(run.figure("faults") > 50)
   }
 
-  @Test func `a failed flush stops writing but not reading, and reopening finds a whole state`()
+  @Test
+  func `a failed flush stops writing but not reading, and reopening finds a consistent state`()
     throws
   {
     let behaviors: [SimulatedDisk.FailedFlush] = [
@@ -61,7 +62,7 @@ struct FaultTests {
   }
 
   /// Regression: closing succeeded, though a commit that was to become durable later never did.
-  @Test func `closing says so when a flush in the background had failed`() throws {
+  @Test func `closing throws an error if a background flush has failed`() throws {
     let fileSystem = SimulatedFileSystem()
     let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
     let database = try fixture.open {
@@ -82,7 +83,7 @@ struct FaultTests {
   ///
   /// So a commit was acknowledged that its own process could not read. Found by recorded histories
   /// under the thread sanitizer.
-  @Test func `what becomes durable while writing is being stopped can be read`() throws {
+  @Test func `a commit that becomes durable while the writer stops can be read`() throws {
     let fileSystem = SimulatedFileSystem()
     let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
     let database = try fixture.open { $0.maintenance = .manual }
@@ -101,7 +102,7 @@ struct FaultTests {
     #expect(try database.snapshot().count == 2)
   }
 
-  @Test func `a flush that fails for a checkpoint stops the writer, too`() throws {
+  @Test func `a failed flush of the log for a checkpoint stops the writer, too`() throws {
     let fileSystem = SimulatedFileSystem()
     let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
     let database = try fixture.open { $0.maintenance = .manual }
@@ -117,19 +118,19 @@ struct FaultTests {
     #expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 6)
   }
 
-  @Test func `after a failure maintenance shows readers nothing that was not durable`() throws {
+  @Test func `maintenance after a failed flush publishes no commit that is not durable`() throws {
     let fileSystem = SimulatedFileSystem()
     let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
     let database = try fixture.open { $0.maintenance = .manual }
     try fixture.commit(database, [.put("a", size: 5)])
     fileSystem.failFlush(.keepsNewBytes)
     #expect(throws: DatabaseError.self) { try fixture.commit(database, [.put("a", size: 6)]) }
-    // A checkpoint or a merge that began before does this at its end.
+    // A checkpoint or a compaction that began earlier does this at its end.
     database.store.commits.replaceNewest(with: database.store.newest)
     #expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 5)
   }
 
-  @Test func `when the disk is full deletes still work, and when there is space writing goes on`()
+  @Test func `deletions succeed on a full disk, and all writes do once there is space`()
     throws
   {
     let fileSystem = SimulatedFileSystem()
@@ -166,7 +167,7 @@ struct FaultTests {
     #expect(fileSystem.names(in: CrashFixture.path).contains("RESERVE"))
   }
 
-  @Test func `a reserve that was given up is made again once there is room`() throws {
+  @Test func `a used ballast file is created again once there is space`() throws {
     let fileSystem = SimulatedFileSystem()
     let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
     let reserve = "\(CrashFixture.path)/RESERVE"
@@ -183,7 +184,7 @@ struct FaultTests {
     #expect(try !fileSystem.exists(reserve))
     oracle.cut(after: oracle.versions.count - 1)
     let writer = CrashWriter(oracle, seed: 2)
-    // There is room for a checkpoint, but not for the reserve: no part of it is left behind.
+    // There is space for a checkpoint, but not for the ballast file: no part of it is left behind.
     fileSystem.capacityBytes = fileSystem.usedBytes + (32 << 10)
     try database.writeCheckpoint()
     #expect(try !fileSystem.exists(reserve))
@@ -192,7 +193,7 @@ struct FaultTests {
     fileSystem.capacityBytes = nil
     try database.writeCheckpoint()
     #expect(try fileSystem.status(reserve).size == 32 << 10)
-    // The reserve works again.
+    // The ballast file works again.
     fileSystem.capacityBytes = fileSystem.usedBytes + 1000
     #expect(throws: DatabaseError.self) {
       try database.write {
@@ -207,7 +208,7 @@ struct FaultTests {
   }
 
   @Test
-  func `a full disk never keeps a store from being read, nor holds what could not be completed`()
+  func `a full disk never prevents reading, and incomplete files are removed`()
     throws
   {
     for free in stride(from: 0, through: 30_000, by: 1111) {
@@ -239,7 +240,7 @@ struct FaultTests {
   }
 }
 
-/// Bugs that failing calls revealed, each with its history.
+/// Regression tests of bugs that failing calls revealed.
 extension FaultTests {
   private func filled(_ sessions: Int = 4, isMapped: Bool = true) throws -> CrashFixture {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
@@ -255,7 +256,7 @@ extension FaultTests {
   /// A write may arrive whole although the system reports an error.
   ///
   /// Regression: the commit was reported as not done, and was there when the store was reopened.
-  @Test func `a commit that may stand whole in the file is not said not to have happened`() throws {
+  @Test func `a failed write that may be complete in the file has an unknown outcome`() throws {
     let fixture = try filled()
     let database = try fixture.open { $0.maintenance = .manual }
     try fixture.commit(database, [.put("a", size: 10)])
@@ -288,7 +289,7 @@ extension FaultTests {
   /// Regression: after a segment was removed and another call failed, every checkpoint failed.
   ///
   /// The segment could not be removed again.
-  @Test func `what was removed already does not keep maintenance from going on`() throws {
+  @Test func `maintenance continues after a failed call that did remove its segment`() throws {
     for call in 1...8 {
       let fixture = try filled()
       let database = try fixture.open { $0.maintenance = .manual }
@@ -304,8 +305,8 @@ extension FaultTests {
     }
   }
 
-  /// Regression: a page that the system failed to read during a merge was reported as damaged.
-  @Test func `what could not be read while merging is not said to be damaged`() throws {
+  /// Regression: a page that the system failed to read in a compaction was reported as damaged.
+  @Test func `a failed read during compaction is not reported as damage`() throws {
     for call in 1...60 {
       let fixture = try filled(isMapped: false)
       let database = try fixture.open { $0.maintenance = .manual }
@@ -322,8 +323,8 @@ extension FaultTests {
 
   /// Regression: of two processes that created one store at the same time, one failed.
   ///
-  /// Its error suggested to choose another path.
-  @Test func `a directory that somebody else makes first is taken as it is`() throws {
+  /// Its error suggested another path.
+  @Test func `a store directory that another process creates first is opened as it is`() throws {
     for call in 1...3 {
       let fixture = try filled()
       fixture.fileSystem.fail(.status, atCall: call, with: .notFound)
@@ -336,7 +337,7 @@ extension FaultTests {
   ///
   /// Neither the transaction nor the segment counted. A checkpoint did not list the segment, which
   /// was then missing.
-  @Test func `a segment that was begun by a transaction that failed is not forgotten`() throws {
+  @Test func `a segment that a failed transaction began stays part of the log`() throws {
     for call in 1...14 {
       let fixture = try filled()
       var database = try fixture.open {
@@ -359,7 +360,7 @@ extension FaultTests {
   /// Regression: a store that was closed after a failed write never looked closed again.
   ///
   /// The failed write had left bytes after the end of the log.
-  @Test func `a store that is closed after a failed write is found closed`() throws {
+  @Test func `a store that is closed after a failed write opens as closed`() throws {
     let fixture = try filled()
     let database = try fixture.open { $0.maintenance = .manual }
     try fixture.commit(database, [.put("a", size: 10)])
@@ -373,8 +374,8 @@ extension FaultTests {
 
   /// Regression: restoring did not notice that the log of a backup had lost its end.
   ///
-  /// Opening the backup noticed it. Restoring took the rest for the whole.
-  @Test func `a backup that has lost its end is not restored`() throws {
+  /// Opening the backup did. Restoring took the rest for the whole log.
+  @Test func `a backup with a truncated log is not restored`() throws {
     let fixture = try filled()
     let database = try fixture.open { $0.maintenance = .manual }
     try database.backup(to: "/copy.divan")
@@ -390,7 +391,7 @@ extension FaultTests {
   }
 }
 
-/// Disks that lie.
+/// Tests of disks that report success for what they did not do.
 extension FaultTests {
   /// Works with a store whose disk reports a failed flush late, loses power, and reopens it.
   ///
@@ -411,7 +412,7 @@ extension FaultTests {
   }
 
   /// The loss of `doc-1` is not reported before the next flush, which then stops the writer.
-  @Test func `what a flush lost that said so one flush late is found to be damaged`() throws {
+  @Test func `a loss that only the next flush reports is found as damage on opening`() throws {
     let (afterError, _) = try afterBelatedError { fixture, database in
       let error = #expect(throws: DatabaseError.self) {
         try fixture.commit(database, [.put("doc-2", size: 600)])
@@ -433,7 +434,7 @@ extension FaultTests {
   }
 
   /// Runs a part of what `Proofs ci lies` tries.
-  @Test func `what a lying disk lost is reported, within limits`() throws {
+  @Test func `losses of a disk that reports false success are detected, within limits`() throws {
     let run = ProofRun(LyingProof.name, budget: .test)
     try LyingProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures.prefix(3))")

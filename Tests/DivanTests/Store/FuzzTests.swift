@@ -3,13 +3,13 @@ import Foundation
 import FuzzTargets
 import Testing
 
-/// Runs the targets of `Tests/fuzz` for a moment, with all inputs that they ever found.
+/// Runs the targets of `Tests/fuzz` briefly, with all inputs that have ever failed.
 struct FuzzTests {
   private static let regressions = URL(filePath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().appending(path: "Fuzzers/Regressions")
 
   @Test(arguments: FuzzTarget.allCases)
-  func `inputs that once were found are survived`(target: FuzzTarget) throws {
+  func `inputs that once failed a fuzzer no longer fail`(target: FuzzTarget) throws {
     let folder = FuzzTests.regressions.appending(path: target.rawValue).path
     for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
       let input = try Data(contentsOf: URL(filePath: folder).appending(path: name))
@@ -20,7 +20,7 @@ struct FuzzTests {
   }
 
   @Test(arguments: FuzzTarget.allCases)
-  func `what the fuzzers begin with is survived, also changed`(target: FuzzTarget) throws {
+  func `the seeds of the fuzzers do not fail, unchanged or mutated`(target: FuzzTarget) throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededGenerator(seed: seed)
@@ -35,8 +35,8 @@ struct FuzzTests {
       var mutation = Mutation(seed: random.next()) { part, _ in
         var changes = changes
         for _ in 0..<3 where !part.isEmpty {
-          let place = Int.random(in: 0..<part.count, using: &changes)
-          part[place] = UInt8.random(in: 0...255, using: &changes)
+          let offset = Int.random(in: 0..<part.count, using: &changes)
+          part[offset] = UInt8.random(in: 0...255, using: &changes)
         }
       }
       let input = mutation.mutate(bytes, as: target, limit: target.sizeLimit)

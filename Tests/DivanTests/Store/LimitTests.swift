@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// Tests of numbers in files that no writer produced but whose checksums are right.
+/// Tests of files with valid checksums and numbers that no writer produces.
 ///
 /// Arithmetic on such numbers would trap.
 struct LimitTests {
@@ -23,7 +23,7 @@ struct LimitTests {
   /// Regression test: a document too large for its record was acknowledged, but could not be read.
   ///
   /// An even larger one was too large for any frame and trapped.
-  @Test func `what no record can hold is refused, and nothing is lost`() throws {
+  @Test func `a document too large for a record is refused, and nothing is lost`() throws {
     let database = try Database.inMemory()
     try database.put("m", #"{"title": "M"}"#)
     var document = try #require(try database.snapshot().get("m"))
@@ -39,7 +39,7 @@ struct LimitTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `HEAD names no number beyond all limits`() {
+  @Test func `decoding HEAD rejects numbers above the counter limit`() {
     let head = Head(
       preamble: LimitTests.preamble, segmentNumber: 1, segmentSalt: 1, watermark: LimitTests.end,
       lastSequence: 1, sequenceBound: 1, isClosed: true)
@@ -56,7 +56,7 @@ struct LimitTests {
     }
   }
 
-  @Test func `the header of a segment names none`() {
+  @Test func `decoding a segment header rejects numbers above the counter limit`() {
     var header = SegmentHeader(
       preamble: LimitTests.preamble, fileID: 1, numbers: 1...1, generation: 1,
       predecessor: LimitTests.end, lastSequence: 1, sequenceBound: 1, flushedSize: 4096,
@@ -78,7 +78,8 @@ struct LimitTests {
     }
   }
 
-  @Test func `frames and trailers name none`() {
+  @Test func `decoding frame headers and commit trailers rejects numbers above the counter limit`()
+  {
     expectLimit(0) { number in
       var writer = ByteWriter()
       writer.appendZeros(FrameHeader.size)
@@ -106,7 +107,7 @@ struct LimitTests {
     }
   }
 
-  @Test func `the directory of a checkpoint names none`() {
+  @Test func `decoding a checkpoint directory rejects numbers above the counter limit`() {
     let checkpoint = Checkpoint(
       number: 1, position: .init(segmentNumber: 1, fileID: 1, end: LimitTests.end), time: 1,
       lastSequence: 1, documentCount: 1, highestFileID: 1, historyHorizon: 1,
@@ -144,7 +145,7 @@ struct LimitTests {
     #expect(!isRead(other))
   }
 
-  @Test func `a document's sequence is none`() {
+  @Test func `decoding a document record rejects a sequence number above the counter limit`() {
     expectLimit(0) { number in
       let record = DocumentRecord(
         idBytes: SharedBytes(copying: [0x61]), sequence: number,
@@ -156,7 +157,7 @@ struct LimitTests {
     }
   }
 
-  @Test func `a count that is too low does not trap when documents are deleted`() throws {
+  @Test func `deleting more documents than a checkpoint counts does not trap`() throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
       let database = try fixture.open { $0.maintenance = .manual }
@@ -206,7 +207,7 @@ struct LimitTests {
 
   // Found by the store fuzzer: numbers beyond the limit were committed without an error, and the
   // commits were missing after the store was reopened.
-  @Test func `a store whose numbers are used up is opened for reading only`() throws {
+  @Test func `a store whose sequence numbers are exhausted opens for reading only`() throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
       let database = try fixture.open { $0.maintenance = .manual }
@@ -263,19 +264,19 @@ struct LimitTests {
   }
 
   // Found while following up a fuzzer result: adding one to the highest number trapped.
-  @Test func `a merged segment of the highest generation can be merged`() throws {
+  @Test func `a compacted segment of the highest generation can be compacted again`() throws {
     let original = try DamagedStore.merged.make()
     let directory = StoreDirectory(CrashFixture.path, on: original.disk)
-    var mergedCount = 0
+    var compactedCount = 0
     for case .segment(let numbers) in try directory.listing().files {
       var header = try SegmentFile(numbers, in: directory).header
       guard header.merge != nil else { continue }
-      mergedCount += 1
+      compactedCount += 1
       header.generation = .max
       try original.disk.overwrite(
         directory.path(of: .segment(numbers)), atOffset: 0, with: header.encode().array)
     }
-    #expect(mergedCount == 1)
+    #expect(compactedCount == 1)
     let database = try CrashFixture(original.disk, CrashWriter(seed: 0), life: 70).open {
       $0.maintenance = .manual
     }

@@ -7,11 +7,10 @@ import Testing
 
 /// Tests that compare the store with a sorted map under random operations.
 ///
-/// The files are small, so that rotation, checkpoints, merges and reopening happen as in large
-/// stores.
+/// With small files, rotation, checkpoints, compactions and reopening happen as in large stores.
 struct RandomOperationTests {
   @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64], [ReadMode.mapped, .buffered])
-  func `random operations agree with a plain map, snapshots held open included`(
+  func `random operations match a plain map, also in snapshots that stay open`(
     seed: UInt64, reads: ReadMode
   ) throws {
     print("seed \(seed)")
@@ -21,7 +20,9 @@ struct RandomOperationTests {
   }
 
   @Test(arguments: [11, 12] as [UInt64], [ReadMode.mapped, .buffered])
-  func `the same on the machine's disk`(seed: UInt64, reads: ReadMode) throws {
+  func `random operations match a plain map on the machine's file system`(
+    seed: UInt64, reads: ReadMode
+  ) throws {
     print("seed \(seed)")
     let directory = try TemporaryDirectory()
     var configuration = Configuration.small(on: POSIXFileSystem())
@@ -30,7 +31,7 @@ struct RandomOperationTests {
   }
 
   /// Runs a part of `Proofs ci random`.
-  @Test func `random operations, faults and crashes leave what the model says`() throws {
+  @Test func `the store matches the model after random operations, faults and crashes`() throws {
     let run = ProofRun(RandomProof.name, budget: .test)
     try RandomProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures.prefix(1))")
@@ -42,7 +43,7 @@ struct RandomOperationTests {
     var random = SeededGenerator(seed: seed)
     var model = PlainStore()
     var database = try Database(at: path, configuration: configuration)
-    var held: [(snapshot: Snapshot, model: PlainStore)] = []
+    var snapshots: [(snapshot: Snapshot, model: PlainStore)] = []
     for round in 0..<rounds {
       switch Int.random(in: 0..<100, using: &random) {
       case 0..<80:
@@ -51,7 +52,7 @@ struct RandomOperationTests {
         }
         model = changed
       case 80..<85:
-        // The closure throws, so nothing happened.
+        // The closure throws, so nothing changes.
         struct Stop: Error {}
         #expect(throws: Stop.self) {
           try database.write { transaction in
@@ -60,19 +61,19 @@ struct RandomOperationTests {
           }
         }
       case 85..<92:
-        held.append((try database.snapshot(), model))
-        if held.count > 5 { held.removeFirst() }
+        snapshots.append((try database.snapshot(), model))
+        if snapshots.count > 5 { snapshots.removeFirst() }
       case 92..<95:
         try database.compact()
       default:
-        held = []
+        snapshots = []
         try database.close()
         database = try Database(at: path, configuration: configuration)
         #expect(database.openingReport.ending == .closed)
       }
       if round % 20 == 0 {
         try model.compare(with: database.snapshot())
-        for (snapshot, model) in held { try model.compare(with: snapshot) }
+        for (snapshot, model) in snapshots { try model.compare(with: snapshot) }
       }
     }
     try model.compare(with: database.snapshot())

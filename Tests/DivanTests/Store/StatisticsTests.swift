@@ -17,7 +17,7 @@ struct StatisticsTests {
     return try Database(at: "/s", configuration: configuration)
   }
 
-  @Test func `attachments are counted once, by where their content stands`() throws {
+  @Test func `statistics count each attachment content once, in the log or in its file`() throws {
     let database = try open()
     let before = try database.statistics
     #expect(before.attachmentCount == 0)
@@ -50,7 +50,8 @@ struct StatisticsTests {
     #expect(last.directorySize < 100_000)
   }
 
-  @Test func `revisions that history, names or conflicts hold are counted as held`() throws {
+  @Test func `statistics count revisions that history, named snapshots or conflicts retain`() throws
+  {
     var database = try open(.everything)
     let text = Value.string(String(repeating: "x", count: 2000))
     try database.write { _ = try $0.overwrite("a", with: ["text": text]) }

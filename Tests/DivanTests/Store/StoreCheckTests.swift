@@ -75,7 +75,7 @@ struct StoreCheckTests {
     return report.problems.map(\.message)
   }
 
-  @Test func `a sound store has no problems, and its check says how far it is`() throws {
+  @Test func `a check of a sound store finds no problems and reports its progress`() throws {
     let database = try store()
     let progress = Recorder<Double>()
     let report = try database.check {
@@ -89,7 +89,7 @@ struct StoreCheckTests {
     #expect(progress.all.last == 1)
   }
 
-  @Test func `a check stops when it is told to, wherever it is`() throws {
+  @Test func `a check can be cancelled at any progress`() throws {
     let database = try store()
     for limit in [0, 0.4, 0.8, 0.95] {
       let error = #expect(throws: DatabaseError.self) { try database.check { $0 <= limit - 0.1 } }
@@ -97,7 +97,7 @@ struct StoreCheckTests {
     }
   }
 
-  @Test func `records that cannot be read are problems, each with its place`() throws {
+  @Test func `a check reports unreadable records with the path of their segment`() throws {
     let database = try store { $0.reads = .buffered }
     let path = "\(CrashFixture.path)/0000000001.segment"
     try fixture.fileSystem.corrupt(
@@ -110,7 +110,7 @@ struct StoreCheckTests {
     #expect(try database.check().problems.contains { $0.code == .inputOutput })
   }
 
-  @Test func `a page of the index that cannot be read just now ends the check, and is no damage`()
+  @Test func `a failed read of an index page ends the check and is not reported as damage`()
     throws
   {
     let stored = try store()
@@ -133,7 +133,7 @@ struct StoreCheckTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `an index that names another record is found out`() throws {
+  @Test func `a check finds index entries that lead to another record`() throws {
     let database = try store()
     let (a, b) = (try database.entry(of: "a"), try database.entry(of: "b"))
     #expect(
@@ -154,7 +154,7 @@ struct StoreCheckTests {
     #expect(try problems(database) { $0.set(a, for: Array("a".utf8)) }.isEmpty)
   }
 
-  @Test func `an index that cannot be read is found out`() throws {
+  @Test func `a check finds index entries that cannot be decoded`() throws {
     let database = try store()
     let a = try database.entry(of: "a")
     let garbage: [UInt8] = [0xFF, 1]
@@ -180,7 +180,7 @@ struct StoreCheckTests {
         .contains { $0.contains("a revision of generation 0") })
   }
 
-  @Test func `an ID that is no text is found out, and stops no one who passes it`() throws {
+  @Test func `a check finds IDs that are not UTF-8, and cursors continue after them`() throws {
     let database = try store()
     let a = try database.entry(of: "a")
     #expect(
@@ -199,7 +199,7 @@ struct StoreCheckTests {
     #expect(try feed.next() == nil)
   }
 
-  @Test func `counts and orders that do not agree are found out`() throws {
+  @Test func `a check finds document counts and change orders that contradict the index`() throws {
     let database = try store()
     let (a, b) = (try database.entry(of: "a"), try database.entry(of: "b"))
     #expect(
@@ -229,7 +229,7 @@ struct StoreCheckTests {
     #expect(try database.snapshot().count == 0)
   }
 
-  @Test func `content that does not match its revision is found out, unless nobody can know`()
+  @Test func `a check verifies content against the revision digest where it can be computed`()
     throws
   {
     let database = try store()
@@ -245,15 +245,15 @@ struct StoreCheckTests {
     #expect(report.documentCount == 6)
   }
 
-  @Test func `a record that cannot be read as a document is damage of that document only`() throws {
+  @Test func `a record that cannot be decoded as a document damages only that document`() throws {
     let database = try store()
     var record = try DocumentRecord.forged(
       "odd", sequence: 10, RevisionID(generation: 0, digest: .own(1, 2)))
     try database.adopt(record)
-    let place = try database.snapshot().view.state.segments.segments
-    #expect(place.count == 1)
+    let segments = try database.snapshot().view.state.segments.segments
+    #expect(segments.count == 1)
     // The index entry is readable and leads to the record.
-    var scan = RecordScan(place[0])
+    var scan = RecordScan(segments[0])
     var locator: RecordLocator?
     while case .some(let item) = Optional(try scan.next()) {
       if case .end = item { break }
@@ -268,14 +268,14 @@ struct StoreCheckTests {
     let error = #expect(throws: DatabaseError.self) { try database.snapshot().get("odd") }
     #expect(error?.code == .damaged)
     #expect(error?.documentID == "odd")
-    #expect(error?.path == place[0].file.path)
+    #expect(error?.path == segments[0].file.path)
     #expect(error?.offset == Int(entry.locator.offset))
     #expect(try database.snapshot().get("a") != nil)
-    // A merge leaves the segment unchanged, reports why, and does not try it again.
+    // After another commit, an opening reports the damage and reads the other documents.
     try database.write { try $0.overwrite("d", with: [:]) }
     try database.close()
     let reopened = try fixture.open { $0.maintenance = .manual }
-    #expect(reopened.openingReport.damage.first?.path == place[0].file.path)
+    #expect(reopened.openingReport.damage.first?.path == segments[0].file.path)
     #expect(try reopened.snapshot().get("a") != nil)
   }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// Attachments that are stored while the database closes, or read while they are removed.
+/// Tests of attachments that are stored while the database closes, or read while they are removed.
 struct AttachmentClosingTests {
   private let disk = SimulatedFileSystem()
   private let database: Database
@@ -32,7 +32,7 @@ struct AttachmentClosingTests {
   }
 
   @Test(arguments: 1...3)
-  func `content that is being stored when the database is closed is refused, and leaves nothing`(
+  func `storing an attachment fails if the database closes, and leaves no files`(
     lastPiece: Int
   ) throws {
     var count = 0
@@ -50,7 +50,7 @@ struct AttachmentClosingTests {
   }
 
   /// The next opening uses the same names for its temporary files.
-  @Test func `whoever goes on storing after the database was closed leaves the next one alone`()
+  @Test func `an attachment writer of a closed database does not touch files of the next opening`()
     throws
   {
     let writer = database.store.attachments.makeWriter()
@@ -71,7 +71,9 @@ struct AttachmentClosingTests {
     #expect(throws: LogError.self) { try late.append(SharedBytes(copying: long(4))) }
   }
 
-  @Test func `a file that gets its name just before the database is closed is removed`() throws {
+  @Test func `an attachment file that gets its final name while the database closes is removed`()
+    throws
+  {
     let database = database
     disk.observeCalls { call in
       // The file has its final name, but the caller has no result yet.
@@ -95,7 +97,7 @@ struct AttachmentClosingTests {
     #expect(try files().isEmpty)
   }
 
-  @Test func `content that comes asynchronously is refused when the database is closed`()
+  @Test func `storing asynchronous attachment content fails if the database closes`()
     async throws
   {
     let database = database
@@ -112,7 +114,7 @@ struct AttachmentClosingTests {
   }
 
   @Test
-  func `a reader of a live store is told that an attachment was removed, not that it is damaged`()
+  func `an attachment that the writer removed throws notFound in a reader, not damaged`()
     throws
   {
     var document = Document(id: "a")
@@ -146,7 +148,9 @@ struct AttachmentClosingTests {
     #expect(last?.code == .damaged)
   }
 
-  @Test func `a live result keeps no content, and what was replaced is not found`() async throws {
+  @Test func `results of a live query do not retain attachments, and replaced ones throw notFound`()
+    async throws
+  {
     func attach(_ bytes: [UInt8], to id: String) throws {
       try database.write { transaction in
         var document = try transaction.get(id) ?? Document(id: id)

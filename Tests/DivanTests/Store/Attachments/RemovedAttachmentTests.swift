@@ -5,8 +5,9 @@ import Testing
 @testable import Divan
 
 /// Tests of a store that is open for reading only while a writer removes attachments.
-@Suite struct `Attachments that a writer removed` {
-  @Test func `are no damage of the version that is read, and are counted`() throws {
+@Suite struct RemovedAttachmentTests {
+  @Test func `attachments that a writer removed are counted by a check, and are no damage`() throws
+  {
     let directory = try TemporaryDirectory()
     let path = directory.path + "/store.divan"
     let writer = try Database(at: path)

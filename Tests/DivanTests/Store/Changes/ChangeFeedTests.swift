@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// The change feed of a database.
+/// Tests of the change feed of a database.
 @Suite(.timeLimit(.minutes(20)))
 struct ChangeFeedTests {
   private let database: Database
@@ -18,7 +18,7 @@ struct ChangeFeedTests {
     }
   }
 
-  /// The IDs of the next changes.
+  /// Returns the IDs of the next changes.
   private func ids(
     _ count: Int, of iterator: inout ChangeFeed.Iterator
   ) async throws -> [String] {
@@ -36,7 +36,7 @@ struct ChangeFeedTests {
     return try await iterator.next()
   }
 
-  @Test func `a feed begins with what is there and goes on with what comes`() async throws {
+  @Test func `a feed begins with existing changes and continues with new ones`() async throws {
     try put("a", "b", "c")
     try put("b")
     var feed = database.changes().makeAsyncIterator()
@@ -49,7 +49,7 @@ struct ChangeFeedTests {
     #expect(try await ids(1, of: &later) == ["a"])
   }
 
-  @Test func `a feed waits for a change, and is woken by it`() async throws {
+  @Test func `a feed waits for the next change and returns it`() async throws {
     let database = database
     let task = Task {
       var found: [String] = []
@@ -68,7 +68,7 @@ struct ChangeFeedTests {
     #expect(try await task.value == ["a", "b", "c"])
   }
 
-  @Test func `a change says whether the document is deleted or in conflict, and who made it`()
+  @Test func `a change has the deletion, conflict and origin of its document`()
     async throws
   {
     let winner = try RevisionID(parsing: "1-\(String(repeating: "2", count: 32))")
@@ -96,7 +96,9 @@ struct ChangeFeedTests {
     #expect(resolved.id == "x" && !resolved.hasConflicts && resolved.sequence > conflict.sequence)
   }
 
-  @Test func `a filter chooses, and its errors come out and do not end the feed`() async throws {
+  @Test func `a filter selects changes, and an error that it throws does not end the feed`()
+    async throws
+  {
     struct Own: Error {}
     try await database.write { transaction in
       for number in 0..<10_000 { try transaction.put(Document(id: "\(number)")) }
@@ -111,7 +113,7 @@ struct ChangeFeedTests {
     #expect(try await ids(5, of: &iterator) == ["5999", "6999", "7999", "8999", "9999"])
   }
 
-  @Test func `a feed goes on from a position that was kept, in its own store only`() async throws {
+  @Test func `a feed continues from a saved position, in its own store only`() async throws {
     try put("a", "b")
     var feed = database.changes().makeAsyncIterator()
     let change = try #require(try await feed.next())
@@ -141,7 +143,7 @@ struct ChangeFeedTests {
     }
   }
 
-  @Test func `whoever waits ends at once when the task is cancelled`() async throws {
+  @Test func `a waiting feed ends at once when its task is cancelled`() async throws {
     let store = database.store
     let database = database
     let tasks = (0..<10).map { _ in
@@ -156,7 +158,7 @@ struct ChangeFeedTests {
     #expect(store.commits.changes.waiterCount == 0)
   }
 
-  @Test func `a task that is cancelled already reads nothing`() async throws {
+  @Test func `a feed in a cancelled task returns no change`() async throws {
     try put("a")
     let database = database
     let task = Task {
@@ -167,7 +169,7 @@ struct ChangeFeedTests {
     #expect(try await task.value == nil)
   }
 
-  @Test func `whoever waits is told when the database is closed`() async throws {
+  @Test func `a waiting feed throws closed when the database is closed`() async throws {
     let database = database
     let task = Task { try await Self.first(of: database) }
     while database.store.commits.changes.waiterCount == 0 { await Task.yield() }
@@ -183,28 +185,28 @@ struct ChangeFeedTests {
     }
   }
 
-  @Test func `a feed that waits keeps its database open until its task is cancelled`()
+  @Test func `a waiting feed keeps its database open until its task is cancelled`()
     async throws
   {
-    weak var held: Store?
+    weak var store: Store?
     var task: Task<Change?, any Error>?
     do {
       let database = try Database.inMemory()
-      held = database.store
+      store = database.store
       let feed = database.changes()
       task = Task { try await Self.first(of: feed) }
       while database.store.commits.changes.waiterCount == 0 { await Task.yield() }
     }
-    #expect(held != nil)
+    #expect(store != nil)
     task?.cancel()
     let change = try await task?.value ?? nil
     #expect(change == nil)
     task = nil
-    for _ in 0..<60_000 where held != nil { try await Task.sleep(for: .milliseconds(5)) }
-    #expect(held == nil)
+    for _ in 0..<60_000 where store != nil { try await Task.sleep(for: .milliseconds(5)) }
+    #expect(store == nil)
   }
 
-  @Test func `a change is told of when it is durable, not before`() async throws {
+  @Test func `a feed returns a change only after it is durable`() async throws {
     let disk = SimulatedFileSystem()
     var configuration = Configuration()
     configuration.fileSystem = disk
@@ -223,7 +225,7 @@ struct ChangeFeedTests {
     #expect(try await feed.next()?.id == "b")
   }
 
-  @Test func `one that cannot be read is told of, and the feed goes on behind it`() async throws {
+  @Test func `a feed throws at an unreadable change and continues after it`() async throws {
     let disk = SimulatedFileSystem()
     var configuration = Configuration()
     configuration.fileSystem = disk

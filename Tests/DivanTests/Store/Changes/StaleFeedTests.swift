@@ -6,12 +6,12 @@ import Testing
 
 @testable import Divan
 
-/// Tests that the change feed has no stale changes after a merge of one segment.
+/// Tests that the change feed has no stale changes after the compaction of a single segment.
 ///
-/// Regression: the merged segment took the name of a segment that the newest checkpoint listed.
+/// Regression: the compacted segment took the name of a segment that the newest checkpoint listed.
 /// Then the checkpoint before it was used, and the log after that was replayed without consulting
-/// the index. The merge had dropped the records that say which ones they supersede. The feed then
-/// returned changes that had long been superseded, and failed once their segment was gone.
+/// the index. The compaction had dropped the records that name the ones they supersede. The feed
+/// then returned superseded changes, and failed once their segment was removed.
 ///
 /// Found by random runs, seeds 17, 37 and 136.
 struct StaleFeedTests {
@@ -24,7 +24,7 @@ struct StaleFeedTests {
 
   /// Returns a store whose newest checkpoint builds on an older one.
   ///
-  /// The last segment before the newest checkpoint holds only superseded records.
+  /// The last segment before the newest checkpoint has only superseded records.
   private func overwritten(_ disk: SimulatedFileSystem) throws -> Database {
     let database = try open(disk, life: 1)
     func put(_ id: String, _ size: Int) throws {
@@ -49,11 +49,11 @@ struct StaleFeedTests {
     #expect(try snapshot.get("a")?["text"]?.stringValue?.count == 30)
   }
 
-  @Test func `an older checkpoint is not used with segments that were merged after it`() throws {
+  @Test func `an older checkpoint is not used with segments that were compacted after it`() throws {
     let disk = SimulatedFileSystem()
     let database = try overwritten(disk)
     let listener = Recorder<Int>()
-    // Simulate the end of the process at each call of the merge and of what follows.
+    // Simulates the end of the process at each call of the compaction and after it.
     disk.observeChangingCalls { [unowned disk] call in
       do {
         let again = try open(disk.restarted(.processEnd), life: 1 + call)
@@ -72,7 +72,7 @@ struct StaleFeedTests {
     try check(database)
   }
 
-  @Test func `after a merge of one segment there is a checkpoint that can be used`() throws {
+  @Test func `after the compaction of a single segment there is a usable checkpoint`() throws {
     let disk = SimulatedFileSystem()
     let database = try overwritten(disk)
     try database.compactWhatPays()
@@ -83,12 +83,12 @@ struct StaleFeedTests {
   }
 
   @Test(arguments: [1, 2, 3])
-  func `when a checkpoint is lost, the one below it is not used with what was merged since`(
-    mergedCount: Int
+  func `if a checkpoint is lost, an older one is not used with segments compacted since`(
+    compactedCount: Int
   ) throws {
     let disk = SimulatedFileSystem()
     let database = try open(disk, life: 1)
-    // Regression: the position of several merged segments counted as empty, and this as damage.
+    // Regression: the position of several compacted segments counted as empty, and this as damage.
     // Each transaction fills a segment.
     func put(_ id: String, _ number: Int) throws {
       let text = Value.string(String(repeating: "x", count: 400))
@@ -105,7 +105,7 @@ struct StaleFeedTests {
     func names(_ suffix: String) -> [String] {
       disk.names(in: "/store.divan").filter { $0.hasSuffix(suffix) }
     }
-    // The segments with only superseded records were merged into one, or remained a single one.
+    // The segments with only superseded records were compacted into one, or remained a single one.
     #expect(names(".segment").count == 32)
     let checkpoints = names(".checkpoint")
     #expect(checkpoints.count > 1)
@@ -114,7 +114,7 @@ struct StaleFeedTests {
     #expect(again.openingReport.damage.isEmpty, "\(again.openingReport)")
     #expect(again.openingReport.notes.contains { $0.contains("was not used") })
     #expect(try again.snapshot().count == 31)
-    #expect(try again.snapshot().get("a")?["number"] == .int(Int64(mergedCount)))
+    #expect(try again.snapshot().get("a")?["number"] == .int(Int64(compactedCount)))
     var feed = try again.snapshot().changes()
     #expect(try feed.rest().count == 31)
     #expect(try again.check().isSound)

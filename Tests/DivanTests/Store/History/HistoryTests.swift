@@ -1,7 +1,7 @@
 import ProofKit
 import Testing
 
-/// The checker of recorded histories: it finds the fault in bad ones and none in good ones.
+/// Tests of the checker of recorded histories: it rejects invalid ones and accepts valid ones.
 struct HistoryTests {
   private typealias Transaction = History.Transaction
   private typealias View = History.View
@@ -25,7 +25,7 @@ struct HistoryTests {
     #expect(problems.count == 1 && problems.first?.contains(text) == true, "\(problems)")
   }
 
-  @Test func `a good history is found good`() {
+  @Test func `the checker accepts a valid history`() {
     let all = problems(
       [
         Transaction("a", 1...4, [.read("x", "0"), .write("x", "1", sequence: 3), .read("x", "1")]),
@@ -54,7 +54,7 @@ struct HistoryTests {
     #expect(all.isEmpty, "\(all)")
   }
 
-  @Test func `an update that was lost is found`() {
+  @Test func `the checker finds a lost update`() {
     expectOne(
       problems([
         Transaction("a", 1...2, [.read("x", "0"), .write("x", "1", sequence: 3)]),
@@ -62,7 +62,7 @@ struct HistoryTests {
       ]), "b read 0 in x instead of 1")
   }
 
-  @Test func `a decision that rested on what had changed is found: write skew`() {
+  @Test func `the checker finds write skew`() {
     expectOne(
       problems([
         Transaction("a", 1...3, [.read("x", "0"), .read("y", "0"), .write("x", "1", sequence: 3)]),
@@ -70,7 +70,7 @@ struct HistoryTests {
       ]), "b read 0 in x instead of 1")
   }
 
-  @Test func `what was not committed, or by half, and was seen, is found: dirty reads`() {
+  @Test func `the checker finds dirty reads of uncommitted or partial transactions`() {
     let a = Transaction("a", 1...4, [.write("x", "1", sequence: 3), .write("y", "1", sequence: 4)])
     expectOne(
       problems([a], [View("v", 2...3, sequence: 2, [.document("x", "1")])]),
@@ -82,7 +82,7 @@ struct HistoryTests {
       "v scanned")
   }
 
-  @Test func `what was rolled back and was seen is found`() {
+  @Test func `the checker finds reads of changes that were rolled back`() {
     let a = Transaction("a", 1...2, [.write("x", "1", sequence: 3)], .aborted)
     expectOne(
       problems([a], [View("v", 3...4, sequence: 2, [.document("x", "1")])]), "v read 1 in x")
@@ -92,7 +92,7 @@ struct HistoryTests {
     expectOne(problems([a, Transaction("b", 3...4, [.read("x", "1")])]), "b read 1 in x")
   }
 
-  @Test func `a snapshot that changes is found`() {
+  @Test func `the checker finds a snapshot that changes`() {
     expectOne(
       problems(
         [Transaction("a", 3...4, [.write("x", "1", sequence: 3)])],
@@ -100,19 +100,19 @@ struct HistoryTests {
       "v read 1 in x instead of 0")
   }
 
-  @Test func `a snapshot that is too old, or of the future, is found`() {
+  @Test func `the checker finds snapshots that are stale or from the future`() {
     let a = Transaction("a", 1...2, [.write("x", "1", sequence: 3)])
     expectOne(problems([a], [View("v", 3...4, sequence: 2, [])]), "v is without a")
     let late = Transaction("late", 5...6, [.write("x", "1", sequence: 3)])
     expectOne(problems([late], [View("v", 3...4, sequence: 3, [])]), "v is with late")
-    // Neither view is wrong by itself here, but time went back between them.
+    // Neither view is wrong by itself, but the second one is older.
     let slow = Transaction("slow", 1...9, [.write("x", "1", sequence: 3)])
     expectOne(
       problems([slow], [View("v", 2...3, sequence: 3, []), View("w", 4...5, sequence: 2, [])]),
       "w is older than v")
   }
 
-  @Test func `a transaction that only reads must have seen one state, and not an old one`() {
+  @Test func `the checker requires a read-only transaction to see one state that is not stale`() {
     let writes = [
       Transaction("a", 1...2, [.write("x", "1", sequence: 3)]),
       Transaction("b", 3...8, [.write("y", "1", sequence: 4)]),
@@ -124,7 +124,7 @@ struct HistoryTests {
       problems(writes + [Transaction("c", 1...9, [.read("x", "0"), .read("y", "1")])]), "c read 0")
   }
 
-  @Test func `sequence numbers that are given twice, or fall, or against the clock, are found`() {
+  @Test func `the checker finds sequence numbers that repeat, decrease or contradict real time`() {
     let a = Transaction("a", 1...2, [.write("x", "1", sequence: 3)])
     expectOne(
       problems([a, Transaction("b", 1...4, [.write("y", "1", sequence: 3)])]), "at 3, after 3")
@@ -141,7 +141,7 @@ struct HistoryTests {
     expectOne(problems([a], spentSequence: 3), "at 3, after 3")
   }
 
-  @Test func `a feed that misses, repeats or invents a change is found`() {
+  @Test func `the checker finds a feed that omits, repeats or invents a change`() {
     let a = Transaction("a", 1...2, [.write("x", "1", sequence: 3), .write("y", "1", sequence: 4)])
     let x = History.Change("x", "1", sequence: 3)
     let y = History.Change("y", "1", sequence: 4)
@@ -151,7 +151,7 @@ struct HistoryTests {
     }
   }
 
-  @Test func `a crash that takes what was acknowledged, or had been seen, is found`() {
+  @Test func `the checker finds a crash that loses acknowledged or observed commits`() {
     let a = Transaction("a", 1...2, [.write("x", "1", sequence: 3)])
     let weak = Transaction("w", 3...4, [.write("x", "2", sequence: 4)], isFull: false)
     let unknown = Transaction("u", 5...9, [.write("x", "3", sequence: 5)], .unknown)

@@ -51,7 +51,7 @@ private final class HistoryRun {
 /// Tests of past versions under random changes, maintenance and openings, with a plain model.
 struct PastVersionRunTests {
   @Test(arguments: 1...4)
-  func `every version that is kept stays as it was`(seed: UInt64) throws {
+  func `every retained version keeps its contents`(seed: UInt64) throws {
     let run = try HistoryRun(seed: seed)
     for step in 0..<140 {
       run.step = step
@@ -223,9 +223,9 @@ extension HistoryRun {
   /// Checks that only the retained revisions that leaves need are left.
   func expectLeavesOnly() throws {
     let view = try database.store.view()
-    try view.forEachRetained { (held) throws(DatabaseError) in
-      let needed = try held.needed(byVersions: [], in: view)
-      #expect(held.records.allSatisfy { needed.contains($0.sequence) }, comment)
+    try view.forEachRetained { (retained) throws(DatabaseError) in
+      let needed = try retained.needed(byVersions: [], in: view)
+      #expect(retained.records.allSatisfy { needed.contains($0.sequence) }, comment)
       return true
     }
   }

@@ -28,7 +28,7 @@ struct PastVersionTests {
   private func expect(_ code: DatabaseError.Code, _ body: () throws -> Void) {
     do {
       try body()
-      Issue.record("nothing was thrown where \(code) should have been")
+      Issue.record("the error \(code) was not thrown")
     } catch let error as DatabaseError {
       #expect(error.code == code, "\(error)")
     } catch {
@@ -36,7 +36,7 @@ struct PastVersionTests {
     }
   }
 
-  private func heldCount(_ database: Database) throws -> Int {
+  private func retainedCount(_ database: Database) throws -> Int {
     let view = try database.store.view()
     var scan = view.state.retained.scan()
     var count = 0
@@ -52,7 +52,7 @@ struct PastVersionTests {
     return count
   }
 
-  @Test func `a past version is read like the newest one`() throws {
+  @Test func `a past version can be read like the newest one`() throws {
     let database = try open(.everything)
     try put(database, "a", 1)
     let between = clock.date
@@ -81,7 +81,7 @@ struct PastVersionTests {
     #expect(try database.check().problems.map(\.message) == [])
   }
 
-  @Test func `a sequence number inside a transaction means the transaction before`() throws {
+  @Test func `a sequence number inside a transaction selects the version before it`() throws {
     let database = try open(.everything)
     try put(database, "a", 1)
     try database.write { transaction in
@@ -98,10 +98,10 @@ struct PastVersionTests {
     #expect(try database.snapshot(at: 6).get("a")?["n"] == 3)
   }
 
-  @Test func `nothing is kept by default`() throws {
+  @Test func `no history is retained by default`() throws {
     let database = try open(.none)
     for number in 1...5 as ClosedRange<Int64> { try put(database, "a", number) }
-    #expect(try heldCount(database) == 0)
+    #expect(try retainedCount(database) == 0)
     #expect(try catalogCount(database) == 0)
     for sequence in 0...4 as ClosedRange<UInt64> {
       expect(.historyNotHeld) { _ = try database.snapshot(at: sequence) }
@@ -110,7 +110,7 @@ struct PastVersionTests {
     #expect(try database.snapshot(at: 5).get("a")?["n"] == 5)
   }
 
-  @Test func `history begins when it is asked for, and ends when it is not any more`() throws {
+  @Test func `history begins when it is enabled, and is pruned when it is disabled`() throws {
     var database = try open(.none)
     try put(database, "a", 1)
     try put(database, "a", 2)
@@ -123,10 +123,10 @@ struct PastVersionTests {
     #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
     try database.close()
     database = try open(.none)
-    // Retained versions stay until a merge drops some of them.
+    // Retained versions stay until a compaction drops some of them.
     #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
     try database.compact()
-    #expect(try heldCount(database) == 0)
+    #expect(try retainedCount(database) == 0)
     expect(.historyNotHeld) { _ = try database.snapshot(at: 3) }
     try put(database, "a", 5)
     try put(database, "a", 6)
@@ -136,7 +136,7 @@ struct PastVersionTests {
     #expect(try database.check().problems.map(\.message) == [])
   }
 
-  @Test func `what was not noted lies in a gap`() throws {
+  @Test func `versions that were committed without history are not available later`() throws {
     var database = try open(.everything)
     try put(database, "a", 1)
     try put(database, "b", 2)
@@ -157,13 +157,13 @@ struct PastVersionTests {
     #expect(try database.snapshot(at: 5).count == 5)
   }
 
-  @Test func `the number of revisions is limited`() throws {
+  @Test func `history can be limited by the number of revisions`() throws {
     let database = try open(HistoryRetention(revisions: 3))
     try put(database, "b", 0)
     for number in 1...10 as ClosedRange<Int64> { try put(database, "a", number) }
     #expect(try database.snapshot(at: 2).get("a")?["n"] == 1)
     try database.compact()
-    #expect(try heldCount(database) == 3)
+    #expect(try retainedCount(database) == 3)
     expect(.historyNotHeld) { _ = try database.snapshot(at: 7) }
     #expect(try database.snapshot(at: 8).get("a")?["n"] == 7)
     let history = try database.read { try $0.history(of: "a") }
@@ -175,21 +175,21 @@ struct PastVersionTests {
     }
   }
 
-  @Test func `the age of revisions is limited`() throws {
+  @Test func `history can be limited by the age of revisions`() throws {
     let database = try open(HistoryRetention(age: .seconds(3)))
     for number in 1...10 as ClosedRange<Int64> { try put(database, "a", number) }
     try database.compact()
     // The version of three seconds ago is available, and so are those after it.
-    #expect(try heldCount(database) == 3)
+    #expect(try retainedCount(database) == 3)
     expect(.historyNotHeld) { _ = try database.snapshot(at: clock.date - 4) }
     #expect(try database.snapshot(at: clock.date - 3).get("a")?["n"] == 7)
     for _ in 0..<100 { clock.tick() }
     try database.compact()
-    #expect(try heldCount(database) == 0)
+    #expect(try retainedCount(database) == 0)
     #expect(try database.snapshot(at: 10).get("a")?["n"] == 10)
   }
 
-  @Test func `the bytes of history are limited`() throws {
+  @Test func `history can be limited by its size`() throws {
     let database = try open(HistoryRetention(bytes: 20_000))
     let text = Value.string(String(repeating: "x", count: 500))
     for number in 0..<200 {
@@ -199,15 +199,15 @@ struct PastVersionTests {
       }
     }
     try database.compact()
-    let held = try heldCount(database)
-    #expect(held > 20 && held < 40, "\(held)")
+    let retained = try retainedCount(database)
+    #expect(retained > 20 && retained < 40, "\(retained)")
     // The change with number 198 belongs to d2; it is followed by a change of d3 only.
     #expect(try database.snapshot(at: 199).get("d2")?["n"] == 198)
     #expect(try database.snapshot(at: 198).get("d2")?["n"] == 191)
     expect(.historyNotHeld) { _ = try database.snapshot(at: 100) }
   }
 
-  @Test func `attachments that only history has count among its bytes, and among what a name pins`()
+  @Test func `attachments that only history has count toward its size and the size a name pins`()
     throws
   {
     let database = try open(HistoryRetention(bytes: 20_000))
@@ -225,13 +225,13 @@ struct PastVersionTests {
     try put("a", kept)
     try database.compact()
     // The attachment of the current revision does not count as history.
-    #expect(try heldCount(database) == 3)
+    #expect(try retainedCount(database) == 3)
     try database.nameSnapshot("then")
     #expect(try database.namedSnapshots().map(\.pinnedSize) == [0])
     try put("a", nil)
     let pinned = try #require(try database.namedSnapshots().first).pinnedSize
     #expect(pinned > 15_000 && pinned < 16_000, "\(pinned)")
-    // Each name pins what it shares with others.
+    // Each name pins the revisions that it shares with others, too.
     try put("b", kept)
     try database.nameSnapshot("earlier")
     try put("b", kept)
@@ -241,7 +241,9 @@ struct PastVersionTests {
     #expect(sizes.map(\.0) == ["earlier", "later", "then"] && sizes.allSatisfy(\.1))
   }
 
-  @Test func `a named snapshot survives merges and reopening, and gives its space back`() throws {
+  @Test func `a named snapshot survives compaction and reopening, and its removal frees its space`()
+    throws
+  {
     var database = try open(.none)
     let text = Value.string(String(repeating: "x", count: 400))
     try database.write { transaction in
@@ -266,7 +268,7 @@ struct PastVersionTests {
     #expect(named.sequence == 100)
     #expect(named.documentCount == 100)
     #expect(named.pinnedSize > 40_000 && named.pinnedSize < 60_000, "\(named.pinnedSize)")
-    #expect(try heldCount(database) == 100)
+    #expect(try retainedCount(database) == 100)
     do {
       let snapshot = try database.snapshot(named: "before import")
       #expect(try snapshot.count == 100)
@@ -278,7 +280,7 @@ struct PastVersionTests {
     let size = try database.statistics.liveSize
     try database.removeSnapshot(named: "before import")
     try database.compact()
-    #expect(try heldCount(database) == 0)
+    #expect(try retainedCount(database) == 0)
     #expect(try database.statistics.liveSize < size - 40_000)
     #expect(try database.statistics.segments.reduce(0) { $0 + $1.size } < 80_000)
     expect(.notFound) { _ = try database.snapshot(named: "before import") }
@@ -286,7 +288,7 @@ struct PastVersionTests {
     #expect(try database.check().problems.map(\.message) == [])
   }
 
-  @Test func `names are checked`() throws {
+  @Test func `the names of snapshots are validated`() throws {
     let database = try open(.none)
     try put(database, "a", 1)
     try database.nameSnapshot("x")
@@ -305,7 +307,7 @@ struct PastVersionTests {
     expect(.historyNotHeld) { try database.nameSnapshot("z", of: other.snapshot()) }
   }
 
-  @Test func `an open snapshot is named for as long as nothing of it is gone`() throws {
+  @Test func `an open snapshot can be named as long as all of its revisions are retained`() throws {
     let database = try open(.none)
     try put(database, "a", 1)
     let open = try database.snapshot()
@@ -315,7 +317,7 @@ struct PastVersionTests {
     expect(.historyNotHeld) {
       try database.nameSnapshot("too late", of: try database.snapshot(at: 2))
     }
-    // Another name keeps that version.
+    // Another name retains that version.
     try database.nameSnapshot("again", of: open)
     try database.removeSnapshot(named: "earlier")
     try database.compact()
@@ -328,7 +330,9 @@ struct PastVersionTests {
     #expect(try open.get("a")?["n"] == 1)
   }
 
-  @Test func `what one name keeps can get another, and what was between cannot`() throws {
+  @Test func `a named version can get another name, but a version that is not retained cannot`()
+    throws
+  {
     let database = try open(.none)
     try put(database, "a", 1)
     try database.nameSnapshot("one")
@@ -342,7 +346,9 @@ struct PastVersionTests {
     #expect(try database.snapshot(named: "same").get("a")?["n"] == 1)
   }
 
-  @Test func `a named version is found by its time, though history begins behind it`() throws {
+  @Test func `a named version is found by its time even if it is before the history horizon`()
+    throws
+  {
     let database = try open(HistoryRetention(age: .seconds(3)))
     for number in 1...2 as ClosedRange<Int64> { try put(database, "b", number) }
     try put(database, "a", 1)
@@ -356,7 +362,7 @@ struct PastVersionTests {
     expect(.historyNotHeld) { _ = try database.snapshot(at: then) }
   }
 
-  @Test func `where the leaf that won was purged, the best of the others wins in past versions`()
+  @Test func `after the winning leaf is purged, the best other leaf wins in past versions`()
     throws
   {
     let database = try open(.everything)
@@ -373,7 +379,7 @@ struct PastVersionTests {
     #expect(try database.snapshot(at: 3).leaves(of: "a").map(\.revision) == [middle, last])
   }
 
-  @Test func `purging reaches past versions`() throws {
+  @Test func `purging a document removes it from past versions`() throws {
     let database = try open(.everything)
     try put(database, "a", 1)
     try put(database, "b", 1)
@@ -394,7 +400,7 @@ struct PastVersionTests {
     #expect(try database.snapshot(at: 3).get("a") == nil)
   }
 
-  @Test func `a purged leaf is gone from past versions, with what only it came from`() throws {
+  @Test func `purging a leaf removes it and its exclusive ancestors from past versions`() throws {
     let database = try open(.everything)
     func revision(_ generation: UInt64, _ letter: Character) throws -> RevisionID {
       try #require(RevisionID(generation: generation, digest: String(repeating: letter, count: 32)))
@@ -427,7 +433,7 @@ struct PastVersionTests {
     #expect(try database.check().problems.map(\.message) == [])
   }
 
-  @Test func `numbers that are left out after an interruption belong to the version before`()
+  @Test func `sequence numbers that are skipped after a crash belong to the version before`()
     throws
   {
     let disk = SimulatedFileSystem()
@@ -451,7 +457,7 @@ struct PastVersionTests {
     #expect(try again.snapshot(at: 1).get("a")?["n"] == 1)
   }
 
-  @Test func `whenever the process ends, past versions are whole or refused`() throws {
+  @Test func `past versions are complete or refused, whenever the process ends`() throws {
     let disk = SimulatedFileSystem()
     @Sendable func open(_ disk: SimulatedFileSystem, life: Int) throws -> Database {
       var configuration = Configuration.crashing(on: disk, life: life)
@@ -505,10 +511,10 @@ struct PastVersionTests {
     #expect(calls.all.count > 10)
     #expect(!refusals.all.isEmpty && !refusals.all.contains(40) && !refusals.all.contains(80))
     try check(database)
-    #expect(try heldCount(database) == 25)
+    #expect(try retainedCount(database) == 25)
   }
 
-  @Test func `a moment that is not after the one before it is no moment`() throws {
+  @Test func `decoding rejects a commit point that does not follow its predecessor`() throws {
     let moment = CommitPoint(sequence: 5, commit: 2, time: 3, documentCount: 1)
     for (previous, isSound) in [(4, true), (5, false), (6, false)] as [(UInt64, Bool)] {
       var writer = ByteWriter()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// Indexes of several properties: queries and their results.
+/// Tests of indexes of several properties, and of their queries.
 struct CompoundIndexTests {
   private let byListAndDue = DocumentIndex("by list and due", on: ["list"], ["due"])
   private let long = String(repeating: "x", count: 300)
@@ -38,7 +38,7 @@ struct CompoundIndexTests {
     try snapshot.ids(by: name, range, descending: descending).collected()
   }
 
-  @Test func `documents come in the order of all properties, and what lacks a later one has null`()
+  @Test func `documents are ordered by all properties, with null for a missing later one`()
     throws
   {
     let database = try lists()
@@ -48,7 +48,9 @@ struct CompoundIndexTests {
     #expect(try snapshot.count(by: "by list and due") == 5)
   }
 
-  @Test func `a range asks for one value after the other, and the last may be many`() throws {
+  @Test func `a range fixes values of leading properties, and may span values of the last one`()
+    throws
+  {
     let database = try lists()
     let snapshot = try database.snapshot()
     let home = IndexRange.equal(to: "home")
@@ -71,7 +73,7 @@ struct CompoundIndexTests {
     #expect("\(home.then(.greater(than: 1)))" == #"= "home", > 1"#)
   }
 
-  @Test func `ranges are equal if they ask for the same, byte by byte`() {
+  @Test func `ranges are equal only if their values have the same bytes`() {
     let accent = ("\u{E9}", "e\u{301}")
     let ranges: [IndexRange] = [
       .all, .equal(to: 1), .equal(to: 2), .from(1), .greater(than: 1), .from(1, upTo: 2),
@@ -83,7 +85,7 @@ struct CompoundIndexTests {
     for range in ranges { #expect(ranges.filter { $0 == range }.count == 1, "\(range)") }
   }
 
-  @Test func `a version of the past is asked in the same way`() throws {
+  @Test func `a past version can be queried in the same way`() throws {
     let database = try lists()
     try database.nameSnapshot("then")
     try database.remove("a")
@@ -94,7 +96,7 @@ struct CompoundIndexTests {
     #expect(try ids(database.snapshot(), .equal(to: "home").then(.from(1))) == ["b"])
   }
 
-  @Test func `a range of more properties than there are, or behind several values, is refused`()
+  @Test func `a range of too many properties, or after a range of several values, is refused`()
     throws
   {
     let database = try lists()
@@ -113,7 +115,7 @@ struct CompoundIndexTests {
     }
   }
 
-  @Test func `long values are told apart where they are cut, whichever property they are in`()
+  @Test func `long values that are truncated in keys stay distinct in each property`()
     throws
   {
     let firsts: [Value] = ["s", .string(String(repeating: "x", count: 150)), .string(long)]
@@ -150,7 +152,7 @@ struct CompoundIndexTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `two documents may share some values of a unique index, and all if one is null`()
+  @Test func `a unique compound index refuses equal values unless one of them is null`()
     throws
   {
     let database = try open(
@@ -182,7 +184,8 @@ struct CompoundIndexTests {
     }
   }
 
-  @Test func `each element of the first property comes with the others, and each document once`()
+  @Test
+  func `a multikey compound index has an entry per element, and queries return documents once`()
     throws
   {
     let database = try open(
@@ -203,7 +206,8 @@ struct CompoundIndexTests {
     }
   }
 
-  @Test func `names that look alike are different indexes and different properties`() throws {
+  @Test func `canonically equivalent names are different indexes and different properties`() throws
+  {
     let (composed, decomposed) = ("\u{E9}", "e\u{301}")
     let one = DocumentIndex(composed, on: composed)
     #expect(one != DocumentIndex(decomposed, on: composed))

@@ -8,13 +8,13 @@ import Testing
 
 @testable import Divan
 
-/// Queries by the values of a property, compared with a plain search through all documents.
+/// Tests of queries by the values of a property, compared with a search through all documents.
 struct DocumentIndexTests {
   private let store = IndexFixture()
 
   // MARK: Contents
 
-  @Test func `documents come in the order of their values, and where these are equal of their IDs`()
+  @Test func `documents are ordered by their values, and equal values by their IDs`()
     throws
   {
     let database = try store.open()
@@ -23,7 +23,7 @@ struct DocumentIndexTests {
     #expect(
       try database.indexes()
         == [store.byCity, store.byCityAndYear, store.byTag, store.byYear, store.lateByCity])
-    try store.expectAll(database.snapshot(), "made over documents")
+    try store.expectAll(database.snapshot(), "built over documents")
     try store.fill(database, 20..<60)
     try store.expectAll(database.snapshot(), "written since")
     #expect(try database.check().isSound)
@@ -32,7 +32,7 @@ struct DocumentIndexTests {
       try years.rest().compactMap { $0["year"] }.allSatisfy { [1926, 1927, 1927.5].contains($0) })
   }
 
-  @Test func `indexes follow every kind of change, and what is taken back`() throws {
+  @Test func `indexes follow every kind of change and rollback`() throws {
     let database = try store.open()
     for index in store.all { try database.addIndex(index) }
     try store.fill(database, 0..<30)
@@ -56,7 +56,7 @@ struct DocumentIndexTests {
       throw CancellationError()
     }
     try store.expectAll(database.snapshot(), "changed")
-    // In a conflict the winner is indexed, and the next winner when that one is gone.
+    // In a conflict the winner is indexed, and after its purge the next winner.
     func revision(_ generation: UInt64, _ digest: String) throws -> RevisionID {
       try #require(RevisionID(generation: generation, digest: digest))
     }
@@ -75,22 +75,22 @@ struct DocumentIndexTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `a version that is held has the index as it was, and earlier versions are searched`()
+  @Test func `an open snapshot has its own state of an index, and past versions are searched`()
     throws
   {
     let database = try store.open() { $0.history = HistoryRetention(revisions: 100) }
     for index in store.all { try database.addIndex(index) }
     try store.fill(database, 0..<20)
-    let held = try database.snapshot()
+    let old = try database.snapshot()
     try database.nameSnapshot("then")
     try store.fill(database, 10..<40)
     try database.remove("doc-1")
-    try store.expectAll(held, "held")
+    try store.expectAll(old, "open snapshot")
     try store.expectAll(try database.snapshot(named: "then"), "named")
     try store.expectAll(database.snapshot(), "newest")
   }
 
-  @Test func `what is missing is in no index, and null is`() throws {
+  @Test func `a missing property is not in an index, and null is`() throws {
     let database = try store.open()
     try database.addIndex(store.byYear)
     try database.addIndex(store.byCity)
@@ -119,7 +119,7 @@ struct DocumentIndexTests {
 
   // MARK: Unique values
 
-  @Test func `two documents cannot have one value in a unique index, but exchange theirs`() throws {
+  @Test func `a unique index refuses equal values, but documents can exchange theirs`() throws {
     let database = try store.open()
     try database.addIndex(DocumentIndex("names", on: "name", isUnique: true))
     try database.put("a", #"{"name": "one"}"#)
@@ -140,7 +140,7 @@ struct DocumentIndexTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `what two documents have at the end of a transaction counts, whatever was between`()
+  @Test func `a unique index is checked against the documents at the end of a transaction`()
     throws
   {
     let database = try store.open()
@@ -173,7 +173,7 @@ struct DocumentIndexTests {
     #expect(
       code { _ = try $0.overwrite("b", with: ["tags": ["z", .null], "name": .null]) } == nil)
     #expect(code { _ = try $0.overwrite("c", with: ["tags": .null, "name": .null]) } == nil)
-    // A foreign revision that wins is no exception; a losing revision is in no index.
+    // The same holds for a replicated revision that wins; a losing revision is in no index.
     let high = try #require(RevisionID(generation: 9, digest: "f"))
     #expect(
       code { _ = try $0.insert(Document(id: "c", ["name": 1]), history: [high]) } == .notUnique)
@@ -186,7 +186,7 @@ struct DocumentIndexTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `a unique index that is being made refuses what it must not have`() throws {
+  @Test func `a unique index refuses duplicates while it is built`() throws {
     let database = try store.open()
     try database.write { transaction in
       for index in 0..<2500 {
@@ -219,7 +219,7 @@ struct DocumentIndexTests {
     #expect(try database.indexes() == [])
   }
 
-  @Test func `a unique index is not made over documents with one value, and nothing is left`()
+  @Test func `a unique index is not built over documents with equal values, and nothing is left`()
     throws
   {
     let database = try store.open()
@@ -237,7 +237,7 @@ struct DocumentIndexTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `a unique index of elements is not made over documents that share one`() throws {
+  @Test func `a unique multikey index is not built over documents that share an element`() throws {
     let database = try store.open()
     try database.put("a", #"{"tags": ["x", "y", "x"]}"#)
     try database.put("b", #"{"tags": ["z", null, "y"]}"#)
@@ -254,7 +254,7 @@ struct DocumentIndexTests {
 
   // MARK: Concurrent creation
 
-  @Test func `an index that is being made cannot be made once more`() throws {
+  @Test func `an index that is being built cannot be added a second time`() throws {
     let database = try store.open()
     try store.fill(database, 0..<30)
     var errors: [DatabaseError?] = []
@@ -271,14 +271,16 @@ struct DocumentIndexTests {
     #expect(errors.first??.message.contains("being made") == true)
     #expect(errors.last??.message.contains("another index") == true)
     #expect(try database.indexes() == [store.byYear])
-    try store.expectAll(database.snapshot(), "made once")
+    try store.expectAll(database.snapshot(), "built once")
   }
 
   /// Readers do not see the index yet, so it can be requested again.
-  @Test func `an index that somebody else has just finished is made once`() throws {
+  @Test func `two threads that add the same index build it once`() throws {
     let database = try store.open()
     try store.fill(database, 0..<30)
-    let (index, turn, disk) = (store.byYear, database.store.writerLock, store.fixture.fileSystem)
+    let (index, writerLock, disk) = (
+      store.byYear, database.store.writerLock, store.fixture.fileSystem
+    )
     let isFirst = Atomic(true)
     let outcome = Recorder<DatabaseError.Code?>()
     let done = DispatchSemaphore(value: 0)
@@ -296,7 +298,7 @@ struct DocumentIndexTests {
           } catch { outcome.append((error as? DatabaseError)?.code) }
           done.signal()
         }
-        while turn.waiterCount == 0, outcome.all.isEmpty {}
+        while writerLock.waiterCount == 0, outcome.all.isEmpty {}
       }
       return true
     }
@@ -304,11 +306,11 @@ struct DocumentIndexTests {
     disk.observeCalls(nil)
     #expect(outcome.all == [nil])
     #expect(try database.indexes() == [index])
-    try store.expectSound(database, "made once")
+    try store.expectSound(database, "built once")
   }
 
   /// Other threads write between reading documents and adding their entries.
-  @Test func `what is changed while it is read for an index is in it as it is then`() throws {
+  @Test func `changes during an index build are in the index`() throws {
     let database = try store.open { $0.reads = .buffered }
     try store.fill(database, 0..<60)
     try database.writeCheckpoint()
@@ -346,7 +348,7 @@ struct DocumentIndexTests {
   // MARK: Batches
 
   @Test(arguments: [1, 7, 60])
-  func `an index is the same however many documents are read at once`(batchSize: Int) throws {
+  func `an index is the same whatever the size of its build batches`(batchSize: Int) throws {
     let database = try store.open { $0.indexBuildBatchSize = batchSize }
     try store.fill(database, 0..<60)
     for index in store.all {
@@ -360,8 +362,7 @@ struct DocumentIndexTests {
     try store.expectSound(database, "\(batchSize) at once")
   }
 
-  @Test func `no more is read at once than there may be in memory, and nothing is left out`() throws
-  {
+  @Test func `build batches respect their size limit and leave nothing out`() throws {
     let database = try store.open()
     try store.fill(database, 0..<200)
     try database.write { transaction in
@@ -369,11 +370,11 @@ struct DocumentIndexTests {
       _ = try transaction.overwrite("doc-150a", with: ["tags": .array(tags)])
     }
     try database.addIndex(store.byTag)
-    let kept = try #require(database.store.newest.indexes.first)
+    let definition = try #require(database.store.newest.indexes.first)
     let view = try database.store.view()
     let whole = SequencePartition(start: 0, end: view.state.lastSequence)
     for sizeLimit in [0, 1000, 8000, .max] {
-      var batch = IndexBuildBatch(kept, IndexBuildBatch.Limits(size: sizeLimit))
+      var batch = IndexBuildBatch(definition, IndexBuildBatch.Limits(size: sizeLimit))
       var slice = IndexBuildSlice()
       var tree = LayeredTree()
       var share: SequencePartition? = whole
@@ -395,7 +396,7 @@ struct DocumentIndexTests {
       #expect(
         sizeLimit == .max ? batches == 1 : batches > 2 && oversized <= 1,
         "\(sizeLimit): \(batches), \(oversized)")
-      let prefix = IndexEntries.prefix(kept.number)
+      let prefix = IndexEntries.prefix(definition.number)
       var scan = view.state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
       var (made, followed) = (tree.scan(), 0)
       while let entry = try scan.next() {
@@ -407,7 +408,7 @@ struct DocumentIndexTests {
     }
   }
 
-  @Test func `keys are made of stored properties as of values`() throws {
+  @Test func `index keys of encoded properties equal those of decoded values`() throws {
     let indexes = [
       DocumentIndex("whole", on: "a"), DocumentIndex("each", on: "a", eachElement: true),
       DocumentIndex("inner", on: "o", "a", isUnique: true, eachElement: true),
@@ -421,15 +422,15 @@ struct DocumentIndexTests {
       let document: Value = ["a": value, "o": ["a": value]]
       let body = EncodedValue(try document.stored)
       for (number, index) in indexes.enumerated() {
-        let kept = IndexDefinition(index: index, number: UInt64(number), isReady: true)
+        let definition = IndexDefinition(index: index, number: UInt64(number), isReady: true)
         var expected: Set<[UInt8]> = []
         var unique: Set<[UInt8]> = []
         for values in IndexEntries.values(index, of: body) {
-          let start = IndexEntries.prefix(kept.number) + IndexedValue(joining: values).bytes
+          let start = IndexEntries.prefix(definition.number) + IndexedValue(joining: values).bytes
           expected.insert(start + id.array)
           if index.isUnique, !values.contains(where: \.isNull) { unique.insert(start) }
         }
-        let made = IndexEntries.entries([kept], of: body, id: id)
+        let made = IndexEntries.entries([definition], of: body, id: id)
         #expect(Set(made.all) == expected && made.all.count == expected.count, "\(value)")
         #expect(
           Set(made.unique.keys) == unique && Set(made.unique.values).isSubset(of: [index.name]))
@@ -437,7 +438,7 @@ struct DocumentIndexTests {
     }
   }
 
-  @Test func `a document that ends too early has no entry, and the next one has all`() throws {
+  @Test func `a truncated document has no index entries, and the next document has all`() throws {
     let deep = (0..<40).reduce(1 as Value) { value, _ in [value] }
     let document: Value = ["a": [deep, "x", ["y": deep]], "b": deep]
     let whole = try document.stored
@@ -463,9 +464,9 @@ struct DocumentIndexTests {
     }
   }
 
-  // MARK: Refused values and damage
+  // MARK: Invalid values and damage
 
-  @Test func `a document whose property cannot be read is in no index of it`() throws {
+  @Test func `a document whose property cannot be decoded is not in its index`() throws {
     let database = try store.open()
     try store.fill(database, 0..<20)
     try database.addIndex(store.byYear)
@@ -491,7 +492,7 @@ struct DocumentIndexTests {
     #expect(try database.snapshot().count(by: "again") == database.snapshot().count(by: "by year"))
   }
 
-  @Test func `names, paths and ranges that cannot be are refused`() throws {
+  @Test func `invalid names and paths of indexes are refused`() throws {
     let database = try store.open()
     let long = String(repeating: "n", count: 241)
     for index in [
@@ -512,7 +513,7 @@ struct DocumentIndexTests {
     #expect(throws: DatabaseError.self) { try database.snapshot().ids(by: "none") }
   }
 
-  @Test func `making an index can be cancelled, and leaves nothing`() throws {
+  @Test func `an index build can be cancelled and leaves nothing`() throws {
     let database = try store.open()
     try store.fill(database, 0..<1500)
     let error = #expect(throws: DatabaseError.self) {
@@ -526,7 +527,7 @@ struct DocumentIndexTests {
   }
 
   @Test(arguments: [true, false])
-  func `an index that is taken away while it is made stays away, and another one stays`(
+  func `an index that is removed during its build stays removed, and its successor stays`(
     isReplaced: Bool
   ) throws {
     let database = try store.open()
@@ -556,14 +557,14 @@ struct DocumentIndexTests {
     }
   }
 
-  /// Regression: it began a second checkpoint while the database was writing one, which trapped.
+  /// Regression: the build began a second checkpoint while the database wrote one, which trapped.
   @Test
-  func `an index that was made waits with its checkpoint for what the database does by itself`()
+  func `an index build waits for running maintenance before it writes its checkpoint`()
     throws
   {
     let database = try store.open()
     try store.fill(database, 0..<40)
-    let (isBusy, mayGoOn, isMade) = (
+    let (isBusy, mayGoOn, isBuilt) = (
       DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
     )
     let order = Mutex<[String]>([])
@@ -579,17 +580,17 @@ struct DocumentIndexTests {
     DispatchQueue.global().async {
       try? database.addIndex(byYear)
       order.withLock { $0.append("index") }
-      isMade.signal()
+      isBuilt.signal()
     }
     while try database.indexes().isEmpty {}
-    #expect(isMade.wait(timeout: .now() + .milliseconds(30)) == .timedOut)
+    #expect(isBuilt.wait(timeout: .now() + .milliseconds(30)) == .timedOut)
     mayGoOn.signal()
-    isMade.wait()
+    isBuilt.wait()
     #expect(order.withLock { $0 } == ["step", "index"])
     #expect(try database.check().isSound)
   }
 
-  @Test func `a declaration that is not allowed takes the place of no index`() throws {
+  @Test func `an invalid index declaration does not replace an existing index`() throws {
     let database = try store.open()
     try database.addIndex(store.byYear)
     let wide = DocumentIndex("by year", paths: (0..<9).map { ["property \($0)"] })

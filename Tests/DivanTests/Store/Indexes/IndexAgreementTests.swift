@@ -5,16 +5,16 @@ import Testing
 
 @testable import Divan
 
-/// Indexes of every kind over random documents, compared with plain ones.
+/// Tests of indexes of every kind over random documents, compared with plain ones.
 ///
-/// They are compound, partial, unique and multi-valued.
+/// They are compound, partial, unique and multikey indexes.
 struct IndexAgreementTests {
   private let store = IndexFixture()
 
   private static let long = String(repeating: "x", count: 170)
   /// The values of properties and of queries.
   ///
-  /// Some are cut in the keys, most of them as a second property.
+  /// Some are truncated in keys, most of them as a second property.
   private static let values: [Value] = [
     .null, false, true, -1, 1, 1.0, 2.5, "", "p", "pq", .string(String(repeating: "x", count: 100)),
     .string(long), .string(long + "1"), .string(long + "2"),
@@ -60,7 +60,7 @@ struct IndexAgreementTests {
   /// Queries every index for some ranges, of one property and of several.
   private func expectAgreement(
     _ snapshot: Snapshot, _ documents: [String: Value.Object], _ names: Set<String>,
-    _ random: inout SeededGenerator, _ place: Comment
+    _ random: inout SeededGenerator, _ comment: Comment
   ) throws {
     for plain in Self.indexes where names.contains(plain.index.name) {
       let rows = documents.sorted { $0.key < $1.key }.map {
@@ -82,15 +82,15 @@ struct IndexAgreementTests {
         let expected = PlainIndex.ids(rows, range, descending: isDescending)
         let found = try snapshot.ids(by: plain.index.name, range.range, descending: isDescending)
           .collected()
-        #expect(found == expected, "\(place) \(plain.index.name) \(range.range)")
+        #expect(found == expected, "\(comment) \(plain.index.name) \(range.range)")
         let count = try snapshot.count(by: plain.index.name, range.range)
-        #expect(count == expected.count, "\(place) \(plain.index.name) \(range.range)")
+        #expect(count == expected.count, "\(comment) \(plain.index.name) \(range.range)")
       }
     }
   }
 
   @Test(arguments: 0..<2)
-  func `random documents, conflicts, checkpoints and crashes leave what plain indexes have`(
+  func `indexes match plain ones after random changes, conflicts, checkpoints and crashes`(
     round: Int
   ) throws {
     let seed = UInt64.random(in: 0...UInt64.max)
@@ -179,7 +179,7 @@ struct IndexAgreementTests {
       _ = leaves[id]?.popLast()
       if leaves[id]?.isEmpty == true { leaves[id] = nil }
     case 3:
-      // A foreign revision wins over all existing ones.
+      // A replicated revision wins over all existing ones.
       let properties = properties(&random)
       let revision = try #require(RevisionID(generation: generation, digest: "e"))
       _ = try transaction.insert(Document(id: id, properties), history: [revision])

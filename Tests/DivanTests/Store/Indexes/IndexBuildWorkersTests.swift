@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// Several threads that read the documents for one index.
+/// Tests of index builds in which several threads read the documents.
 ///
 /// The index, its progress and its errors are the same as with one thread.
 struct IndexReadersTests {
@@ -41,8 +41,8 @@ struct IndexReadersTests {
   /// Returns the entries of all indexes, without the index numbers.
   private func entries(_ database: Database) throws -> [[[UInt8]]] {
     let state = try database.store.view().state
-    return try state.indexes.map { kept in
-      let prefix = IndexEntries.prefix(kept.number)
+    return try state.indexes.map { definition in
+      let prefix = IndexEntries.prefix(definition.number)
       var scan = state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
       var keys: [[UInt8]] = []
       while let entry = try scan.next() {
@@ -113,14 +113,15 @@ struct IndexReadersTests {
     #expect(expected.count == store.all.count && expected.allSatisfy { $0.count > 100 })
   }
 
-  @Test func `several readers keep no more in memory than one, and leave nothing out`() throws {
+  @Test func `several readers respect the memory limit of one reader and leave nothing out`() throws
+  {
     let database = try open(4)
     try fill(database, 3000)
     try database.addIndex(store.byTag)
-    let kept = try #require(database.store.newest.indexes.first)
+    let definition = try #require(database.store.newest.indexes.first)
     let expected = try entries(database)[0]
     for sizeLimit in [20_000, 100_000] {
-      let readers = try IndexBuildWorkers(kept, database.store, sizeLimit: sizeLimit, nil)
+      let readers = try IndexBuildWorkers(definition, database.store, sizeLimit: sizeLimit, nil)
       var slice = IndexBuildSlice()
       var tree = LayeredTree()
       repeat {
@@ -130,8 +131,8 @@ struct IndexReadersTests {
           count += slice.count
           slice.add(to: &tree)
         }
-        // Each entry has at least a place, a prefix and an ID. A reader may exceed its share by one
-        // document of four entries.
+        // Each entry has at least a location, a prefix and an ID. A reader may exceed its share by
+        // one document of four entries.
         #expect(count * 45 <= sizeLimit + 4 * 4 * 400)
       } while !readers.isAtEnd
       var scan = tree.scan()
@@ -145,7 +146,7 @@ struct IndexReadersTests {
 
   // MARK: Progress
 
-  @Test func `progress is told by the thread that makes the index, and rises`() throws {
+  @Test func `progress is reported on the thread that builds the index, and increases`() throws {
     let database = try open(3) { $0.indexBuildBatchSize = 7000 }
     try fill(database, 20_000)
     let thread = ThreadID.current
@@ -160,7 +161,7 @@ struct IndexReadersTests {
   }
 
   @Test(arguments: 1...5)
-  func `whoever says no while several read ends the making, and nothing is left`(
+  func `cancelling an index build with several readers leaves nothing`(
     number: Int
   ) throws {
     let database = try open(3) { $0.indexBuildBatchSize = 9000 }
@@ -183,7 +184,7 @@ struct IndexReadersTests {
 
   /// A reader that meets a later one first must wait for the documents before it.
   @Test(arguments: [1, 2, 4], [1 << 20, 300])
-  func `of several damaged documents the first to have changed is named`(
+  func `of several damaged documents, the one with the earliest change is reported`(
     readerCount: Int, batchSize: Int
   ) throws {
     let database = try open(readerCount) { $0.indexBuildBatchSize = batchSize }
@@ -202,7 +203,7 @@ struct IndexReadersTests {
     try store.expectAll(database.snapshot(), "without them", nil, [.all])
   }
 
-  @Test func `an index is not made where the order of changes cannot be read`() throws {
+  @Test func `an index is not built if the change order cannot be read`() throws {
     let database = try open(3)
     try fill(database, 3000)
     let garbage: [UInt8] = [0xFF]
@@ -219,7 +220,7 @@ struct IndexReadersTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `a document that the order of changes has twice is in the index once`() throws {
+  @Test func `a document that is twice in the change order is in the index once`() throws {
     let database = try open(2)
     try fill(database, 3000)
     let (first, last) = (try database.entry(of: id(5)), try database.entry(of: id(2990)))
@@ -232,7 +233,7 @@ struct IndexReadersTests {
     #expect(try database.check().problems.allSatisfy { $0.documentID == id(5) })
   }
 
-  @Test func `a store that is closed while several read says so`() throws {
+  @Test func `an index build with several readers throws closed if the store is closed`() throws {
     let database = try open(3)
     try fill(database, 20_000)
     var isClosed = false

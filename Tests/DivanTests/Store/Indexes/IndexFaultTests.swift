@@ -8,9 +8,9 @@ import Testing
 
 @testable import Divan
 
-/// Pages of the index that temporarily cannot be read, one after the other.
+/// Tests of index pages that temporarily cannot be read, one after the other.
 ///
-/// The operation is not done, not even in part, and succeeds a moment later.
+/// The operation changes nothing, not even in part, and succeeds when it is retried.
 struct IndexFaultTests {
   struct Work: CustomTestStringConvertible, Sendable {
     let testDescription: String
@@ -28,22 +28,22 @@ struct IndexFaultTests {
   }
 
   static let work = [
-    Work("attach something new") {
+    Work("attach new content") {
       var document = Document(id: "new")
       document.attachments["note"] = Document.Attachment(contentType: "x/y", [9, 9, 2])
       try $0.put(document)
     },
-    Work("attach something that is there") {
+    Work("attach existing content") {
       var document = Document(id: "new")
       document.attachments = try #require(try $0.get(id(115))).attachments
       try $0.put(document)
     },
-    Work("update one with attachments") { try $0.update(id(120)) { $0["n"] = 99 } },
+    Work("update a document with attachments") { try $0.update(id(120)) { $0["n"] = 99 } },
     Work("overwrite") { try $0.overwrite(id(130), with: ["n": 99]) },
     Work("begin a branch") {
       try $0.insert(Document(id: id(140)), history: [RevisionID(parsing: "1-other")])
     },
-    Work("go on with a branch") {
+    Work("continue a branch") {
       try $0.insert(
         Document(id: id(105)),
         history: [RevisionID(parsing: "2-more"), RevisionID(parsing: "1-branch")])
@@ -51,7 +51,7 @@ struct IndexFaultTests {
     Work("end all branches") { try $0.delete(id: id(135)) },
     Work("purge") { try $0.purge(id(145)) },
     Work("purge a branch") { try $0.purge(id(135), revision: RevisionID(parsing: "1-branch")) },
-    Work("expire no more") { try $0.setExpiry(nil, of: id(150)) },
+    Work("remove an expiry") { try $0.setExpiry(nil, of: id(150)) },
     Work("store a local document") { try $0.putLocal("local-150", ["n": 99]) },
   ]
 
@@ -115,7 +115,7 @@ struct IndexFaultTests {
     _ body: (Database, _ fails: () -> Void, _ stop: () -> Void) throws -> Void
   ) throws -> Int {
     let base = try Self.makeStore(attachmentCount: attachmentCount)
-    for place in 1... {
+    for number in 1... {
       let disk = base.restarted(.processEnd)
       let database = try Self.open(disk)
       let count = Atomic(0)
@@ -124,7 +124,7 @@ struct IndexFaultTests {
         {
           disk.observeCalls { call in
             guard call.verb == .read, call.path.hasSuffix(".checkpoint") else { return }
-            if count.wrappingAdd(1, ordering: .relaxed).newValue == place {
+            if count.wrappingAdd(1, ordering: .relaxed).newValue == number {
               disk.fail(.read, with: .inputOutput)
             }
           }
@@ -134,27 +134,27 @@ struct IndexFaultTests {
           disk.stopFailing()
         })
       let problems = try database.check().problems
-      #expect(problems.map(\.description) == [], "page \(place)")
-      try RebuiltIndex(of: database).expectSame("page \(place)")
+      #expect(problems.map(\.description) == [], "page \(number)")
+      try RebuiltIndex(of: database).expectSame("page \(number)")
       try database.close()
-      if count.load(ordering: .relaxed) < place { return place - 1 }
+      if count.load(ordering: .relaxed) < number { return number - 1 }
     }
     return 0
   }
 
   @Test(arguments: work)
-  func `a transaction goes on without what it could not do`(work: Work) throws {
-    try expectGoingOn(without: work, attachmentCount: 0)
+  func `a transaction continues after a change that cannot read a page`(work: Work) throws {
+    try expectContinuing(without: work, attachmentCount: 0)
   }
 
   /// There are so many attachments that opening does not read all of their pages.
   ///
   /// Opening reads the list of the document indexes, which is in the same tree.
-  @Test func `a transaction goes on without content that it could not look for`() throws {
-    try expectGoingOn(without: Self.work[0], attachmentCount: 60)
+  @Test func `a transaction continues after a failed lookup of attachment content`() throws {
+    try expectContinuing(without: Self.work[0], attachmentCount: 60)
   }
 
-  private func expectGoingOn(without work: Work, attachmentCount: Int) throws {
+  private func expectContinuing(without work: Work, attachmentCount: Int) throws {
     let count = try forEachUnreadablePage(attachmentCount: attachmentCount) {
       database, fail, stop in
       try database.write { transaction in
@@ -175,7 +175,7 @@ struct IndexFaultTests {
     #expect(count > 0)
   }
 
-  @Test func `compaction that could not read a page is made up for by the next one`() throws {
+  @Test func `a compaction that cannot read a page is completed by the next one`() throws {
     let count = try forEachUnreadablePage { database, fail, stop in
       try database.write { transaction in
         try transaction.purge(Self.id(110))
@@ -194,7 +194,7 @@ struct IndexFaultTests {
     #expect(count > 3)
   }
 
-  @Test func `the count of a past version that cannot be counted just now is what was noted`()
+  @Test func `the count of a past version is the recorded one if its pages cannot be read`()
     throws
   {
     let count = try forEachUnreadablePage { database, fail, stop in
@@ -206,7 +206,7 @@ struct IndexFaultTests {
     #expect(count > 0)
   }
 
-  /// Creates a store that was not closed, with two checkpoints, one resting on the other.
+  /// Creates a store that was not closed, with two checkpoints that build on each other.
   ///
   /// The log after them removes some of their contents.
   private static func makeLayeredStore() throws -> SimulatedFileSystem {
@@ -232,7 +232,7 @@ struct IndexFaultTests {
     return disk
   }
 
-  @Test func `whichever page of the index is damaged, everything is read`() throws {
+  @Test func `reads return all documents, whichever page of the index is damaged`() throws {
     let base = try Self.makeLayeredStore()
     let numbers = try base.list("/s.divan").compactMap { name -> UInt64? in
       guard case .checkpoint(let number)? = FileName(name) else { return nil }
@@ -267,8 +267,8 @@ struct IndexFaultTests {
     #expect(count > 8)
   }
 
-  /// While a merged segment is swapped in, the log contains its records twice.
-  @Test func `whichever page of the index is damaged, a merge goes on`() throws {
+  /// While a compacted segment is installed, the log contains its records twice.
+  @Test func `compaction succeeds, whichever page of the index is damaged`() throws {
     let base = try Self.makeStore()
     do {
       let database = try Self.open(base)
@@ -306,17 +306,17 @@ struct IndexFaultTests {
   }
 
   @Test
-  func `an opening that cannot read a page which the log needs says so, and can be tried again`()
+  func `an opening fails if replay cannot read a page, and can be retried`()
     throws
   {
     let base = try Self.makeLayeredStore()
     var failures = 0
-    for place in 1...100 {
+    for number in 1...100 {
       let disk = base.restarted(.processEnd)
       let count = Atomic(0)
       disk.observeCalls { call in
         guard call.verb == .read, call.path.hasSuffix(".checkpoint") else { return }
-        if count.wrappingAdd(1, ordering: .relaxed).newValue == place {
+        if count.wrappingAdd(1, ordering: .relaxed).newValue == number {
           disk.fail(.read, with: .inputOutput)
         }
       }
@@ -330,7 +330,7 @@ struct IndexFaultTests {
       disk.stopFailing()
       let reopened = try Self.open(disk)
       #expect(try reopened.snapshot().count == 57)
-      if count.load(ordering: .relaxed) < place { break }
+      if count.load(ordering: .relaxed) < number { break }
     }
     #expect(failures > 0)
   }

@@ -95,7 +95,7 @@ struct IndexFixture {
 
   /// Compares every kind of query with a search through all documents.
   func expectAll(
-    _ snapshot: Snapshot, _ place: Comment, _ names: [String]? = nil,
+    _ snapshot: Snapshot, _ comment: Comment, _ names: [String]? = nil,
     _ ranges: [IndexRange]? = nil
   ) throws {
     var bodies: [(id: String, body: EncodedValue)] = []
@@ -103,33 +103,36 @@ struct IndexFixture {
     while let document = try documents.next() {
       bodies.append((document.id, try document.encoded()))
     }
-    for kept in snapshot.view.state.indexes where names?.contains(kept.index.name) ?? true {
-      let values = bodies.map { ($0.id, IndexEntries.values(kept.index, of: $0.body)) }
-      for range in ranges ?? IndexFixture.ranges(of: kept.index) {
+    for definition in snapshot.view.state.indexes
+    where names?.contains(definition.index.name) ?? true {
+      let values = bodies.map { ($0.id, IndexEntries.values(definition.index, of: $0.body)) }
+      for range in ranges ?? IndexFixture.ranges(of: definition.index) {
         var found: [(key: [UInt8], id: String)] = []
         for (id, values) in values {
-          let meant = values.filter { range.contains($0) }.map { IndexedValue(joining: $0).bytes }
+          let matching = values.filter { range.contains($0) }.map {
+            IndexedValue(joining: $0).bytes
+          }
           // The document comes at the position of its first entry.
-          if let first = meant.min(by: { $0.lexicographicallyPrecedes($1) }) {
+          if let first = matching.min(by: { $0.lexicographicallyPrecedes($1) }) {
             found.append((first + Array(id.utf8), id))
           }
         }
         found.sort { $0.key.lexicographicallyPrecedes($1.key) }
-        let ids = try snapshot.ids(by: kept.index.name, range).collected()
-        #expect(ids == found.map(\.id), "\(place) \(kept.index.name) \(range)")
-        #expect(try snapshot.count(by: kept.index.name, range) == found.count, place)
-        guard !kept.index.eachElement else { continue }
-        var descending = try snapshot.documents(by: kept.index.name, range, descending: true)
-        #expect(try descending.rest().map(\.id) == found.reversed().map(\.id), place)
+        let ids = try snapshot.ids(by: definition.index.name, range).collected()
+        #expect(ids == found.map(\.id), "\(comment) \(definition.index.name) \(range)")
+        #expect(try snapshot.count(by: definition.index.name, range) == found.count, comment)
+        guard !definition.index.eachElement else { continue }
+        var descending = try snapshot.documents(by: definition.index.name, range, descending: true)
+        #expect(try descending.rest().map(\.id) == found.reversed().map(\.id), comment)
       }
     }
   }
 
-  /// Does the same, and requires that a check finds no problems.
-  func expectSound(_ database: Database, _ place: Comment) throws {
-    try expectAll(database.snapshot(), place)
+  /// Does the same as `expectAll`, and expects a check to find no problems.
+  func expectSound(_ database: Database, _ comment: Comment) throws {
+    try expectAll(database.snapshot(), comment)
     let problems = try database.check().problems
-    #expect(problems.isEmpty, "\(place): \(problems.prefix(3))")
+    #expect(problems.isEmpty, "\(comment): \(problems.prefix(3))")
   }
 }
 

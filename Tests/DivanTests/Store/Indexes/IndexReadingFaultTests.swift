@@ -6,9 +6,9 @@ import Testing
 
 @testable import Divan
 
-/// Documents that indexes must read, and that temporarily cannot be read.
+/// Tests of documents that indexes must read, and that temporarily cannot be read.
 ///
-/// Nothing is done in part, the error is not damage, and the operation succeeds a moment later.
+/// The operation changes nothing, reports no damage, and succeeds when it is retried.
 struct IndexReadingFaultTests {
   private let store = IndexFixture()
 
@@ -47,7 +47,7 @@ struct IndexReadingFaultTests {
 
   /// If a page of the checkpoint is damaged as well, opening reads the whole log and all documents.
   @Test(arguments: [false, true])
-  func `an opening that cannot read what an index follows from says so, and can be tried again`(
+  func `an opening fails if it cannot read a document for an index, and can be retried`(
     isPageDamaged: Bool
   ) throws {
     let base = try interrupted()
@@ -87,7 +87,7 @@ struct IndexReadingFaultTests {
     #expect(opened.openingReport.notes.isEmpty != isPageDamaged)
   }
 
-  @Test func `a change whose former values cannot be read is not made`() throws {
+  @Test func `a change is not made if the previous values of an index cannot be read`() throws {
     let disk = try interrupted()
     let database = try store.open(fixture(disk, 60))
     let changes: [(WriteTransaction) throws -> Void] = [
@@ -106,12 +106,12 @@ struct IndexReadingFaultTests {
       }
       #expect(try database.snapshot().sequence == before.sequence)
       try database.write { try change($0) }
-      try store.expectSound(database, "made then")
+      try store.expectSound(database, "retried")
     }
     #expect(try database.snapshot().ids(by: "by year", .equal(to: 5000)).collected() == ["doc-1"])
   }
 
-  // MARK: Tools
+  // MARK: Inspection
 
   private func inspect(_ disk: SimulatedFileSystem) throws -> InspectedCheckpoint {
     let directory = StoreDirectory(CrashFixture.path, on: disk)
@@ -119,7 +119,7 @@ struct IndexReadingFaultTests {
     return try #require(try InspectedCheckpoint.newest(among: files, in: directory).checkpoint)
   }
 
-  @Test func `tools that cannot read what an index follows from say so`() throws {
+  @Test func `inspection throws if it cannot read a document for an index`() throws {
     let disk = try interrupted()
     let inspected = try inspect(disk)
     #expect(try inspected.differences() == [])
@@ -138,7 +138,7 @@ struct IndexReadingFaultTests {
     #expect(try inspected.differences() == [])
   }
 
-  @Test func `what stands among the entries of an index and is none is damage`() throws {
+  @Test func `an invalid entry of an index is reported as damage`() throws {
     let database = try store.open()
     try database.addIndex(store.byYear)
     try store.fill(database, 0..<5)
@@ -147,8 +147,8 @@ struct IndexReadingFaultTests {
     // The size of an ID takes one byte.
     database.tamper { $0.catalog.set(key.span, [1, 2].span) }
     let snapshot = try database.snapshot()
-    func expectDamage(_ ask: () throws -> Int) {
-      let error = #expect(throws: DatabaseError.self) { _ = try ask() }
+    func expectDamage(_ query: () throws -> Int) {
+      let error = #expect(throws: DatabaseError.self) { _ = try query() }
       #expect(error?.code == .damaged)
     }
     expectDamage { try snapshot.count(by: "by year") }
@@ -156,7 +156,7 @@ struct IndexReadingFaultTests {
     #expect(try snapshot.count(by: "by year", .less(than: 1930)) > 0)
   }
 
-  @Test func `tools find what the pages lack of an index, and what they have too much`() throws {
+  @Test func `inspection finds missing and extra index entries in checkpoint pages`() throws {
     let database = try store.open()
     try database.addIndex(store.byYear)
     try store.fill(database, 0..<5)

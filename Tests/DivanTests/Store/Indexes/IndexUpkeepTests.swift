@@ -6,14 +6,14 @@ import Testing
 
 @testable import Divan
 
-/// Indexes across openings, checkpoints, merges and damage, compared with a plain search.
+/// Tests of indexes across openings, checkpoints, compactions and damage, compared with a search.
 struct IndexUpkeepTests {
   private let store = IndexFixture()
 
-  // MARK: Opening again
+  // MARK: Reopening
 
   @Test(arguments: [SimulatedDisk.Loss.processEnd, .strict])
-  func `an index is there after a crash, whatever the checkpoint has of it`(
+  func `an index is complete after a crash, with or without a checkpoint of it`(
     loss: SimulatedDisk.Loss
   ) throws {
     let database = try store.open()
@@ -26,9 +26,9 @@ struct IndexUpkeepTests {
     try database.remove("doc-2")
     try database.write { try $0.purge("doc-3") }
     let expected = try database.snapshot().ids(by: "by year").collected()
-    for isForgotten in [false, true] {
+    for isWithoutCheckpoint in [false, true] {
       let fixture = store.reopened(50, loss)
-      if isForgotten { try store.forgetCheckpoints(fixture) }
+      if isWithoutCheckpoint { try store.forgetCheckpoints(fixture) }
       let again = try store.open(fixture)
       #expect(again.openingReport.damage.isEmpty)
       #expect(try again.snapshot().ids(by: "by year").collected() == expected)
@@ -38,11 +38,11 @@ struct IndexUpkeepTests {
       let compacted = CrashFixture(fixture.fileSystem, CrashWriter(seed: 3), life: 60)
       try store.forgetCheckpoints(compacted)
       let rebuilt = try store.open(compacted)
-      try store.expectSound(rebuilt, "after merges, from the log alone")
+      try store.expectSound(rebuilt, "after compaction, from the log alone")
     }
   }
 
-  @Test func `an index that was not finished is given up, and can be made again`() throws {
+  @Test func `an unfinished index is dropped on opening, and can be built again`() throws {
     let database = try store.open()
     try store.fill(database, 0..<2500)
     var isCopied = false
@@ -73,7 +73,7 @@ struct IndexUpkeepTests {
     #expect(try database.snapshot().count(by: "by year") == 2000)
   }
 
-  @Test func `an index that is removed is gone, also after opening again`() throws {
+  @Test func `a removed index stays removed after reopening`() throws {
     let database = try store.open()
     try store.fill(database, 0..<10)
     for index in store.all { try database.addIndex(index) }
@@ -92,7 +92,7 @@ struct IndexUpkeepTests {
 
   // MARK: Damage
 
-  @Test func `a check finds what an index lacks, and what it has too much`() throws {
+  @Test func `a check finds missing and extra index entries`() throws {
     let database = try store.open()
     try database.addIndex(store.byYear)
     try store.fill(database, 0..<5)
@@ -112,7 +112,7 @@ struct IndexUpkeepTests {
   /// Unique values cannot be checked then.
   @Test
   func
-    `an index whose record is damaged keeps the store from being written, and no document from being read`()
+    `a damaged index definition makes the store read-only, and all documents can be read`()
     throws
   {
     let database = try store.open()
@@ -121,28 +121,28 @@ struct IndexUpkeepTests {
     try database.addIndex(DocumentIndex("only", on: "only", isUnique: true))
     let key = CatalogKey.index(SharedBytes(utf8: "only"))
     let view = try database.store.view()
-    let place = try #require(try view.locator(in: \.catalog, key))
-    let path = try #require(view.state.segments[place.fileID]).file.path
+    let locator = try #require(try view.locator(in: \.catalog, key))
+    let path = try #require(view.state.segments[locator.fileID]).file.path
     try database.close()
     let garbage: [UInt8] = [0xFF]
     for isPageWrong in [false, true] {
       let fixture = store.reopened(50)
       if isPageWrong {
-        // The page is sound, but an entry of it leads nowhere.
+        // The page is sound, but one of its entries is invalid.
         let before = try store.open(fixture)
         before.tamper { $0.catalog.set(key.span, garbage.span) }
         try store.fill(before, 0..<1)
         try before.writeCheckpoint()
         try before.close()
       } else {
-        try fixture.fileSystem.corrupt(path, atOffset: Int(place.offset) + 12, mask: 1)
+        try fixture.fileSystem.corrupt(path, atOffset: Int(locator.offset) + 12, mask: 1)
       }
       let again = try store.open(fixture)
       let damage = try #require(again.openingReport.damage.first)
       #expect(damage.code == .damaged && damage.message.contains("index of documents"))
       let checkpoints = store.checkpoints(fixture)
       #expect(isPageWrong ? checkpoints.contains(damage.path ?? "") : damage.path == path)
-      #expect(damage.offset == (isPageWrong ? 0 : Int(place.offset)))
+      #expect(damage.offset == (isPageWrong ? 0 : Int(locator.offset)))
       let error = #expect(throws: DatabaseError.self) { try store.fill(again, 0..<1) }
       #expect(error?.code == .readOnly)
       try store.expectAll(again.snapshot(), "beside it")
@@ -151,7 +151,7 @@ struct IndexUpkeepTests {
     }
   }
 
-  @Test func `what is left of indexes that are gone goes, whatever their numbers`() throws {
+  @Test func `leftover entries of removed indexes are deleted, whatever their numbers`() throws {
     let database = try store.open()
     try store.fill(database, 0..<30)
     try database.addIndex(store.byYear)
@@ -173,7 +173,7 @@ struct IndexUpkeepTests {
   }
 
   /// The index entries of such a document are unknown, so the whole index is searched.
-  @Test func `an index follows the log though the checkpoint cannot say what a document was`()
+  @Test func `replay updates an index even if the checkpoint has invalid document entries`()
     throws
   {
     let database = try store.open()
@@ -233,7 +233,7 @@ struct IndexUpkeepTests {
     #expect(try damageEachPage(["by year"]) > 3)
   }
 
-  @Test func `a leaf is rebuilt though merges have dropped what its entries were made of`() throws {
+  @Test func `an index leaf is rebuilt even if compaction dropped the original revisions`() throws {
     let database = try store.open()
     for index in store.all { try database.addIndex(index) }
     try store.fill(database, 0..<300)
@@ -249,7 +249,7 @@ struct IndexUpkeepTests {
     try database.write { try $0.purge("doc-7") }
     try database.close()
     let old = try #require(store.checkpoints(store.fixture).min())
-    #expect(store.checkpoints(store.fixture).count > 1, "\(old) would not be asked")
+    #expect(store.checkpoints(store.fixture).count > 1, "\(old) would not be read")
     #expect(try damageEachPage(store.all.map(\.name)) > 6)
   }
 
@@ -261,7 +261,7 @@ struct IndexUpkeepTests {
     try store.fixture.fileSystem.corrupt(path, atOffset: Int(locator.offset) + 20, mask: 1)
   }
 
-  @Test func `a document that is damaged is not found for ever by what it was`() throws {
+  @Test func `replacing a damaged document removes its old index entries`() throws {
     let database = try store.open()
     for index in store.all { try database.addIndex(index) }
     try store.fill(database, 0..<30)
@@ -279,7 +279,7 @@ struct IndexUpkeepTests {
     #expect(try !database.check().problems.contains { $0.message.contains("ndex") })
   }
 
-  @Test func `an index is not made over a document that cannot be read`() throws {
+  @Test func `an index is not built over a document that cannot be read`() throws {
     let database = try store.open()
     try store.fill(database, 0..<30)
     try damage("doc-3", in: database)
@@ -292,7 +292,7 @@ struct IndexUpkeepTests {
   }
 
   @Test
-  func `an index is made over what wins, and asks neither deleted documents nor losing revisions`()
+  func `an index build reads winning revisions only, no tombstones or losing revisions`()
     throws
   {
     let database = try store.open()
@@ -312,13 +312,13 @@ struct IndexUpkeepTests {
     // The newest records of both documents, none of which has entries in an index.
     for id in ["doc-3", "doc-7"] { try damage(id, in: database) }
     try database.addIndex(store.byYear)
-    try store.expectAll(database.snapshot(), "beside what is damaged")
+    try store.expectAll(database.snapshot(), "beside damaged documents")
     #expect(try database.snapshot().ids(by: "by year", .equal(to: 2)).collected() == ["doc-7"])
   }
 
   // MARK: Copies and readers
 
-  @Test func `a backup has the indexes, and numbers of its own`() throws {
+  @Test func `a backup has the same indexes with its own index numbers`() throws {
     let database = try store.open()
     try store.fill(database, 0..<40)
     for index in store.all { try database.addIndex(index) }
@@ -337,7 +337,7 @@ struct IndexUpkeepTests {
     try store.expectSound(copy, "with others")
   }
 
-  @Test func `who only reads has the indexes, and adds those that are there`() throws {
+  @Test func `a read-only database has the indexes, and accepts adding existing ones`() throws {
     let database = try store.open()
     try store.fill(database, 0..<40)
     for index in store.all { try database.addIndex(index) }
@@ -355,7 +355,7 @@ struct IndexUpkeepTests {
   // MARK: Random changes
 
   @Test(arguments: 0..<4)
-  func `random changes, indexes, checkpoints, merges and crashes leave what a search finds`(
+  func `indexes match a search after random changes, checkpoints, compactions and crashes`(
     round: Int
   ) throws {
     let seed = UInt64.random(in: 0...UInt64.max)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Divan
 
-/// Index keys are in the order of the values that they encode.
+/// Tests that index keys are in the order of the values that they encode.
 struct IndexedValueTests {
   /// Values in ascending order.
   private let ascending: [Value] = [
@@ -20,7 +20,7 @@ struct IndexedValueTests {
     [:], ["a": 1], ["a": 1, "b": 1], ["a": 2], ["aa": 0], ["b": 0],
   ]
 
-  @Test func `bytes are in the order of values`() {
+  @Test func `keys are in the order of their values`() {
     let encoded = ascending.map { IndexedValue($0).bytes }
     for (index, bytes) in encoded.enumerated() {
       for (other, more) in encoded.enumerated().dropFirst(index + 1) {
@@ -31,7 +31,7 @@ struct IndexedValueTests {
     }
   }
 
-  @Test func `equal numbers have the same bytes, however they are written`() {
+  @Test func `equal numbers have equal keys, whatever their type`() {
     for (one, other) in [
       (1, 1.0), (0, .double(-0.0)), (.int(-5), -5.0), (.unsigned(1 << 63), .double(0x1p63)),
     ] as [(Value, Value)] {
@@ -39,7 +39,7 @@ struct IndexedValueTests {
     }
   }
 
-  @Test func `random numbers are in their order`() {
+  @Test func `keys of random numbers are in numeric order`() {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededGenerator(seed: seed)
@@ -57,7 +57,7 @@ struct IndexedValueTests {
     }
   }
 
-  @Test func `what is long is cut, and stays told apart`() {
+  @Test func `long values are truncated in keys and stay distinct`() {
     let long = String(repeating: "x", count: 500)
     let values = [long, long + "y", long + "z"].map { IndexedValue(.string($0)) }
     #expect(values.allSatisfy { $0.isCut && $0.bytes.count == IndexedValue.sizeLimit })
@@ -69,7 +69,7 @@ struct IndexedValueTests {
     #expect(IndexedValue.whole(deep).count <= 2 * (DocumentLimits.depth + 1))
   }
 
-  @Test func `no value begins with all of another one`() {
+  @Test func `no key is a prefix of another key`() {
     // The bytes after a value in a key can then make no difference.
     let long = (150...175).map { String(repeating: "x", count: $0) }
     let values =
@@ -83,7 +83,7 @@ struct IndexedValueTests {
     }
   }
 
-  @Test func `texts that begin with a text have its bytes in front`() {
+  @Test func `keys of strings start with the key of their common prefix`() {
     for text in ["", "a", "a\u{0}", "ab"] {
       let prefix = IndexedValue.prefix(ofTexts: text)
       for other in ["", "a", "a\u{0}", "a\u{0}b", "ab", "abc", "b"] {

@@ -15,7 +15,7 @@ struct PartialIndexTests {
     try database.write { _ = try $0.overwrite(id, with: properties) }
   }
 
-  @Test func `a document comes into the index, and goes, as it fulfils the conditions`() throws {
+  @Test func `a document is in the index exactly while it fulfils the conditions`() throws {
     let database = try store.open()
     try put(database, "before", ["due": 9, "done": false])
     try put(database, "done", ["due": 9, "done": true])
@@ -50,7 +50,7 @@ struct PartialIndexTests {
     try store.expectSound(again, "opened again")
   }
 
-  @Test func `a unique index compares the documents that fulfil its conditions`() throws {
+  @Test func `a unique partial index compares only documents that fulfil its conditions`() throws {
     let database = try store.open()
     let names = DocumentIndex(
       "names", on: "name", isUnique: true, where: [.equal("left", .null)])
@@ -70,7 +70,7 @@ struct PartialIndexTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `a condition means what the same filter means`() throws {
+  @Test func `a condition accepts the same documents as the equivalent filter`() throws {
     let values: [Value] = [
       .null, false, true, -1, 0, 0.5, 1, 1.0, 2, .int(.max), .unsigned(.max), "", "a", "ab", "b",
       "\u{E9}", "e\u{301}", [1], [1, 2], ["a": 1], ["a": 1.0],
@@ -111,7 +111,7 @@ struct PartialIndexTests {
     }
   }
 
-  @Test func `a document that cannot be read fulfils no condition`() {
+  @Test func `a document that cannot be decoded fulfils no condition`() {
     // An object with one property, "year", whose text is a single byte of invalid UTF-8.
     let bytes: [UInt8] = [0xC5, 4] + Array("year".utf8) + [0x41, 0xFF]
     let garbage = EncodedValue(SharedBytes(copying: bytes))
@@ -121,9 +121,9 @@ struct PartialIndexTests {
     #expect(IndexEntries.values(index, of: garbage).isEmpty)
   }
 
-  // MARK: Refused indexes
+  // MARK: Invalid indexes
 
-  @Test func `indexes that cannot be are refused with a reason`() throws {
+  @Test func `invalid indexes are refused with a reason`() throws {
     let database = try store.open()
     let large = Value.string(String(repeating: "x", count: 1000))
     let path = ["p"]
@@ -174,7 +174,7 @@ struct PartialIndexTests {
     #expect(try again.indexes() == [most])
   }
 
-  @Test func `an index of other conditions is another one`() throws {
+  @Test func `an index of the same name with other properties or conditions is refused`() throws {
     let database = try store.open()
     try database.addIndex(open)
     try database.addIndex(open)
@@ -190,7 +190,7 @@ struct PartialIndexTests {
 
   // MARK: Records
 
-  @Test func `a record holds all that there is to say of an index`() throws {
+  @Test func `an index definition record encodes and decodes every part of an index`() throws {
     let tests: [IndexCondition.Test] = [
       .equal(.null), .equal(1), .equal(1.0), .equal(["a": ["b"]]), .isPresent, .less(-1),
       .lessOrEqual(.unsigned(.max)), .greater("a"), .greaterOrEqual(true), .hasPrefix(""),
@@ -217,8 +217,7 @@ struct PartialIndexTests {
     }
   }
 
-  @Test func `an index of one property and all documents has the record that it always had`() throws
-  {
+  @Test func `the record of a simple index has its original format`() throws {
     let record = IndexDefinitionRecord(
       name: SharedBytes(utf8: "n"), superseded: nil,
       kept: IndexDefinition(index: DocumentIndex("n", on: "a", "b"), number: 9, isReady: true))
@@ -227,7 +226,7 @@ struct PartialIndexTests {
     #expect(writer.sharedCopy.array == [4, 1, 0x6E, 9, 2, 1, 0x61, 1, 0x62])
   }
 
-  @Test func `conditions are told in words`() {
+  @Test func `conditions have readable descriptions`() {
     let conditions: [IndexCondition] = [
       .equal("done", false), .isPresent("made", "city"), .less("n", 1), .lessOrEqual("n", 1),
       .greater("n", 1), .greaterOrEqual("n", 1), .hasPrefix("name", "A"),
@@ -240,7 +239,7 @@ struct PartialIndexTests {
       ])
   }
 
-  @Test func `the same values are the same condition, in whatever order they are named`() {
+  @Test func `conditions on the same set of values are equal, whatever their order`() {
     let values: [Value] = ["b", .null, 2, "a", true, [1]]
     let condition = IndexCondition.isIn("p", values)
     for _ in 0..<20 {
@@ -253,7 +252,7 @@ struct PartialIndexTests {
     #expect(IndexCondition.isIn("p", ["a"]) != .equal("p", "a"))
   }
 
-  @Test func `a condition on a set is implied by what says as much, and by no more`() {
+  @Test func `a condition on a set is implied by equal or stricter filters only`() {
     let path = QueryPath().appending(.key("p"))
     let condition = IndexCondition.isIn("p", ["a", "b", 1])
     func implies(_ test: FilterTest) -> Bool {

@@ -11,7 +11,7 @@ import Testing
   import Foundation
 #endif
 
-/// Documents that are purged when they expire.
+/// Tests of documents that are purged when they expire.
 struct ExpiryTests {
   private let disk = MemoryFileSystem()
   private let clock = SimulatedClock(stepMilliseconds: 0)
@@ -42,7 +42,7 @@ struct ExpiryTests {
     return false
   }
 
-  @Test func `an expiry is kept to the millisecond, and changes neither revision nor sequence`()
+  @Test func `an expiry is stored to the millisecond and changes neither revision nor sequence`()
     throws
   {
     let database = try open()
@@ -66,7 +66,7 @@ struct ExpiryTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `what has expired is purged, and nothing else`() throws {
+  @Test func `expired documents are purged, and no others`() throws {
     let database = try open()
     try database.write { transaction in
       for number in 0..<1200 {
@@ -90,7 +90,9 @@ struct ExpiryTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `later revisions and branches keep the expiry, and the last one set counts`() throws {
+  @Test func `later revisions and branches keep the expiry, and the last expiry set applies`()
+    throws
+  {
     let database = try open()
     try database.write { transaction in
       try transaction.put(Document(id: "a", ["n": 1]))
@@ -116,7 +118,7 @@ struct ExpiryTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `only documents that are there can expire, and only at a date`() throws {
+  @Test func `an expiry needs an existing document and a valid date`() throws {
     let database = try open()
     try database.write { _ = try $0.put(Document(id: "a")) }
     func code(_ date: Date?, _ id: String) -> DatabaseError.Code? {
@@ -149,7 +151,7 @@ struct ExpiryTests {
   }
 
   @Test(.timeLimit(.minutes(20)))
-  func `a document is purged in the background when its time comes, and others in their turn`()
+  func `documents are purged in the background when they expire`()
     async throws
   {
     var configuration = Configuration()
@@ -167,7 +169,7 @@ struct ExpiryTests {
   }
 
   @Test(.timeLimit(.minutes(20)))
-  func `what expired while the store was closed is purged soon after it is opened`() async throws {
+  func `documents that expired while the store was closed are purged after opening`() async throws {
     do {
       let database = try open()
       try await database.write { transaction in
@@ -188,7 +190,7 @@ struct ExpiryTests {
     #expect(try again.snapshot().revision(of: "a") == nil)
   }
 
-  @Test func `one that cannot be read is told of, and keeps nobody else`() throws {
+  @Test func `an unreadable expired document is reported, and the others are purged`() throws {
     let disk = SimulatedFileSystem()
     func open() throws -> Database {
       var configuration = Configuration.small(on: disk)
@@ -228,7 +230,7 @@ struct ExpiryTests {
     #expect(try database.statistics.maintenanceProblem?.code == .damaged)
   }
 
-  @Test func `an expiry that is set while the database is closed wakes nobody`() throws {
+  @Test func `an expiry that is set while the database closes starts no maintenance`() throws {
     let database = try open(.background)
     try database.write { _ = try $0.put(Document(id: "a")) }
     let store = database.store
@@ -243,10 +245,10 @@ struct ExpiryTests {
 }
 
 extension ExpiryTests {
-  @Test func `neither an expiry nor a flush that is due later keeps a database that is let go of`()
+  @Test func `a pending expiry or flush does not keep a released database open`()
     async throws
   {
-    func storeOfDropped() throws -> Store {
+    func releasedStore() throws -> Store {
       let database = try open(.background)
       try database.write(durability: .relaxed(maxDelay: .seconds(3600))) { transaction in
         _ = try transaction.put(Document(id: "a"))
@@ -254,9 +256,9 @@ extension ExpiryTests {
       }
       return database.store
     }
-    weak let held = try storeOfDropped()
-    for _ in 0..<60_000 where held != nil { try await Task.sleep(for: .milliseconds(5)) }
-    #expect(held == nil)
+    weak let store = try releasedStore()
+    for _ in 0..<60_000 where store != nil { try await Task.sleep(for: .milliseconds(5)) }
+    #expect(store == nil)
     let again = try open()
     #expect(try again.snapshot().get("a") != nil)
   }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 struct MaintenanceTests {
-  /// Returns a store with a long history of changes, merges and openings.
+  /// Returns a store with a long history of changes, compactions and openings.
   private static func agedStore(
     _ fileSystem: any FileSystem, seed: UInt64 = 11
   ) throws -> (Database, PlainStore) {
@@ -18,7 +18,7 @@ struct MaintenanceTests {
     return (database, model)
   }
 
-  @Test func `an aged store has checkpoints and merged segments, and is sound`() throws {
+  @Test func `an aged store has checkpoints and compacted segments, and is sound`() throws {
     let (database, model) = try MaintenanceTests.agedStore(MemoryFileSystem())
     let statistics = try database.statistics
     #expect(statistics.documentCount == model.liveIDs.count)
@@ -29,7 +29,7 @@ struct MaintenanceTests {
     #expect(report.documentCount == model.entries.count)
   }
 
-  @Test func `compacting leaves one segment with nothing dead in it`() throws {
+  @Test func `compaction leaves no dead bytes in sealed segments`() throws {
     let (database, model) = try MaintenanceTests.agedStore(MemoryFileSystem())
     try database.compact()
     try database.compact()
@@ -39,7 +39,7 @@ struct MaintenanceTests {
   }
 
   @Test
-  func `a store that is overwritten again and again stays within two and a half times its size`()
+  func `a store under repeated overwrites stays within two and a half times its live size`()
     throws
   {
     let fileSystem = MemoryFileSystem()
@@ -63,7 +63,7 @@ struct MaintenanceTests {
     #expect(largest <= final * 5 / 2 + 2 * (16 << 10), "\(largest) bytes for \(live), \(final)")
   }
 
-  @Test func `what many short sessions leave is cleaned away, session by session`() throws {
+  @Test func `the garbage of many short sessions does not accumulate`() throws {
     let fileSystem = MemoryFileSystem()
     var configuration = Configuration()
     configuration.fileSystem = fileSystem
@@ -80,12 +80,12 @@ struct MaintenanceTests {
       }
       try database.close()
     }
-    // Each session rewrites everything: the store holds the live records, those just replaced, and
-    // those that wait to be merged.
+    // Each session rewrites everything. The store has the live records, the records just replaced,
+    // and those that wait for compaction.
     #expect(try #require(sizes.max()) < 5 * sizes[1], "\(sizes)")
   }
 
-  @Test func `attachments that are replaced again and again do not pile up`() throws {
+  @Test func `files of repeatedly replaced attachments do not accumulate`() throws {
     let fileSystem = MemoryFileSystem()
     var configuration = Configuration()
     configuration.fileSystem = fileSystem
@@ -107,7 +107,7 @@ struct MaintenanceTests {
     #expect(largest <= 8)
   }
 
-  @Test func `a backup of a store in use is a store with the same documents and another identity`()
+  @Test func `a backup of an open store has the same documents and another store ID`()
     throws
   {
     let fileSystem = MemoryFileSystem()
@@ -141,7 +141,7 @@ struct MaintenanceTests {
   ///
   /// It counted documents twice, and would have kept those that were deleted in between. Found by
   /// the crash suite.
-  @Test func `a backup that was interrupted anywhere can be made again`() throws {
+  @Test func `a backup that was interrupted at any call can be repeated`() throws {
     let original = SimulatedFileSystem()
     let (old, model) = try MaintenanceTests.agedStore(original)
     try old.close()
@@ -166,7 +166,7 @@ struct MaintenanceTests {
     }
   }
 
-  @Test func `a restored store holds what the backup holds`() throws {
+  @Test func `a restored store has the same documents as the backup`() throws {
     let fileSystem = MemoryFileSystem()
     let (database, model) = try MaintenanceTests.agedStore(fileSystem)
     try database.backup(to: "/backup.divan")
@@ -177,7 +177,7 @@ struct MaintenanceTests {
     try model.compare(with: restored.snapshot())
   }
 
-  @Test func `a store exists until it is deleted, which must not be while it is open`() throws {
+  @Test func `a store exists until it is deleted, and deleting an open store fails`() throws {
     let fileSystem = MemoryFileSystem()
     let configuration = Configuration.small(on: fileSystem)
     #expect(!Database.exists(at: "/store.divan", configuration: configuration))
@@ -194,7 +194,7 @@ struct MaintenanceTests {
     #expect(try fileSystem.list("/") == [])
   }
 
-  @Test func `a snapshot reads on while its files are merged away`() throws {
+  @Test func `a snapshot stays readable while its segments are compacted`() throws {
     let fileSystem = MemoryFileSystem()
     let (database, model) = try MaintenanceTests.agedStore(fileSystem)
     let snapshot = try database.snapshot()
@@ -206,9 +206,9 @@ struct MaintenanceTests {
     try later.compare(with: database.snapshot())
   }
 
-  @Test func `a segment in which nothing is left is not merged for its own sake`() throws {
-    // Regression: an emptied segment counted as completely dead, and was merged into another such
-    // segment without end.
+  @Test func `a segment without live records is not compacted again and again`() throws {
+    // Regression: an emptied segment counted as completely dead, and was compacted into another
+    // such segment without end.
     let fileSystem = MemoryFileSystem()
     let database = try Database(at: "/store.divan", configuration: .small(on: fileSystem))
     let text = Value.string(String(repeating: "x", count: 500))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Divan
 
-/// Tests of dropping history by limits, with conflicts, names, damage and concurrent writes.
+/// Tests of pruning history by limits, with conflicts, names, damage and concurrent writes.
 struct PruningTests {
   private let disk: SimulatedFileSystem
   private let clock = SteppedClock()
@@ -34,19 +34,20 @@ struct PruningTests {
     }
   }
 
-  private func held(_ database: Database) throws -> [UInt64] {
+  private func retained(_ database: Database) throws -> [UInt64] {
     var scan = try database.store.view().state.retained.scan()
     var sequences: [UInt64] = []
     while let item = try scan.next() { sequences.append(RetainedKey.parts(item.key).sequence) }
     return sequences
   }
 
-  private func expectNotHeld(_ database: Database, _ sequence: UInt64) {
+  private func expectNotRetained(_ database: Database, _ sequence: UInt64) {
     let error = #expect(throws: DatabaseError.self) { try database.snapshot(at: sequence) }
     #expect(error?.code == .historyNotHeld)
   }
 
-  @Test func `in a conflict the limit counts what neither branch needs`() throws {
+  @Test func `in a conflict, the history limit counts only revisions that no branch needs`() throws
+  {
     let database = try open(HistoryRetention(revisions: 1))
     func revision(_ generation: Int, _ branch: String) throws -> RevisionID {
       try RevisionID(parsing: "\(generation)-\(branch)\(generation)")
@@ -60,34 +61,35 @@ struct PruningTests {
         }
       }
     }
-    #expect(try held(database) == [1, 2, 3, 4, 5])
+    #expect(try retained(database) == [1, 2, 3, 4, 5])
     try database.compact()
     // The other branch's leaf, and one revision retained as history.
-    #expect(try held(database) == [4, 5])
+    #expect(try retained(database) == [4, 5])
     #expect(try database.snapshot(at: 5).conflicts(of: "a").map { $0["n"] } == [3, 2])
     #expect(try database.snapshot().conflicts(of: "a").map { $0["n"] } == [3, 3])
-    for sequence in 1...4 as ClosedRange<UInt64> { expectNotHeld(database, sequence) }
+    for sequence in 1...4 as ClosedRange<UInt64> { expectNotRetained(database, sequence) }
     #expect(try database.check().problems.map(\.description) == [])
   }
 
-  @Test func `an age below nothing keeps nothing, and one beyond all times keeps everything`()
+  @Test func `a negative history age retains nothing, and a huge one retains everything`()
     throws
   {
     var database = try open(HistoryRetention(age: .seconds(Int64.max)))
     try overwrite(database, "a", 1...5)
     try database.compact()
-    #expect(try held(database) == [1, 2, 3, 4])
+    #expect(try retained(database) == [1, 2, 3, 4])
     #expect(try database.snapshot(at: 1).get("a")?["n"] == 1)
     try database.close()
     database = try open(HistoryRetention(age: .seconds(-1)))
     clock.tick()
     try database.compact()
-    #expect(try held(database).isEmpty)
-    expectNotHeld(database, 4)
+    #expect(try retained(database).isEmpty)
+    expectNotRetained(database, 4)
     #expect(try database.snapshot(at: 5).get("a")?["n"] == 5)
   }
 
-  @Test func `what was held before anybody noted versions goes by the same limits`() throws {
+  @Test func `revisions that were retained before history was enabled have the same limits`() throws
+  {
     var database = try open(.none)
     try overwrite(database, "a", 1...1)
     try database.nameSnapshot("first")
@@ -97,16 +99,16 @@ struct PruningTests {
     try database.removeSnapshot(named: "first")
     try database.compact()
     // The time at which it was superseded is unknown, so it counts as recent.
-    #expect(try held(database) == [1])
+    #expect(try retained(database) == [1])
     try database.close()
     database = try open(HistoryRetention(revisions: 0))
     try database.compact()
-    #expect(try held(database).isEmpty)
-    expectNotHeld(database, 1)
+    #expect(try retained(database).isEmpty)
+    expectNotRetained(database, 1)
     #expect(try database.check().problems.map(\.description) == [])
   }
 
-  @Test func `a version that gets a name while history is let go of is kept`() throws {
+  @Test func `a version that is named while history is pruned is retained`() throws {
     var database = try open(.everything)
     // More revisions than are dropped at a time.
     for round in 0..<12 {
@@ -116,7 +118,7 @@ struct PruningTests {
         }
       }
     }
-    #expect(try held(database).count == 2200)
+    #expect(try retained(database).count == 2200)
     try database.close()
     database = try open(HistoryRetention(revisions: 0))
     let isNamed = Atomic(false)
@@ -127,13 +129,13 @@ struct PruningTests {
     }
     try database.compact()
     disk.observeCalls(nil)
-    #expect(try held(database).count == 200)
+    #expect(try retained(database).count == 200)
     #expect(try database.snapshot(named: "in time").get("d-7")?["n"] == 9)
     #expect(try database.check().problems.map(\.description) == [])
   }
 
   @Test(arguments: [true, false])
-  func `after a failed flush nothing is let go of any more`(isEarly: Bool) throws {
+  func `pruning stops after a failed flush`(isEarly: Bool) throws {
     var database = try open(.everything)
     try overwrite(database, "a", 1...6)
     try database.writeCheckpoint()
@@ -155,7 +157,7 @@ struct PruningTests {
     disk.observeCalls(nil)
     let wasWritten = isDone.load(ordering: .relaxed)
     #expect(wasWritten)
-    #expect(try held(database).count == (isEarly ? 5 : 2))
+    #expect(try retained(database).count == (isEarly ? 5 : 2))
     #expect(try database.snapshot().get("a")?["n"] == 6)
     try? database.close()
     database = try open(.everything)
@@ -163,7 +165,7 @@ struct PruningTests {
     #expect(try database.check().problems.map(\.description) == [])
   }
 
-  @Test func `what stands beside damage stays as it is`() throws {
+  @Test func `pruning keeps all revisions of a document with a damaged record`() throws {
     var database = try open(.everything)
     let text = String(repeating: "y", count: 300)
     try overwrite(database, "a", 1...3)
@@ -186,7 +188,7 @@ struct PruningTests {
     #expect(unread?.code == .inputOutput)
     disk.observeCalls(nil)
     disk.stopFailing()
-    #expect(try held(database).count == 5)
+    #expect(try retained(database).count == 5)
     try database.close()
     try damage(text)
     database = try open(HistoryRetention(revisions: 1))
@@ -207,7 +209,7 @@ struct PruningTests {
     #expect(damaged?.code == .damaged)
   }
 
-  @Test func `a superseded revision whose record is damaged is not held`() throws {
+  @Test func `a superseded revision whose record is damaged is not retained`() throws {
     let text = String(repeating: "y", count: 300)
     var database = try open(.everything)
     try overwrite(database, "a", 1...1)
@@ -219,11 +221,11 @@ struct PruningTests {
     database = try open(.everything)
     #expect(database.openingReport.damage.count == 1)
     #expect(try database.snapshot().get("a")?["n"] == 3)
-    #expect(try !held(database).contains(2))
+    #expect(try !retained(database).contains(2))
   }
 
   @Test
-  func `attachments of history that is damaged count for nothing, and the others' history goes`()
+  func `attachments of damaged history do not count, and other history is pruned`()
     throws
   {
     let text = String(repeating: "y", count: 300)
@@ -236,13 +238,13 @@ struct PruningTests {
     try damage(text)
     database = try open(HistoryRetention(bytes: 1))
     try database.store.pruneHistory()
-    #expect(try held(database) == [1, 2])
+    #expect(try retained(database) == [1, 2])
     #expect(try database.snapshot().get("a")?["n"] == 3)
   }
 
   /// Opening without a checkpoint drops history whose attachments are missing.
   @Test(arguments: [true, false])
-  func `history is not let go of because it cannot be asked for its attachments`(
+  func `history is not dropped because its attachments cannot be looked up`(
     isDamaged: Bool
   ) throws {
     let text = String(repeating: "y", count: 300)
@@ -251,7 +253,7 @@ struct PruningTests {
     try attach(database, "a", text)
     try overwrite(database, "a", 3...3)
     try database.close()
-    let (path, offset) = try place(of: text)
+    let (path, offset) = try location(of: text)
     let isFirst = Atomic(true)
     disk.observeCalls { [disk] call in
       // The log was read, and now the first attachment's file is looked up.
@@ -268,10 +270,10 @@ struct PruningTests {
     }
     database = try open(.everything)
     disk.observeCalls(nil)
-    let wasAsked = !isFirst.load(ordering: .relaxed)
-    #expect(wasAsked)
+    let wasLookedUp = !isFirst.load(ordering: .relaxed)
+    #expect(wasLookedUp)
     #expect(database.openingReport.damage.isEmpty)
-    #expect(try held(database) == [1, 2])
+    #expect(try retained(database) == [1, 2])
     // A read error is reported, and does not prevent the opening.
     #expect(try database.statistics.maintenanceProblem?.code == (isDamaged ? nil : .inputOutput))
     if isDamaged { try disk.corrupt(path, atOffset: offset, mask: 1) }
@@ -292,24 +294,24 @@ struct PruningTests {
 
   /// Damages the record of the document with the given text.
   private func damage(_ text: String) throws {
-    let (path, offset) = try place(of: text)
+    let (path, offset) = try location(of: text)
     try disk.corrupt(path, atOffset: offset, mask: 1)
   }
 
-  /// Returns the position of a document's text in the log.
-  private func place(of text: String) throws -> (path: String, offset: Int) {
+  /// Returns the path and offset of a document's text in the log.
+  private func location(of text: String) throws -> (path: String, offset: Int) {
     let name = try #require(disk.names(in: "/s.divan").first { $0.hasSuffix(".segment") })
     let bytes = try disk.contents(of: "/s.divan/\(name)", limit: 1 << 20).array
-    let place = try #require(
+    let offset = try #require(
       bytes.indices.dropLast(text.utf8.count).first {
         bytes[$0] == text.utf8.first
           && bytes[$0..<$0 + text.utf8.count].elementsEqual(text.utf8)
       })
-    return ("/s.divan/\(name)", place)
+    return ("/s.divan/\(name)", offset)
   }
 
   @Test(arguments: ["compact", "limit", "read", "write"])
-  func `whichever call cannot be read, that is no damage, and everything stays as it was`(
+  func `a failed read is not reported as damage and changes nothing, whichever read it is`(
     work: String
   ) throws {
     let stored = try open(.everything)
@@ -357,32 +359,34 @@ struct PruningTests {
     #expect(failureCount > 2)
   }
 
-  @Test func `where the names of versions cannot be read, everything is held`() throws {
+  @Test func `if the names of snapshots cannot be read, all superseded revisions are retained`()
+    throws
+  {
     let database = try open(.none)
     try overwrite(database, "a", 1...1)
     try database.nameSnapshot("first")
     let key = CatalogKey.named(SharedBytes(utf8: "first"))
-    let place = try #require(try database.store.view().locator(in: \.catalog, key))
+    let locator = try #require(try database.store.view().locator(in: \.catalog, key))
     let garbage: [UInt8] = [0xFF]
     database.tamper { $0.catalog.set(key.span, garbage.span) }
     database.store.knownPin = nil
     try overwrite(database, "a", 2...3)
     database.tamper { state in
       var scratch = ByteWriter()
-      state.setCatalog(key, leadingTo: place, scratch: &scratch)
+      state.setCatalog(key, leadingTo: locator, scratch: &scratch)
     }
-    #expect(try held(database) == [1, 2])
+    #expect(try retained(database) == [1, 2])
     #expect(try database.snapshot(named: "first").get("a")?["n"] == 1)
   }
 
-  @Test func `an index entry that belongs to nothing stops nobody`() throws {
+  @Test func `retained entries without a document are ignored`() throws {
     let database = try open(.everything)
     try overwrite(database, "a", 1...3)
-    let place = try database.entry(of: "a").locator
+    let locator = try database.entry(of: "a").locator
     database.tamper { state in
       var scratch = ByteWriter()
-      state.setOlder(RetainedKey.bytes(SharedBytes(utf8: "nobody"), 1), place, scratch: &scratch)
-      state.setOlder([1, 2], place, scratch: &scratch)
+      state.setOlder(RetainedKey.bytes(SharedBytes(utf8: "nobody"), 1), locator, scratch: &scratch)
+      state.setOlder([1, 2], locator, scratch: &scratch)
     }
     try database.nameSnapshot("now")
     #expect(try database.namedSnapshots().map(\.id) == ["now"])
@@ -395,11 +399,11 @@ struct PruningTests {
     #expect(throws: DatabaseError.self) { try database.snapshot(at: 1).get("a") }
     #expect(try database.snapshot(at: 2).get("a")?["n"] == 2)
     try database.write { try $0.purge("a") }
-    #expect(try held(database).filter { $0 > 1 && $0 < 10 }.isEmpty)
+    #expect(try retained(database).filter { $0 > 1 && $0 < 10 }.isEmpty)
   }
 
   /// The sequence number in the key of a longer ID is in the key range of the shorter one.
-  @Test func `documents whose IDs go on behind a zero byte have histories of their own`() throws {
+  @Test func `documents whose IDs differ only after a zero byte have separate histories`() throws {
     let database = try open(.everything)
     let ids = ["a", "a\u{0}bcdefgh", "a\u{0}bcdefghi", "a\u{0}"]
     for number in 1...2 as ClosedRange<Int64> {
@@ -418,7 +422,7 @@ struct PruningTests {
   }
 
   /// If the shorter ID has no retained revisions, the longer one's records come first.
-  @Test func `a document that came later is not taken for one whose ID goes on with zeros`() throws
+  @Test func `a later document is not confused with one whose ID continues with zero bytes`() throws
   {
     let database = try open(.everything)
     try overwrite(database, "a\u{0}\u{0}\u{0}", 1...2)
@@ -432,10 +436,10 @@ struct PruningTests {
     let database = try open(.everything)
     try overwrite(database, "a", 1...2)
     try overwrite(database, "b", 1...2)
-    let place = try database.entry(of: "b").locator
+    let locator = try database.entry(of: "b").locator
     database.tamper { state in
       var scratch = ByteWriter()
-      state.setOlder(RetainedKey.bytes(SharedBytes(utf8: "a"), 1), place, scratch: &scratch)
+      state.setOlder(RetainedKey.bytes(SharedBytes(utf8: "a"), 1), locator, scratch: &scratch)
     }
     let error = #expect(throws: DatabaseError.self) { try database.snapshot(at: 1).get("a") }
     #expect(error?.code == .damaged)

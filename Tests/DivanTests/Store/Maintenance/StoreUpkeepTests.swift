@@ -8,9 +8,9 @@ import Testing
 
 @testable import Divan
 
-/// Tests of backups, deletion, checkpoints and merges that encounter obstacles.
+/// Tests of backups, deletion, checkpoints and compactions that encounter obstacles.
 ///
-/// The error says what is wrong, nothing is lost, and the next attempt succeeds.
+/// The error names the cause, nothing is lost, and the next attempt succeeds.
 struct StoreUpkeepTests {
   private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
   private var disk: SimulatedFileSystem { fixture.fileSystem }
@@ -60,7 +60,7 @@ struct StoreUpkeepTests {
     #expect(code { try database.backup(to: "/backup.divan") } == .alreadyExists)
   }
 
-  @Test func `deleting a store takes everything of it, and nothing else`() throws {
+  @Test func `deleting a store removes all of its files, and no others`() throws {
     let database = try store()
     try database.close()
     let configuration = fixture.configuration()
@@ -81,7 +81,7 @@ struct StoreUpkeepTests {
     try Database.delete(at: CrashFixture.path, configuration: configuration)
     #expect(try disk.list("/") == ["other"])
     #expect(try disk.list("/other") == ["letter.txt"])
-    // If the directory contains a letter, it stays.
+    // If the directory contains another file, both stay.
     let again = try fixture.open()
     try again.close()
     _ = try disk.open("\(CrashFixture.path)/letter.txt", .creating)
@@ -91,7 +91,7 @@ struct StoreUpkeepTests {
   }
 
   @Test(arguments: ["makes a new store there", "removes the directory too"])
-  func `a store that is being deleted is gone, whatever who waited for it does at the last moment`(
+  func `deletion succeeds even if another process recreates or removes the directory`(
     other: String
   ) throws {
     try store().close()
@@ -99,7 +99,7 @@ struct StoreUpkeepTests {
     let isFirst = Atomic(true)
     let newStore = Recorder<Database>()
     disk.observeCalls { call in
-      // The lock file's name is gone, and the directory, which was moved aside, is about to be
+      // The lock file is removed, and the directory, which was moved aside, is about to be
       // removed.
       guard call.verb == .removeDirectory, call.path.hasSuffix(".deleting"),
         isFirst.exchange(false, ordering: .relaxed)
@@ -126,14 +126,14 @@ struct StoreUpkeepTests {
     #expect(reopened.openingReport.damage.isEmpty)
   }
 
-  @Test func `a path without a slash is in the directory where the program runs`() {
+  @Test func `the parent of a path without a slash is the current directory`() {
     #expect(parentDirectory(of: "store.divan") == ".")
     #expect(parentDirectory(of: "a/store.divan") == "a")
     #expect(parentDirectory(of: "/store.divan") == "/")
     #expect(parentDirectory(of: "/a/b/store.divan") == "/a/b")
   }
 
-  @Test func `statistics pass over a file that goes while they look`() throws {
+  @Test func `statistics skip a file that is removed while they are computed`() throws {
     let database = try store()
     try database.write { try $0.delete(id: "doc-1") }
     try database.writeCheckpoint()
@@ -152,7 +152,7 @@ struct StoreUpkeepTests {
 
   // MARK: Checkpoints
 
-  @Test func `a checkpoint is not begun where there is nothing, or where writing has stopped`()
+  @Test func `no checkpoint is written for an empty store or after the writer has stopped`()
     throws
   {
     let empty = try fixture.open { $0.maintenance = .manual }
@@ -174,7 +174,7 @@ struct StoreUpkeepTests {
     #expect(code { try database.write { _ in try database.compact() } } == .writerStopped)
   }
 
-  @Test func `maintenance cannot be asked for within a transaction`() throws {
+  @Test func `compaction and backup within a transaction throw nestedWrite`() throws {
     let database = try store()
     try database.write { _ in
       #expect(code { try database.compact() } == .nestedWrite)
@@ -182,7 +182,7 @@ struct StoreUpkeepTests {
     }
   }
 
-  @Test func `a checkpoint that fails at any of its pages leaves the store as it was`() throws {
+  @Test func `a checkpoint that fails at any write leaves the store unchanged`() throws {
     let database = try store()
     // More than 256 KiB of pages, so that they are written in several pieces.
     try database.write { transaction in
@@ -204,8 +204,8 @@ struct StoreUpkeepTests {
     #expect(try reopened.snapshot().count == count)
   }
 
-  @Test func `a checkpoint that fails while the store is closed is no loss`() throws {
-    for step in ["create", "merge"] {
+  @Test func `a checkpoint that fails while the store closes loses no documents`() throws {
+    for step in ["create", "compact"] {
       let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
       let database = try fixture.open {
         $0.maintenance = .manual
@@ -216,7 +216,7 @@ struct StoreUpkeepTests {
         fixture.fileSystem.fail(.create, with: .noSpace)
         #expect(code { try database.close() } == .diskFull)
       } else {
-        // A merge that could not be installed: a checkpoint would now depend on both segments.
+        // A compaction that could not be installed: a checkpoint would now depend on both segments.
         try database.writeCheckpoint()
         try fixture.fill(database, 0..<40, size: 40_000)
         try database.writeCheckpoint()
@@ -239,7 +239,7 @@ struct StoreUpkeepTests {
     }
   }
 
-  @Test func `a writer waits for maintenance that is far behind, and goes on with it`() throws {
+  @Test func `a writer waits for maintenance that is far behind, and then continues`() throws {
     let disk = disk
     let (begun, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let isFirst = Atomic(true)
@@ -277,7 +277,7 @@ struct StoreUpkeepTests {
   }
 
   /// Writes do not start another maintenance step while one runs.
-  @Test func `what is written while a step runs has the next one begin at once`() throws {
+  @Test func `writes during a maintenance step start the next step at once`() throws {
     for _ in 0..<8 {
       let database = try store(1)
       try database.close()
@@ -300,8 +300,8 @@ struct StoreUpkeepTests {
       $0.checkpointInterval = 8 << 10
       $0.segmentSizeGoal = 1 << 20
     }
-    // The first commit starts the merge of the small segments although no checkpoint is due. The
-    // merge is followed by a checkpoint.
+    // The first commit starts the compaction of the small segments although no checkpoint is due.
+    // The compaction is followed by a checkpoint.
     try fixture.fill(database, 0..<1, size: 10)
     #expect(begun.wait(timeout: .now() + 100) == .success)
     try fixture.fill(database, 1..<5, size: 3000)
@@ -314,10 +314,10 @@ struct StoreUpkeepTests {
     try database.close()
   }
 
-  // MARK: Merges
+  // MARK: Compaction
 
   @Test
-  func `a merge of more than fits in one frame, and of more documents than are moved at once`()
+  func `compaction handles more data than a frame and more documents than a batch`()
     throws
   {
     let database = try fixture.open {
@@ -341,7 +341,7 @@ struct StoreUpkeepTests {
     #expect(try database.statistics.segments.filter { !$0.isActive }.count == 1)
   }
 
-  @Test func `compaction makes no merged segment larger than its limit`() throws {
+  @Test func `compaction creates no segment above its size limit`() throws {
     let database = try fixture.open {
       $0.maintenance = .manual
       $0.segmentSizeGoal = 8 << 10
@@ -356,7 +356,7 @@ struct StoreUpkeepTests {
     try expectWhole(database)
   }
 
-  @Test func `many small neighbours are merged though nothing in them is dead`() throws {
+  @Test func `many small neighboring segments are compacted even without dead records`() throws {
     for session in 0..<8 {
       let database = try fixture.open {
         $0.maintenance = .manual
@@ -379,7 +379,7 @@ struct StoreUpkeepTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `a disk that fails anywhere in a merge loses nothing, and is not called damaged`()
+  @Test func `a failed call in a compaction loses nothing and is not reported as damage`()
     throws
   {
     var codes: [DatabaseError.Code: Int] = [:]
@@ -393,7 +393,7 @@ struct StoreUpkeepTests {
         try fixture.fill(first, 0..<5, size: 30)
         try first.writeCheckpoint()
         try first.close()
-        // Reopened, so that the merge reads pages of the index from the file.
+        // Reopened, so that the compaction reads pages of the index from the file.
         let database = try fixture.open { $0.maintenance = .manual }
         fixture.fileSystem.fail(verb, atCall: call, with: failure)
         if let code = code({ try database.compact() }) {
@@ -409,7 +409,7 @@ struct StoreUpkeepTests {
     #expect(Set(codes.keys) == [.inputOutput, .diskFull])
   }
 
-  @Test func `a merged segment that rots before it is in use is not used`() throws {
+  @Test func `a compacted segment that is damaged before it is installed is not used`() throws {
     let database = try store(30) { $0.reads = .buffered }
     try fixture.fill(database, 0..<12, size: 20)
     let disk = disk
@@ -428,7 +428,7 @@ struct StoreUpkeepTests {
     #expect(try oracle.identify(database) == oracle.versions.count - 1)
   }
 
-  @Test func `a merge leaves a segment with a record that is no document as it is, and names it`()
+  @Test func `compaction refuses a segment with an invalid document record, which opening reports`()
     throws
   {
     let database = try store()

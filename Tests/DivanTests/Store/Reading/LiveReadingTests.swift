@@ -62,9 +62,9 @@ struct LiveReadingTests {
     print("\(count) openings during \(acknowledged.load(ordering: .relaxed)) commits")
   }
 
-  /// Runs the same test at each changing call, so that no moment is missed.
+  /// Opens a reader at each call of the writer that changes something.
   @Test(arguments: [CrashWorkload.rotating, .overwriting, .compacting, .reopened])
-  func `a reader that comes between any two calls sees all that was acknowledged`(
+  func `a reader that opens between any two calls of the writer sees all acknowledged commits`(
     workload: CrashWorkload
   ) throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
@@ -91,7 +91,7 @@ struct LiveReadingTests {
     #expect(problems.all.isEmpty, "\(problems.all.prefix(3))")
   }
 
-  @Test func `a segment that is added after the directory was listed is no damage`() throws {
+  @Test func `a segment that is added after a reader lists the directory is no damage`() throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     let database = try fixture.open { $0.maintenance = .manual }
     try fixture.fill(database, 0..<4, size: 1500)

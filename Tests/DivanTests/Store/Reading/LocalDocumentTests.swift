@@ -9,7 +9,7 @@ struct LocalDocumentTests {
 
   init() throws { database = try Database.inMemory() }
 
-  @Test func `a local document is read as it was stored last`() throws {
+  @Test func `a local document has its last stored properties`() throws {
     try database.write { transaction in
       #expect(try transaction.localDocument("a") == nil)
       try transaction.putLocal("a", ["n": 1])
@@ -28,7 +28,7 @@ struct LocalDocumentTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `local documents are no documents`() throws {
+  @Test func `local documents are separate from documents with the same ID`() throws {
     try database.write { transaction in
       try transaction.putLocal("a", ["n": 1])
       try transaction.putLocal("b", ["n": 1])
@@ -56,7 +56,7 @@ struct LocalDocumentTests {
     #expect(try then.localDocumentIDs().isEmpty)
   }
 
-  @Test func `local documents are listed in the order of their bytes`() throws {
+  @Test func `local documents are listed in the byte order of their IDs`() throws {
     let ids = ["a", "a\u{0}", "ab", "b", "é", "z"]
     try database.write { transaction in
       for id in ids.shuffled() { try transaction.putLocal(id, [:]) }
@@ -79,7 +79,7 @@ struct LocalDocumentTests {
   ]
 
   @Test(arguments: refused)
-  func `what no document may have, no local one may`(
+  func `invalid IDs and properties of local documents are refused`(
     id: String, properties: Value.Object, code: DatabaseError.Code
   ) throws {
     #expect {
@@ -93,7 +93,7 @@ struct LocalDocumentTests {
     #expect(try database.snapshot().localDocumentIDs() == [])
   }
 
-  @Test func `what a nested part of a transaction did is taken back`() throws {
+  @Test func `a failed nested transaction rolls back changes of local documents`() throws {
     try database.write { transaction in
       try transaction.putLocal("a", ["n": 1])
       try? transaction.nested {

@@ -26,9 +26,9 @@ extension Version {
   }
 }
 
-/// An index that contradicts the log: `check()` finds it, and reads report it.
+/// Tests of index entries that contradict the log: `check()` finds them, and reads report damage.
 ///
-/// The entries concern attachments, local documents, expiries and versions.
+/// The entries are of attachments, local documents, expiries, snapshots, indexes and documents.
 struct CatalogCheckTests {
   private let database: Database
   private let poster = [UInt8](repeating: 1, count: 100_000)
@@ -76,11 +76,13 @@ struct CatalogCheckTests {
   private func key(_ local: String) -> [UInt8] { CatalogKey.local(SharedBytes(utf8: local)) }
   private func name(_ name: String) -> [UInt8] { CatalogKey.named(SharedBytes(utf8: name)) }
 
-  @Test func `what is as it should be is no problem`() throws {
+  @Test func `a check of a sound catalog finds no problems`() throws {
     #expect(try problems { _ in }.isEmpty)
   }
 
-  @Test func `a local document that is another one, or none, is found out`() throws {
+  @Test func `a check finds local document entries that lead to a wrong or unreadable record`()
+    throws
+  {
     let here = try locator(key("here"))
     let wrong = "the index and the log disagree about a local document"
     let there = try locator(key("there"))
@@ -102,7 +104,9 @@ struct CatalogCheckTests {
     #expect(try database.snapshot().localDocument("here")?["n"] == 1)
   }
 
-  @Test func `a local document whose ID is no text cannot be listed, and the others can`() throws {
+  @Test func `listing local documents throws for an ID that is not UTF-8, but not in other ranges`()
+    throws
+  {
     let odd = try database.plant(.local) {
       LocalDocumentRecord(
         idBytes: SharedBytes(copying: [0xFF]), superseded: nil,
@@ -115,7 +119,7 @@ struct CatalogCheckTests {
     #expect(ids == ["here", "there"])
   }
 
-  @Test func `an expiry that the document does not have, or that is lost, is found out`() throws {
+  @Test func `a check finds expiry entries that no document has, and missing ones`() throws {
     let expiry = try #require(
       try database.snapshot().view.newestRecord(
         of: database.entry(of: "a"), "a"
@@ -144,7 +148,7 @@ struct CatalogCheckTests {
         == ["there are 0 expiries of 1 documents that expire"])
   }
 
-  @Test func `versions of the store that are others than their keys say are found out`() throws {
+  @Test func `a check finds named snapshots and commit points under the wrong key`() throws {
     let first = try locator(name("first"))
     let wrong = "the index and the log disagree about a named snapshot"
     let second = try locator(name("second"))
@@ -174,9 +178,9 @@ struct CatalogCheckTests {
     #expect(try problems { $0.lead(CatalogKey.moment(1), to: moment) }.isEmpty)
   }
 
-  @Test func `an attachment that is lost, or another one, is found out`() throws {
+  @Test func `a check finds missing, swapped and unreadable attachments`() throws {
     let key = CatalogKey.attachment(note)
-    let place = try locator(key)
+    let original = try locator(key)
     let document = try #require(try database.snapshot().get("a"))
     let attachment = try #require(document.attachments["note"])
     let poster = try locator(CatalogKey.attachment(SHA256.digest(of: SharedBytes(copying: poster))))
@@ -197,10 +201,12 @@ struct CatalogCheckTests {
     expectDamage { try read() }
     // Content that was read before is still there.
     #expect(try attachment.content() == Data([1, 2, 3]))
-    #expect(try problems { $0.lead(key, to: place) }.isEmpty)
+    #expect(try problems { $0.lead(key, to: original) }.isEmpty)
     let short: [UInt8] = [CatalogKey.Kind.attachment.rawValue, 1]
     #expect(
-      try problems { $0.lead(short, to: place) } == ["an attachment's digest in the index is none"])
+      try problems { $0.lead(short, to: original) } == [
+        "an attachment's digest in the index is none"
+      ])
     // An entry that cannot be interpreted is kept.
     try database.compact()
     #expect(try problems { _ in } == ["an attachment's digest in the index is none"])
@@ -211,7 +217,7 @@ struct CatalogCheckTests {
     expectDamage { _ = try wrong.content() }
   }
 
-  @Test func `an index of documents that is another one, or none, is found out`() throws {
+  @Test func `a check finds index definitions that are swapped, removed or unreadable`() throws {
     for name in ["m", "n"] { try database.addIndex(DocumentIndex(name, on: "n")) }
     #expect(try problems { _ in }.isEmpty)
     let n = CatalogKey.index(SharedBytes(utf8: "n"))
@@ -225,13 +231,13 @@ struct CatalogCheckTests {
         to: &$0)
     }
     #expect(try problems { $0.lead(n, to: removed) } == [wrong])
-    let stranger = try database.plant(.index) {
+    let unknown = try database.plant(.index) {
       IndexDefinitionRecord(
         name: SharedBytes(utf8: "n"), superseded: nil,
         kept: IndexDefinition(index: DocumentIndex("n", on: "n"), number: 999, isReady: true)
       ).encode(to: &$0)
     }
-    #expect(try problems { $0.lead(n, to: stranger) } == [wrong])
+    #expect(try problems { $0.lead(n, to: unknown) } == [wrong])
     let garbage = try database.plant(.index, [0xFF])
     #expect(try problems { $0.lead(n, to: garbage) }.first?.contains("flags") == true)
     #expect(try problems { $0.lead(n, to: sound) }.isEmpty)
@@ -242,7 +248,7 @@ struct CatalogCheckTests {
     expectDamage { _ = try database.snapshot().ids(by: "lost") }
   }
 
-  @Test func `entries of an index that are none, or lead to nobody, are found out`() throws {
+  @Test func `a check finds index entries that are invalid or lead to no document`() throws {
     try database.addIndex(DocumentIndex("n", on: "n", isUnique: false))
     try database.addIndex(DocumentIndex("text", on: "text", isUnique: true))
     let long = String(repeating: "x", count: 300)
@@ -269,17 +275,17 @@ struct CatalogCheckTests {
     #expect(try database.snapshot().count(by: "n") == count)
     database.tamper { $0.catalog.remove(short.span) }
     // An ID must be valid UTF-8.
-    let noText = try prefix("n") + IndexedValue(.null).bytes + [0xFF]
-    database.tamper { $0.catalog.set(noText.span, one.span) }
+    let invalidID = try prefix("n") + IndexedValue(.null).bytes + [0xFF]
+    database.tamper { $0.catalog.set(invalidID.span, one.span) }
     expectDamage { _ = try database.snapshot().ids(by: "n").collected() }
-    database.tamper { $0.catalog.remove(noText.span) }
+    database.tamper { $0.catalog.remove(invalidID.span) }
     // Where the value is cut, the document is read. One does not exist; the other one is found.
-    let nobody = try prefix("text") + IndexedValue(.string(long)).bytes + Array("nobody".utf8)
+    let orphan = try prefix("text") + IndexedValue(.string(long)).bytes + Array("nobody".utf8)
     let size: [UInt8] = [6]
-    database.tamper { $0.catalog.set(nobody.span, size.span) }
+    database.tamper { $0.catalog.set(orphan.span, size.span) }
     let found = try database.snapshot().ids(by: "text", .from(.string(long))).collected()
     #expect(found == ["long"])
-    database.tamper { $0.catalog.remove(nobody.span) }
+    database.tamper { $0.catalog.remove(orphan.span) }
     // Nor does such an entry make a value count as a duplicate.
     let doubled = try prefix("text") + IndexedValue("a").bytes + Array("zz".utf8)
     let huge: [UInt8] = [200]
@@ -291,7 +297,7 @@ struct CatalogCheckTests {
     #expect(error?.code == .notUnique)
   }
 
-  @Test func `a document whose tree cannot be read is damage of that document`() throws {
+  @Test func `an unreadable revision tree damages only its document`() throws {
     let revision = RevisionID(generation: 1, digest: .own(1, 2))
     for (id, tree) in [("garbage", [0xFF, 0xFF, 9] as [UInt8]), ("empty", [0])] {
       var record = try DocumentRecord.forged(id, sequence: 20, revision)
@@ -304,7 +310,7 @@ struct CatalogCheckTests {
     #expect(try database.snapshot().get("b") != nil)
   }
 
-  @Test func `a winner that is not where the index says is found out`() throws {
+  @Test func `a check finds an index entry that names the wrong winner`() throws {
     let revisions = try ["2-bb", "2-cc"].map { try RevisionID(parsing: $0) }
     try database.write { transaction in
       for revision in revisions {
@@ -333,7 +339,7 @@ struct CatalogCheckTests {
     expectDamage { _ = try database.snapshot().leaves(of: "c") }
   }
 
-  @Test func `a record that names another revision as the winner than stands there is found out`()
+  @Test func `a check finds a record that names another winner than its revision tree has`()
     throws
   {
     try database.write { _ = try $0.overwrite("b", with: ["n": 2]) }

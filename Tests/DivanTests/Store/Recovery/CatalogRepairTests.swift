@@ -7,12 +7,9 @@ import Testing
 
 @testable import Divan
 
-/// Damaged leaves of the catalog, in checkpoints that build on each other.
+/// Tests of damaged leaves of the catalog, in checkpoints that build on each other.
 ///
-/// The tests cover which leaves are rebuilt, what other layers contribute, and what cannot be read
-/// until then.
-///
-/// Opening reads the first and the last leaf of each layer, which hold the list of indexes and the
+/// Opening reads the first and the last leaf of each layer, which have the list of indexes and the
 /// remains of removed ones. If one of these leaves is damaged, opening does not use the checkpoint.
 struct CatalogRepairTests {
   private let store = IndexFixture()
@@ -23,10 +20,10 @@ struct CatalogRepairTests {
       database.store.maintenance.state.withLock { $0.checkpoint })
     let runs = database.store.newest.catalog.runs
     #expect(runs.count == checkpoint.trees[3].count)
-    return try zip(checkpoint.trees[3], runs).map { place, run in
-      let path = database.store.directory.path(of: .checkpoint(place.checkpoint))
+    return try zip(checkpoint.trees[3], runs).map { tree, run in
+      let path = database.store.directory.path(of: .checkpoint(tree.checkpoint))
       let count = try CheckpointFile.open(
-        place.checkpoint, in: database.store.directory, isMapped: false
+        tree.checkpoint, in: database.store.directory, isMapped: false
       ).header.pageCount
       let pages = try (0..<UInt32(count)).filter { try run.coverage(ofPage: $0)?.level == 0 }
       return (path, pages)
@@ -70,18 +67,18 @@ struct CatalogRepairTests {
     return database
   }
 
-  private func expectAll(_ database: Database, _ place: Comment) throws {
+  private func expectAll(_ database: Database, _ comment: Comment) throws {
     let snapshot = try database.snapshot()
     for number in 0..<599 {
       let found = try snapshot.localDocument(id(number))
-      #expect(found?["n"] == (number % 5 == 0 ? 1 : 0), place)
+      #expect(found?["n"] == (number % 5 == 0 ? 1 : 0), comment)
     }
-    #expect(try snapshot.localDocument(id(599)) == nil, place)
-    #expect(try snapshot.localDocumentIDs().count == 599, place)
+    #expect(try snapshot.localDocument(id(599)) == nil, comment)
+    #expect(try snapshot.localDocumentIDs().count == 599, comment)
   }
 
   /// Together with the contents of the layer below, it would not fit a page.
-  @Test func `a leaf that rests on another checkpoint is rebuilt without what that one says`()
+  @Test func `a leaf of a delta checkpoint is rebuilt without the entries of the one below`()
     throws
   {
     let database = try storeOfLocalDocuments()
@@ -100,29 +97,29 @@ struct CatalogRepairTests {
     }
   }
 
-  @Test func `a leaf of the catalog is not rebuilt from a log that is damaged`() throws {
+  @Test func `a catalog leaf is not rebuilt from a damaged log`() throws {
     let database = try storeOfLocalDocuments()
     let newest = try #require(try leaves(of: database).first)
     let key = CatalogKey.local(SharedBytes(utf8: id(0)))
     let view = try database.store.view()
-    let place = try #require(try view.locator(in: \.catalog, key))
-    let log = try #require(view.state.segments[place.fileID]).file.path
+    let locator = try #require(try view.locator(in: \.catalog, key))
+    let log = try #require(view.state.segments[locator.fileID]).file.path
     try database.close()
     let (again, disk) = try reopened(damaging: [(newest.path, newest.pages[1])])
-    try disk.corrupt(log, atOffset: Int(place.offset) + 12, mask: 1)
+    try disk.corrupt(log, atOffset: Int(locator.offset) + 12, mask: 1)
     #expect(again.openingReport.damage.isEmpty)
     // The damaged record is another one, whose entry is in another leaf.
     let error = #expect(throws: DatabaseError.self) {
       try again.snapshot().localDocument(id(300))
     }
     #expect(error?.code == .damaged && error?.path == log)
-    try disk.corrupt(log, atOffset: Int(place.offset) + 12, mask: 1)
+    try disk.corrupt(log, atOffset: Int(locator.offset) + 12, mask: 1)
     try expectAll(again, "sound again")
   }
 
   // MARK: Indexes
 
-  /// Creates an index in three layers; after the first, some documents were changed and merged.
+  /// Creates an index in three layers, where later changes are compacted.
   private func storeOfIndex() throws -> Database {
     let database = try store.open()
     try database.addIndex(store.byYear)
@@ -142,7 +139,7 @@ struct CatalogRepairTests {
     return database
   }
 
-  @Test func `a leaf of an index is rebuilt though one above it is damaged, too`() throws {
+  @Test func `an index leaf is rebuilt even if a leaf of the layer above is damaged, too`() throws {
     let database = try storeOfIndex()
     let layers = try leaves(of: database)
     #expect(layers.count == 3)
@@ -158,7 +155,7 @@ struct CatalogRepairTests {
   }
 
   @Test
-  func `who counts entries of an index is told of all of them, though a leaf must be rebuilt`()
+  func `counting index entries includes those of leaves that must be rebuilt`()
     throws
   {
     let database = try storeOfIndex()
@@ -172,8 +169,7 @@ struct CatalogRepairTests {
     }
   }
 
-  @Test func `a leaf of an index is not rebuilt while what it follows from cannot be read`() throws
-  {
+  @Test func `an index leaf is not rebuilt while its sources cannot be read`() throws {
     let database = try storeOfIndex()
     let layers = try leaves(of: database)
     try database.close()

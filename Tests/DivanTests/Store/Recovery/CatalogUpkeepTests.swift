@@ -11,7 +11,7 @@ import Testing
   import Foundation
 #endif
 
-/// Local documents and expiries across merges, checkpoints, backups and openings.
+/// Tests of local documents and expiries across compactions, checkpoints, backups and openings.
 ///
 /// Openings happen with and without a checkpoint.
 struct CatalogUpkeepTests {
@@ -54,7 +54,9 @@ struct CatalogUpkeepTests {
   }
 
   @Test(arguments: 1...8)
-  func `local documents and expiries survive upkeep`(seed: UInt64) throws {
+  func `local documents and expiries survive compaction, checkpoints, backups and reopening`(
+    seed: UInt64
+  ) throws {
     var random = SeededGenerator(seed: seed)
     let disk = MemoryFileSystem()
     let clock = SimulatedClock(stepMilliseconds: 0)
@@ -132,7 +134,7 @@ struct CatalogUpkeepTests {
     #expect(try database.check().problems.map(\.message) == [], "seed \(seed)")
   }
 
-  @Test func `whatever call a crash comes at, local documents and expiries are whole`() throws {
+  @Test func `local documents and expiries are consistent after a crash at any call`() throws {
     func open(_ disk: SimulatedDisk) throws -> Database {
       try Database(at: "/s.divan", configuration: disk.configuration())
     }

@@ -8,20 +8,20 @@ import Testing
 
 @testable import Divan
 
-/// Maintenance and closing at the same moment.
+/// Tests of maintenance and closing at the same time.
 ///
 /// Closing waits for maintenance, and then does its own final work. Maintenance that began in
-/// between worked on the same index: two simultaneous checkpoints of it trapped.
+/// between used the same index, and two simultaneous checkpoints of it trapped.
 struct ClosingTests {
   enum Call: String, CaseIterable, Sendable {
-    case compact, backup, checkpoint, merge
+    case compact, backup, checkpoint, compactWhatPays
 
     func make(of database: Database) throws {
       switch self {
       case .compact: try database.compact()
       case .backup: try database.backup(to: "/copy.divan")
       case .checkpoint: try database.writeCheckpoint()
-      case .merge: try database.compactWhatPays()
+      case .compactWhatPays: try database.compactWhatPays()
       }
     }
   }
@@ -44,30 +44,30 @@ struct ClosingTests {
   private func wait(until isSo: () -> Bool) throws {
     let deadline = ContinuousClock.now + .seconds(100)
     while !isSo() {
-      try #require(ContinuousClock.now < deadline, "it never comes to that")
+      try #require(ContinuousClock.now < deadline, "the condition is never met")
       usleep(100)
     }
   }
 
   @Test(arguments: Call.allCases)
-  func `what begins when closing has waited for maintenance is refused at once`(call: Call) throws {
+  func `maintenance that begins while the database closes is refused at once`(call: Call) throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     let database = try fixture.open { $0.maintenance = .manual }
     try fixture.fill(database, 0..<9)
-    let (hasTurn, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let (hasLock, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let writing = begin {
       try database.write { _ in
-        hasTurn.signal()
+        hasLock.signal()
         mayEnd.wait()
       }
     }
-    hasTurn.wait()
+    hasLock.wait()
     let closing = begin { try database.close() }
     // The thread waits for the writer lock, which is its next step.
     try wait { database.store.writerLock.waiterCount == 1 }
     let refused = begin { try call.make(of: database) }
     try wait { !refused.all.isEmpty || database.store.writerLock.waiterCount == 2 }
-    #expect(refused.all == [.closed], "it works with a store that is being closed")
+    #expect(refused.all == [.closed], "the call is not refused")
     mayEnd.signal()
     try wait { !writing.all.isEmpty && !closing.all.isEmpty && !refused.all.isEmpty }
     #expect(closing.all == [nil])
@@ -78,7 +78,7 @@ struct ClosingTests {
   }
 
   @Test(arguments: [Call.compact, .checkpoint])
-  func `closing waits for a checkpoint that is being written before it writes its own`(call: Call)
+  func `closing waits for a checkpoint in progress before it writes its own`(call: Call)
     throws
   {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// The reports of a damaged store about data that may be missing.
+/// Tests that reads of a damaged store report data that may be missing.
 struct DamagePolicyTests {
   private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
   private var path: String { path(1) }
@@ -26,11 +26,11 @@ struct DamagePolicyTests {
   }
 
   /// Returns the offset of a text's first or last occurrence in the log.
-  private func place(of text: String, in segment: Int = 1, isLast: Bool = false) throws -> Int {
+  private func offset(of text: String, in segment: Int = 1, isLast: Bool = false) throws -> Int {
     let bytes = try fixture.fileSystem.contents(of: path(segment), limit: 1 << 20).array
     let text = Array(text.utf8)
-    let places = bytes.indices.lazy.filter { bytes[$0...].starts(with: text) }
-    return try #require(isLast ? Array(places).last : places.first)
+    let offsets = bytes.indices.lazy.filter { bytes[$0...].starts(with: text) }
+    return try #require(isLast ? Array(offsets).last : offsets.first)
   }
 
   private func expectDamaged<R>(
@@ -58,7 +58,7 @@ struct DamagePolicyTests {
 
   // Found by an audit: a damaged size exhausted the read limit of the search for records.
   @Test(arguments: [0, 1, 4])
-  func `a flipped bit in the framing of a large attachment costs no document`(byte: Int) throws {
+  func `a flipped bit in the framing of a large attachment loses no document`(byte: Int) throws {
     let database = try fixture.open {
       $0.maintenance = .manual
       $0.attachmentInlineLimit = 64 << 10
@@ -85,9 +85,9 @@ struct DamagePolicyTests {
   }
 
   // Found by an external trial: 300 documents were missing, and only the opening report said so.
-  @Test func `one flipped byte of 300 documents in one transaction costs one document`() throws {
+  @Test func `one flipped byte in a transaction of 300 documents loses one document`() throws {
     try fill(300)
-    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "150 of 300"), mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "150 of 300"), mask: 1)
     expectDamaged("opening for writing") { try open(.refuse, isReadOnly: false) }
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
@@ -154,7 +154,8 @@ struct DamagePolicyTests {
     #expect(throws: DatabaseError.self) { try left.write { _ in } }
   }
 
-  @Test func `what stands behind the damage is known, and what stands before is not`() throws {
+  @Test func `records after the damage are certain; the count and absent documents are not`() throws
+  {
     do {
       let database = try fixture.open { $0.maintenance = .manual }
       for text in ["first", "second", "third"] {
@@ -165,7 +166,7 @@ struct DamagePolicyTests {
       try database.write { try $0.putLocal("local", ["n": 1]) }
       try database.close()
     }
-    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "third text"), mask: 4)
+    try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "third text"), mask: 4)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
     #expect(try snapshot.get("first")?["text"] == "again")
@@ -182,7 +183,9 @@ struct DamagePolicyTests {
     #expect(try left.count == 2)
   }
 
-  @Test func `after a checkpoint, what is counted is what is found`() throws {
+  @Test func `after damage behind a checkpoint, the count equals the documents that are found`()
+    throws
+  {
     do {
       let database = try fixture.open { $0.maintenance = .manual }
       try fixture.fill(database, 0..<40, size: 50)
@@ -203,7 +206,7 @@ struct DamagePolicyTests {
             Array("new 4".utf8))
       })
     try fixture.fileSystem.corrupt(
-      path(segment), atOffset: try place(of: "new 4", in: segment), mask: 4)
+      path(segment), atOffset: try offset(of: "new 4", in: segment), mask: 4)
     let remains = try open(.readWhatIsThere)
     let left = try remains.snapshot()
     var ids = left.ids()
@@ -238,9 +241,9 @@ struct DamagePolicyTests {
     try database.close()
   }
 
-  @Test func `a lost change may be one of any document whose record stands before it`() throws {
+  @Test func `after a lost change, every document with only earlier records is uncertain`() throws {
     try change()
-    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "new 4"), mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "new 4"), mask: 1)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
     #expect(try snapshot.get("last")?["text"] == "end")
@@ -249,7 +252,8 @@ struct DamagePolicyTests {
     #expect(try open(.readWhatIsThere).snapshot().get(id(4))?["text"] == "old")
   }
 
-  @Test func `a lost deletion leaves no document that was deleted`() throws {
+  @Test func `after a lost deletion, every document that it may have deleted is uncertain`() throws
+  {
     do {
       let database = try fixture.open { $0.maintenance = .manual }
       for number in 0..<4 {
@@ -259,14 +263,14 @@ struct DamagePolicyTests {
       try database.write { _ = try $0.overwrite("last", with: ["text": "end"]) }
       try database.close()
     }
-    try fixture.fileSystem.corrupt(path, atOffset: try place(of: id(2), isLast: true), mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try offset(of: id(2), isLast: true), mask: 1)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
     #expect(try snapshot.get("last") != nil)
     for number in 0..<4 { expectDamaged("\(number)") { try snapshot.get(id(number)) } }
   }
 
-  @Test func `a deleted document may be there again where a record is lost`() throws {
+  @Test func `after a lost record, a document that was deleted earlier is uncertain`() throws {
     do {
       let database = try fixture.open { $0.maintenance = .manual }
       for id in ["kept", "deleted"] {
@@ -276,7 +280,7 @@ struct DamagePolicyTests {
       try database.write { _ = try $0.overwrite("deleted", with: ["text": "revived"]) }
       try database.close()
     }
-    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "revived"), mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "revived"), mask: 1)
     let database = try open(.refuse)
     #expect(try database.snapshot().get("kept") != nil)
     expectDamaged("deleted") { try database.snapshot().get("deleted") }
@@ -284,10 +288,12 @@ struct DamagePolicyTests {
 
   // The bytes are of the frame's header, of records with their sizes and checksums, and of the
   // trailer. The suite `bytes` flips every bit.
-  @Test func `whatever byte of a transaction is damaged, no older document is given`() throws {
+  @Test func `damage to any byte of a transaction never makes a read return an older revision`()
+    throws
+  {
     try change()
-    let start = try place(of: "old", isLast: true)
-    let end = try place(of: "end")
+    let start = try offset(of: "old", isLast: true)
+    let end = try offset(of: "end")
     var (right, refused) = (0, 0)
     for offset in start..<end {
       let mask = 1 << UInt8(offset % 8) as UInt8
@@ -312,14 +318,16 @@ struct DamagePolicyTests {
     #expect(right > 200 && refused > 1000, "\(right) right, \(refused) refused")
   }
 
-  @Test func `an index of a damaged store counts nothing`() throws {
+  @Test func `index reads and queries of a damaged store throw instead of leaving documents out`()
+    throws
+  {
     do {
       let database = try fixture.open { $0.maintenance = .manual }
       try database.addIndex(DocumentIndex("by number", path: ["n"]))
       try database.close()
     }
     try fill(40)
-    try fixture.fileSystem.corrupt(path(2), atOffset: try place(of: "20 of 40", in: 2), mask: 1)
+    try fixture.fileSystem.corrupt(path(2), atOffset: try offset(of: "20 of 40", in: 2), mask: 1)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
     expectDamaged("count") { try snapshot.count(by: "by number") }
@@ -338,9 +346,9 @@ struct DamagePolicyTests {
   }
 
   @Test(.timeLimit(.minutes(1)))
-  func `whoever passes over errors comes to an end`() async throws {
+  func `a loop that ignores damage errors still ends`() async throws {
     try fill(30)
-    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "15 of 30"), mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "15 of 30"), mask: 1)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
     var errorCount = 0
@@ -362,7 +370,7 @@ struct DamagePolicyTests {
     expectDamaged("a position") { try database.changes(since: position) }
   }
 
-  @Test func `a log whose end is missing knows nothing for certain`() throws {
+  @Test func `after the log has lost its end, every read is uncertain`() throws {
     do {
       let database = try fixture.open { $0.maintenance = .manual }
       try fixture.fill(database, 0..<4, size: 200)
@@ -380,23 +388,23 @@ struct DamagePolicyTests {
 
   // Found by an external trial: the copy had 99 of 100 documents, and looked sound.
   @Test(arguments: [DamagePolicy.refuse, .readWhatIsThere])
-  func `a damaged store is not backed up`(policy: DamagePolicy) throws {
+  func `a backup of a damaged store is refused`(policy: DamagePolicy) throws {
     try fill(100)
-    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "50 of 100"), mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "50 of 100"), mask: 1)
     let database = try open(policy)
     expectDamaged("backup") { try database.backup(to: "/copy.divan") }
     #expect(try !fixture.fileSystem.exists("/copy.divan"))
     #expect(try !fixture.fileSystem.exists("/copy.divan.building"))
   }
 
-  @Test func `damage that the checkpoint covers makes nothing else uncertain`() throws {
+  @Test func `damage before a checkpoint affects only the damaged document`() throws {
     do {
       let database = try fixture.open { $0.maintenance = .manual }
       try fixture.fill(database, 0..<20, size: 50)
       try database.writeCheckpoint()
       try database.close()
     }
-    try fixture.fileSystem.corrupt(path, atOffset: try place(of: "doc-3") + 30, mask: 1)
+    try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "doc-3") + 30, mask: 1)
     let database = try open(.refuse, isReadOnly: false)
     // The fixture adds one document of its own.
     #expect(try database.snapshot().count == 1 + 20)

@@ -7,9 +7,10 @@ import Testing
 
 @testable import Divan
 
-/// Files that differ from what was written.
+/// Tests of files with other contents than were written.
 ///
-/// A read returns what was stored, or throws an error. Nothing changes silently, traps or hangs.
+/// A read returns the stored documents or throws an error. No damage stays unnoticed, traps or
+/// hangs.
 struct DamageTests {
   @Test(arguments: DamagedStore.all)
   func `a flipped bit anywhere is harmless or reported`(store: DamagedStore) throws {
@@ -27,7 +28,7 @@ struct DamageTests {
   }
 
   @Test(arguments: DamagedStore.all)
-  func `a file cut off anywhere is harmless or reported`(store: DamagedStore) throws {
+  func `a file truncated to any length is harmless or reported`(store: DamagedStore) throws {
     let original = try store.make()
     for (path, size) in original.files {
       for length in stride(from: 0, to: size, by: step(size, 60)) {
@@ -39,7 +40,7 @@ struct DamageTests {
   }
 
   @Test(arguments: DamagedStore.all)
-  func `a file that is gone, doubled, blank, noise or foreign is harmless or reported`(
+  func `a missing, swapped, zeroed, random or unrelated file is harmless or reported`(
     store: DamagedStore
   ) throws {
     let original = try store.make()
@@ -61,9 +62,9 @@ struct DamageTests {
         let disk = original.disk.restarted(.processEnd)
         try disk.truncate(path, toSize: 0)
         try disk.overwrite(path, atOffset: 0, with: other)
-        try original.examine(disk, "\(path) holds other bytes \(index)", isMapped: index % 2 == 0)
+        try original.examine(disk, "\(path) has other bytes \(index)", isMapped: index % 2 == 0)
       }
-      // Parts of the file: overwritten with zeros, and with data from elsewhere in it.
+      // Parts of the file are overwritten with zeros, or with data from another part of it.
       for offset in stride(from: 0, to: size, by: step(size, 40)) {
         let disk = original.disk.restarted(.processEnd)
         let count = min(512, size - offset)
@@ -77,7 +78,7 @@ struct DamageTests {
     }
   }
 
-  @Test func `names that no store would count to are left alone`() throws {
+  @Test func `files with impossible segment and checkpoint numbers are ignored`() throws {
     let original = try DamagedStore.checkpointed.make()
     for name in [
       "18446744073709551615.segment", "0000000001-18446744073709551615.segment",
@@ -108,7 +109,7 @@ struct DamageTests {
     #expect(repaired >= 2)
   }
 
-  @Test func `damage before the checkpoint shows when the document is read, and nowhere else`()
+  @Test func `damage before the checkpoint is reported only when the document is read`()
     throws
   {
     let original = try DamagedStore.checkpointed.make()
@@ -138,7 +139,7 @@ struct DamageTests {
   }
 
   // Found by the fuzzers of checkpoints and stores: the check failed with the error.
-  @Test func `a check reports an index that cannot be rebuilt, and goes on`() throws {
+  @Test func `a check reports an index leaf that cannot be rebuilt, and continues`() throws {
     let original = try DamagedStore.checkpointed.make()
     let checkpoint = try #require(original.files.first { $0.path.hasSuffix(".checkpoint") })
     let segment = try #require(original.files.first { $0.path.hasSuffix("01.segment") })
@@ -152,13 +153,13 @@ struct DamageTests {
     #expect(report.problems.allSatisfy { $0.code == .damaged })
   }
 
-  @Test func `a slice of the proof that damages every byte`() throws {
+  @Test func `a part of the proof that damages every byte finds no failures`() throws {
     let run = ProofRun(ByteProof.name, budget: .test)
     try ByteProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures.prefix(3))")
   }
 
-  @Test func `the transaction after a damaged one is read`() throws {
+  @Test func `transactions after a damaged one are read`() throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
       let database = try fixture.open { $0.maintenance = .manual }
@@ -169,8 +170,8 @@ struct DamageTests {
     let path = "\(CrashFixture.path)/0000000001.segment"
     let bytes = try fixture.fileSystem.contents(of: path, limit: 1 << 20).array
     let text = Array("doc-1".utf8)
-    let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
-    try fixture.fileSystem.corrupt(path, atOffset: place + 40, mask: 1)
+    let offset = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
+    try fixture.fileSystem.corrupt(path, atOffset: offset + 40, mask: 1)
     let database = try fixture.open()
     #expect(!database.openingReport.damage.isEmpty)
     let snapshot = try database.snapshot()
@@ -178,8 +179,7 @@ struct DamageTests {
     #expect(throws: DatabaseError.self) { try database.write { _ in } }
   }
 
-  @Test func `rot that a later commit proves is damage, also in a log that was not closed`() throws
-  {
+  @Test func `bit rot before a later commit is damage, even if the log was not closed`() throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     let database = try fixture.open { $0.maintenance = .manual }
     try fixture.fill(database, 0..<4, size: 200)
@@ -187,9 +187,9 @@ struct DamageTests {
     let bytes = try fixture.fileSystem.contents(of: path, limit: 1 << 20).array
     for number in 0..<4 {
       let text = Array("doc-\(number)".utf8)
-      let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
+      let offset = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
       let disk = fixture.fileSystem.restarted(.processEnd)
-      try disk.corrupt(path, atOffset: place + 40, mask: 1)
+      try disk.corrupt(path, atOffset: offset + 40, mask: 1)
       try disk.vanish("\(CrashFixture.path)/FLUSHED")
       let opened = try CrashFixture(disk, fixture.writer, life: 9).open { $0.maintenance = .manual }
       // Without FLUSHED, the last commit cannot be distinguished from a torn one.
@@ -198,7 +198,7 @@ struct DamageTests {
     }
   }
 
-  @Test func `what was logged again is known to have been durable`() throws {
+  @Test func `commits that recovery reappended count as durable, so their loss is damage`() throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
       let database = try fixture.open { $0.maintenance = .manual }
@@ -218,7 +218,7 @@ struct DamageTests {
     #expect(opened.openingReport.damage.first?.path == path)
   }
 
-  @Test func `a log that ends before the checkpoint's position is damaged from the start`() throws {
+  @Test func `a log that ends before the checkpoint's position is damaged on opening`() throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     let database = try fixture.open { $0.maintenance = .manual }
     try fixture.fill(database, 0..<4, size: 200)
@@ -228,13 +228,12 @@ struct DamageTests {
     try disk.truncate(path, toSize: try disk.status(path).size - 100)
     let opened = try CrashFixture(disk, fixture.writer, life: 19).open { $0.maintenance = .manual }
     #expect(opened.openingReport.damage.first?.path == path)
-    // If it were written to, the next opening would find it damaged, with the commits after the
-    // damage.
+    // Otherwise new commits would follow the damage, and the next opening would not read them.
     #expect(throws: DatabaseError.self) { try opened.write { _ in } }
     #expect(try opened.snapshot().get("doc-0") != nil)
   }
 
-  @Test func `forged frames do not make the search for proof slow`() throws {
+  @Test func `forged frames do not slow down the search for later commits`() throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
       let database = try fixture.open { $0.maintenance = .manual }

@@ -6,14 +6,13 @@ import Testing
 
 @testable import Divan
 
-/// Damage to the first bytes of a file, which identify its type.
+/// Tests of damage to the first bytes of a file, which identify its type.
 struct FirstBytesTests {
   private func open(_ disk: SimulatedFileSystem) throws -> Database {
     try CrashFixture(disk, CrashWriter(seed: 0), life: 70).open { $0.maintenance = .manual }
   }
 
-  @Test func `a segment that looks like another program's file or a newer one's is damaged`() throws
-  {
+  @Test func `a segment with a damaged magic, version or header is reported as damage`() throws {
     let original = try DamagedStore.plain.make()
     let segments = original.files.map(\.path).filter { $0.hasSuffix(".segment") }
     #expect(segments.count == 2)
@@ -40,7 +39,9 @@ struct FirstBytesTests {
   }
 
   @Test(arguments: ["HEAD", "0000000001.checkpoint"])
-  func `what can be done without is believed to be newer only if it is whole`(name: String) throws {
+  func `HEAD and checkpoints count as a newer format only if their checksum is valid`(name: String)
+    throws
+  {
     let original = try DamagedStore.checkpointed.make()
     let path = "\(CrashFixture.path)/\(name)"
     for offsets in [[8], [9], [8, 200], [9, 200], [0, 8], [0, 200], [16], [16, 200]] {
@@ -56,7 +57,7 @@ struct FirstBytesTests {
   }
 
   @Test(arguments: ["HEAD", "0000000001.checkpoint"])
-  func `a store of a newer version is refused, and left as it is`(name: String) throws {
+  func `a store of a newer format is refused and left unchanged`(name: String) throws {
     let original = try DamagedStore.checkpointed.make()
     let path = "\(CrashFixture.path)/\(name)"
     for offset in [8, 16] {

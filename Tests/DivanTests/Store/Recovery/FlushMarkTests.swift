@@ -4,15 +4,15 @@ import Testing
 
 @testable import Divan
 
-/// The end of a log that was not closed: acknowledged commits that are gone are reported.
+/// Tests that lost commits at the end of a log that was not closed are reported.
 ///
-/// The individual situations are in `RuleCase+Evidence.swift`.
+/// The individual scenarios are in `RuleCase+Evidence.swift`.
 struct FlushMarkTests {
-  @Test func `a thousand commits do not vanish without a word when the log is cut or zeroed`()
+  @Test func `truncating or zeroing an unclosed log of a thousand commits is reported as damage`()
     throws
   {
     // Regression: a log of 1,000 commits that ended with its process, and was cut to its header,
-    // was an empty store.
+    // opened as an empty store.
     let disk = SimulatedDisk()
     let database = try Database(
       at: "/films.divan", configuration: disk.configuration(hasSmallFiles: false))
@@ -54,7 +54,7 @@ struct FlushMarkTests {
     #expect(opened.openingReport.damage.isEmpty)
   }
 
-  @Test func `a mark of FLUSHED is refused if it is of another size or its numbers cannot be`()
+  @Test func `decoding FLUSHED rejects a wrong size, kind or number`()
     throws
   {
     let mark = FlushMark(

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Divan
 
-/// Checkpoints with valid checksums and false contents.
+/// Tests of checkpoints with valid checksums and false contents.
 ///
-/// They are not used, tools find the fault, or reads report damage.
+/// They are not used, inspection finds the fault, or reads report damage.
 struct ForgedCheckpointTests {
   private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
   private var disk: SimulatedFileSystem { fixture.fileSystem }
@@ -43,7 +43,7 @@ struct ForgedCheckpointTests {
   }
 
   @Test
-  func `a directory is refused that is of another version, cut off, or of impossible numbers`()
+  func `decoding a checkpoint directory rejects a wrong version, length or number`()
     throws
   {
     let sound = try directoryBytes()
@@ -64,8 +64,8 @@ struct ForgedCheckpointTests {
     #expect(refusal(encoded { $0.time = counterLimit + 1 }) != nil)
     #expect(refusal(encoded { $0.members[0].usage.dead = counterLimit }) != nil)
     #expect(refusal(encoded { $0.members = [] }) != nil)
-    // A writer gave the next number to the segment in which it logged the commits in doubt again. A
-    // position there hid all of that segment, which a reader found.
+    // A writer gives the next number to the segment to which it reappends commits in doubt. A
+    // position in it would hide that whole segment.
     #expect(refusal(encoded { $0.position.fileID += 1 }) != nil)
     let run = checkpoint.trees[0][0]
     for count in [Int.max, 4096 * (Int(run.summary.root) + 2)] {
@@ -74,16 +74,16 @@ struct ForgedCheckpointTests {
         filter: run.summary.filter)
       #expect(refusal(encoded { $0.trees[0][0].summary = summary }) != nil, "\(count) entries")
     }
-    // The first member is that of one segment; each of its numbers takes one byte.
+    // The first member is one segment; each of its numbers takes one byte.
     let members = encoded { $0.members[0].segment.numbers = 77...78 }
-    let place = try #require(members.indices.first { members[$0...].starts(with: [77, 78]) })
+    let offset = try #require(members.indices.first { members[$0...].starts(with: [77, 78]) })
     var swapped = members
-    swapped.swapAt(place, place + 1)
+    swapped.swapAt(offset, offset + 1)
     #expect(refusal(swapped)?.reason.contains("wrong order") == true)
   }
 
   @Test
-  func `a checkpoint is not used when an older one is gone, or another, on whose pages it rests`()
+  func `a checkpoint is not used if the one that it builds on is missing or replaced`()
     throws
   {
     let database = try store()
@@ -145,7 +145,7 @@ struct ForgedCheckpointTests {
     try #require(try InspectedCheckpoint(1, among: directory.listing().files, in: directory))
   }
 
-  @Test func `leaves that stand in each other's place are damage that no repair hides`() throws {
+  @Test func `swapped leaves are reported as damage, and not hidden by a repair`() throws {
     let database = try store()
     try database.writeCheckpoint()
     try database.close()
@@ -165,10 +165,10 @@ struct ForgedCheckpointTests {
     #expect(try ids.rest().count == 300)
   }
 
-  /// Regression: a page that ended before its frame was sound in a mapped file, damaged in others.
+  /// Regression: a page shorter than its frame was sound if mapped, and damaged if buffered.
   ///
   /// Found by the fuzzer `store`.
-  @Test func `a page of another size than pages have is damaged, however it is read`() throws {
+  @Test func `a page of the wrong size is damaged, whether mapped or buffered`() throws {
     let database = try store()
     try database.writeCheckpoint()
     try database.close()
@@ -184,9 +184,9 @@ struct ForgedCheckpointTests {
     }
   }
 
-  /// Creates a store whose newest checkpoint rests on another and has a damaged leaf.
+  /// Creates a store whose newest checkpoint builds on another and has a damaged leaf.
   ///
-  /// The leaf holds the only change of that checkpoint.
+  /// The leaf has the only change of that checkpoint.
   private func storeWithDamagedDelta() throws {
     let database = try store()
     try database.writeCheckpoint()
@@ -201,7 +201,7 @@ struct ForgedCheckpointTests {
       path(2), atOffset: CheckpointHeader.offset(ofPage: leaf.summary.root) + 99, mask: 1)
   }
 
-  @Test func `a leaf is not rebuilt from one below that is damaged beyond repair`() throws {
+  @Test func `a leaf is not rebuilt if the layer below is damaged beyond repair`() throws {
     try storeWithDamagedDelta()
     let (first, second) = (try page(0), try page(1))
     try replacePage(0, of: 1, with: second)
@@ -212,7 +212,8 @@ struct ForgedCheckpointTests {
     #expect(error?.hint?.contains("remove its checkpoints") == true)
   }
 
-  @Test func `a leaf is rebuilt once the one below it can be read, which is no damage`() throws {
+  @Test func `a failed read of the layer below is no damage, and the leaf is rebuilt later`() throws
+  {
     try storeWithDamagedDelta()
     let opened = try fixture.open {
       $0.maintenance = .manual
@@ -231,7 +232,7 @@ struct ForgedCheckpointTests {
     #expect(try opened.check().isSound)
   }
 
-  @Test func `a page above the leaves that leads astray is found by tools`() throws {
+  @Test func `inspection finds an inner page with wrong separators`() throws {
     let database = try store()
     try database.writeCheckpoint()
     try database.close()
@@ -255,7 +256,7 @@ struct ForgedCheckpointTests {
     #expect(try inspect().differences()?.contains { $0.contains("by a scan only") } == true)
   }
 
-  @Test func `tools find each way in which pages and log can differ`() throws {
+  @Test func `inspection finds each kind of difference between checkpoint pages and log`() throws {
     let database = try store(40)
     let (a, b) = (try database.entry(of: "doc-1000"), try database.entry(of: "doc-1001"))
     database.tamper { state in
@@ -291,7 +292,7 @@ struct ForgedCheckpointTests {
   /// Regression: replaying a damaged log counted below zero, which trapped.
   ///
   /// Found by the fuzzer `checkpoint`.
-  @Test func `more documents may be deleted than a checkpoint counts, with a damaged log`()
+  @Test func `replaying a damaged log may delete more documents than the checkpoint counts`()
     throws
   {
     let database = try store(3)
@@ -315,10 +316,12 @@ struct ForgedCheckpointTests {
     #expect(try ids.rest() == ["doc-1002"])
   }
 
-  /// Regression: merging copied the records that it found by scanning.
+  /// Regression: compaction copied the records that it found by scanning.
   ///
   /// It did not copy the ones that the index led to. Found by an external trial.
-  @Test func `a compaction refuses to drop what looks like a record within another`() throws {
+  @Test func `compaction refuses an index entry that leads to a record copy inside an attachment`()
+    throws
+  {
     let database = try store(3)
     _ = try database.write { try $0.overwrite("b", with: ["n": 1]) }
     let original = try database.entry(of: "b")
@@ -352,7 +355,7 @@ struct ForgedCheckpointTests {
     try opened.close()
   }
 
-  @Test func `pages may have let go of earlier revisions that the log still has`() throws {
+  @Test func `inspection accepts pages without older revisions that the log still has`() throws {
     let database = try fixture.open {
       $0.maintenance = .manual
       $0.history = .everything
@@ -367,7 +370,7 @@ struct ForgedCheckpointTests {
     #expect(try inspect().differences() == [])
   }
 
-  @Test func `tools find that the pages end before the log`() throws {
+  @Test func `inspection finds that the checkpoint pages end before the log`() throws {
     let database = try store(40)
     database.tamper { $0.documents.remove(Array("doc-1039".utf8).span) }
     try database.writeCheckpoint()
@@ -376,7 +379,7 @@ struct ForgedCheckpointTests {
       try inspect().differences() == ["document doc-1039 is in the log and not in the pages"])
   }
 
-  @Test func `an order of changes that fits in no leaf cannot be rebuilt, and says so`() throws {
+  @Test func `a leaf of the change order whose entries exceed a page cannot be rebuilt`() throws {
     let database = try store(4000)
     let entry = try database.entry(of: "doc-1000")
     database.tamper { state in
@@ -396,7 +399,7 @@ struct ForgedCheckpointTests {
     #expect(try opened.snapshot().get("doc-2000") != nil)
   }
 
-  @Test func `pages that were read come in again when they were let go`() throws {
+  @Test func `evicted pages are read again`() throws {
     let database = try store()
     try database.writeCheckpoint()
     try database.close()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// Records with valid checksums and payloads that do not fit their kind.
+/// Tests of records with valid checksums and payloads that do not fit their kind.
 ///
 /// Each is damage with a location, and the records next to it can be read.
 struct ForgedKindsTests {
@@ -29,79 +29,79 @@ struct ForgedKindsTests {
   private static let beyond = [UInt8](repeating: 0xFF, count: 8) + [0x7F]
 
   static let refused: [Forged] =
-    purges + locals + nameds + moments + indexes + attachments + details
+    purges + locals + names + commitPoints + indexes + attachments + details
 
   private static let purges = [
-    Forged(4, "nothing", []),
+    Forged(4, "an empty payload", []),
     Forged(4, "unknown flags", [16, 1, 97]),
     Forged(4, "no ID", [0, 0]),
     Forged(4, "an ID that is cut off", [0, 9, 97]),
     Forged(4, "no sequence number", [1, 1, 97]),
     Forged(4, "a sequence number beyond all limits", [1, 1, 97] + beyond),
-    Forged(4, "no number of what it takes away", [2, 1, 97]),
-    Forged(4, "no place of what it takes away", [2, 1, 97, 5, 1]),
+    Forged(4, "no sequence number of the removed record", [2, 1, 97]),
+    Forged(4, "no locator of the removed record", [2, 1, 97, 5, 1]),
     Forged(4, "no expiry", [4, 1, 97]),
-    Forged(4, "more than there should be", [0, 1, 97, 9]),
+    Forged(4, "trailing bytes", [0, 1, 97, 9]),
   ]
 
   private static let locals = [
-    Forged(5, "nothing", []),
+    Forged(5, "an empty payload", []),
     Forged(5, "unknown flags", [4, 1, 97]),
     Forged(5, "no ID", [0, 0]),
-    Forged(5, "no place of what it takes the place of", [2, 1, 97, 1]),
-    Forged(5, "more than there should be", [1, 1, 97, 9]),
+    Forged(5, "no locator of the superseded record", [2, 1, 97, 1]),
+    Forged(5, "trailing bytes", [1, 1, 97, 9]),
   ]
 
-  private static let nameds = [
-    Forged(6, "nothing", []),
+  private static let names = [
+    Forged(6, "an empty payload", []),
     Forged(6, "unknown flags", [4, 1, 97]),
     Forged(6, "no name", [1, 0]),
-    Forged(6, "no place of what it takes the place of", [3, 1, 97, 1]),
+    Forged(6, "no locator of the superseded record", [3, 1, 97, 1]),
     Forged(6, "no version", [0, 1, 97]),
     Forged(6, "no commit", [0, 1, 97, 1]),
     Forged(6, "no time", [0, 1, 97, 1, 1]),
     Forged(6, "no count", [0, 1, 97, 1, 1, 1]),
     Forged(6, "a count beyond all limits", [0, 1, 97, 1, 1, 1] + beyond),
-    Forged(6, "more than there should be", [0, 1, 97, 1, 1, 1, 1, 9]),
+    Forged(6, "trailing bytes", [0, 1, 97, 1, 1, 1, 1, 9]),
   ]
 
-  private static let moments = [
-    Forged(7, "nothing", []),
-    Forged(7, "no number of the version before", [5, 1, 1, 1]),
-    Forged(7, "a version before that is not before", [5, 1, 1, 1, 5]),
-    Forged(7, "more than there should be", [5, 1, 1, 1, 4, 9]),
+  private static let commitPoints = [
+    Forged(7, "an empty payload", []),
+    Forged(7, "no number of the previous commit", [5, 1, 1, 1]),
+    Forged(7, "a previous commit that is not earlier", [5, 1, 1, 1, 5]),
+    Forged(7, "trailing bytes", [5, 1, 1, 1, 4, 9]),
   ]
 
   private static let indexes = [
-    Forged(8, "nothing", []),
+    Forged(8, "an empty payload", []),
     Forged(8, "unknown flags", [128, 1, 97, 1, 1, 1, 97]),
     Forged(8, "no name", [1, 0]),
-    Forged(8, "a name that is no text", [1, 1, 0xFF]),
-    Forged(8, "no place of what it takes the place of", [3, 1, 97, 1]),
+    Forged(8, "a name that is not UTF-8", [1, 1, 0xFF]),
+    Forged(8, "no locator of the superseded record", [3, 1, 97, 1]),
     Forged(8, "no number", [0, 1, 97]),
     Forged(8, "no path", [0, 1, 97, 1]),
-    Forged(8, "a path of nothing", [0, 1, 97, 1, 0]),
+    Forged(8, "an empty path", [0, 1, 97, 1, 0]),
     Forged(8, "a path that is too long", [0, 1, 97, 1, 17] + beyond),
     Forged(8, "a path that is cut off", [0, 1, 97, 1, 1, 9, 97]),
-    Forged(8, "a path that is no text", [0, 1, 97, 1, 1, 1, 0xFF]),
-    Forged(8, "more than there should be", [1, 1, 97, 9]),
-    Forged(8, "further properties of which there are none", [32, 1, 97, 1, 1, 1, 97, 0]),
+    Forged(8, "a path that is not UTF-8", [0, 1, 97, 1, 1, 1, 0xFF]),
+    Forged(8, "trailing bytes", [1, 1, 97, 9]),
+    Forged(8, "zero further properties", [32, 1, 97, 1, 1, 1, 97, 0]),
     Forged(8, "too many further properties", [32, 1, 97, 1, 1, 1, 97, 8] + beyond),
     Forged(8, "a further property that is cut off", [32, 1, 97, 1, 1, 1, 97, 1, 1, 9, 97]),
-    Forged(8, "a further path of nothing", [32, 1, 97, 1, 1, 1, 97, 1, 0]),
-    Forged(8, "conditions of which there are none", [64, 1, 97, 1, 1, 1, 97, 0]),
+    Forged(8, "an empty further path", [32, 1, 97, 1, 1, 1, 97, 1, 0]),
+    Forged(8, "zero conditions", [64, 1, 97, 1, 1, 1, 97, 0]),
     Forged(8, "too many conditions", [64, 1, 97, 1, 1, 1, 97, 17] + beyond),
-    condition("a path of nothing", [0]),
+    condition("an empty path", [0]),
     condition("no test", [1, 1, 98]),
     condition("an unknown test", [1, 1, 98, 7, 1, 0xA0]),
     condition("no value", [1, 1, 98, 0]),
     condition("a value that is cut off", [1, 1, 98, 0, 2, 0xA0]),
     condition(
       "a value that is too large", [1, 1, 98, 0, 0xE9, 0x07] + [UInt8](repeating: 1, count: 1001)),
-    condition("a value that is none", [1, 1, 98, 0, 1, 0xA7]),
+    condition("an invalid value", [1, 1, 98, 0, 1, 0xA7]),
     condition("two values", [1, 1, 98, 0, 2, 0xA0, 0xA0]),
-    condition("a beginning that is no text", [1, 1, 98, 6, 1, 0xA0]),
-    condition("more than there should be", [1, 1, 98, 1, 9]),
+    condition("a prefix that is not a string", [1, 1, 98, 6, 1, 0xA0]),
+    condition("trailing bytes", [1, 1, 98, 1, 9]),
   ]
 
   /// Returns the record of an index with one condition.
@@ -110,9 +110,9 @@ struct ForgedKindsTests {
   }
 
   private static let attachments = [
-    Forged(3, "nothing", []),
-    Forged(3, "a form that is none", [3] + body + [0]),
-    Forged(3, "another length than it says", [1] + body + [2, 1]),
+    Forged(3, "an empty payload", []),
+    Forged(3, "an unknown form", [3] + body + [0]),
+    Forged(3, "a wrong length", [1] + body + [2, 1]),
   ]
 
   /// Returns a document's record with details.
@@ -129,24 +129,24 @@ struct ForgedKindsTests {
     details("cut off", [0x80]),
     details("unknown ones", [0x80, 0x10]),
     details("more attachments than bytes", [1, 9]),
-    details("no attachments", [1, 0]),
+    details("zero attachments", [1, 0]),
     details("an attachment that is cut off", [1, 1, 1, 97, 1, 97, 1] + body),
-    details("an attachment whose name is no text", [1, 1] + entry([0xFF], [97])),
-    details("an attachment whose type is no text", [1, 1] + entry([97], [0xFF])),
+    details("an attachment whose name is not UTF-8", [1, 1] + entry([0xFF], [97])),
+    details("an attachment whose type is not UTF-8", [1, 1] + entry([97], [0xFF])),
     details("an attachment that is too long", [1, 1] + entry([97], [97], length: beyond)),
     details("attachments out of order", [1, 2] + entry([98], [97]) + entry([97], [97])),
     details("an attachment twice", [1, 2] + entry([97], [97]) + entry([97], [97])),
     details("a tree that is cut off", [2, 9, 1]),
     details("a winner that is cut off", [4]),
-    details("a winner of unknown flags", [4, 4, 1] + digest + [1]),
+    details("a winner with unknown flags", [4, 4, 1] + digest + [1]),
     details("a winner of generation 0", [4, 0, 0] + digest + [1]),
     details("a winner beyond all numbers", [4, 0, 1] + digest + beyond),
     details("an expiry that is cut off", [8]),
     details("a former expiry that is cut off", [16]),
-    details("an origin that is no text", [32, 1, 0xFF]),
+    details("an origin that is not UTF-8", [32, 1, 0xFF]),
     details("an origin that is cut off", [32, 3, 97]),
     details("more released records than bytes", [64, 9]),
-    details("no released records", [64, 0]),
+    details("zero released records", [64, 0]),
     details("a released record beyond all numbers", [64, 1] + beyond),
   ]
 
@@ -161,7 +161,9 @@ struct ForgedKindsTests {
   }
 
   @Test(arguments: refused)
-  func `a record that cannot be is damage, and the others are read`(forged: Forged) throws {
+  func `a record with an invalid payload is damage, and the other records are read`(forged: Forged)
+    throws
+  {
     var segment = ForgedSegment()
     segment.appendTransaction(
       commit: 1,

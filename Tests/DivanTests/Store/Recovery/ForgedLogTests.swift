@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// Logs with valid checksums and contents that no writer produces.
+/// Tests of logs with valid checksums and contents that no writer produces.
 ///
 /// The readable records are read, and the rest is damage with a location.
 struct ForgedLogTests {
@@ -37,19 +37,19 @@ struct ForgedLogTests {
     return try fixture.open { $0.maintenance = .manual }
   }
 
-  /// Regression: merging such records again and again never ended.
+  /// Regression: compaction of such records never ended.
   @Test(.timeLimit(.minutes(20)))
-  func `a kind of record that may be skipped is skipped, and outlives a merge`()
+  func `records of unknown optional kinds are skipped, and survive compaction`()
     throws
   {
     let database = try open(ForgedSegment.record(128, [1, 2, 3]) + ForgedSegment.record(255, []))
     #expect(database.openingReport.damage.isEmpty)
-    // A reader that an index leads there does not take the record for a document.
+    // A read through an index entry that leads there does not take the record for a document.
     let first = try database.entry(of: "first")
-    var astray = first
-    astray.locator.offset += UInt64(first.locator.size)
-    astray.locator.size = UInt32(ForgedSegment.record(128, [1, 2, 3]).count)
-    database.tamper { $0.set(astray, for: Array("first".utf8)) }
+    var misdirected = first
+    misdirected.locator.offset += UInt64(first.locator.size)
+    misdirected.locator.size = UInt32(ForgedSegment.record(128, [1, 2, 3]).count)
+    database.tamper { $0.set(misdirected, for: Array("first".utf8)) }
     let error = #expect(throws: DatabaseError.self) { try database.snapshot().get("first") }
     #expect(error?.message.contains("another record") == true)
     database.tamper { $0.set(first, for: Array("first".utf8)) }
@@ -61,7 +61,7 @@ struct ForgedLogTests {
     try database.close()
     let reopened = try fixture.open()
     #expect(try reopened.snapshot().get("last") != nil)
-    // If it were dropped, the later version that wrote it would lose it.
+    // A later version of the library that wrote these records still needs them.
     var kinds: [UInt8] = []
     for segment in reopened.store.newest.segments.segments {
       var scan = RecordScan(segment)
@@ -76,9 +76,9 @@ struct ForgedLogTests {
 
   /// Regression: the older record became the newest one.
   ///
-  /// Other retained records could then not be released: the index led to segments that were merged.
+  /// Other retained records could then not be released: the index led to compacted segments.
   /// Found by the fuzzers `store` and `segment`.
-  @Test func `a document whose sequence numbers go back is damage, and its newest record counts`()
+  @Test func `sequence numbers that go back are damage, and the newest record counts`()
     throws
   {
     let database = try open(document("a", sequence: 5) + document("a", sequence: 4))
@@ -100,17 +100,17 @@ struct ForgedLogTests {
       record.encode(to: &writer)
       return ForgedSegment.record(1, writer.array)
     }
-    let place = RecordLocator(fileID: 1, offset: 4128, size: 40)
+    let locator = RecordLocator(fileID: 1, offset: 4128, size: 40)
     var keeping = DocumentDetails()
     keeping.keepsSuperseded = true
     var holding = keeping
     holding.mayRetainOlder = true
     for record in [
       // It supersedes a later record.
-      try forged { $0.superseded = .init(sequence: 6, locator: place) },
+      try forged { $0.superseded = .init(sequence: 6, locator: locator) },
       // It retains itself as an older record.
       try forged {
-        $0.superseded = .init(sequence: 5, locator: place)
+        $0.superseded = .init(sequence: 5, locator: locator)
         $0.details = holding
       },
       // It retains the superseded record, but says that the document has no retained records.
@@ -125,7 +125,7 @@ struct ForgedLogTests {
     }
   }
 
-  @Test func `where a record has used up the numbers, though its commit says less, none are given`()
+  @Test func `a record with the last sequence number makes the store read-only`()
     throws
   {
     // Only reading the records shows it. The trailer and HEAD, from which a writer continues, do
@@ -139,7 +139,9 @@ struct ForgedLogTests {
     #expect(error?.message.contains("numbers are used up") == true)
   }
 
-  @Test func `a kind of record that must be known is damage, and the others are read`() throws {
+  @Test func `records of unknown mandatory kinds are damage, and the other records are read`()
+    throws
+  {
     let database = try open(ForgedSegment.record(127, [1, 2, 3]))
     let damage = try #require(database.openingReport.damage.first)
     #expect(damage.code == .damaged)
@@ -151,17 +153,17 @@ struct ForgedLogTests {
     #expect(error?.code == .readOnly)
   }
 
-  /// Everything that is served must be durable, and so must every damage report.
+  /// All data that reads return must be durable, and so must every damage report.
   ///
-  /// Commits that a crash left in doubt are therefore logged again by frames, before their records
+  /// Commits that a crash left in doubt are therefore reappended by frames, before their records
   /// are decoded.
-  @Test func `a log in doubt is logged again before its records are decoded`() throws {
-    let senseless = ForgedSegment.record(1, [32, 1, 97, 5, 1] + ForgedLogTests.digest)
+  @Test func `commits in doubt are reappended before their records are decoded`() throws {
+    let invalid = ForgedSegment.record(1, [32, 1, 97, 5, 1] + ForgedLogTests.digest)
     var forged = ForgedSegment()
     forged.appendTransaction(
       commit: 1, try document("first", sequence: 1), lastSequence: 1, documentCount: 1)
     forged.appendTransaction(
-      commit: 2, senseless + (try document("last", sequence: 90)), lastSequence: 90,
+      commit: 2, invalid + (try document("last", sequence: 90)), lastSequence: 90,
       documentCount: 2)
     // Only the header is known to have been flushed.
     let header = resealed(SharedBytes(copying: Array(forged.bytes.prefix(SegmentHeader.size)))) {
@@ -191,9 +193,9 @@ struct ForgedLogTests {
   /// A segment's successor says where it ends, and bytes after that are ignored permanently.
   ///
   /// Regression: records there could be read as long as a checkpoint led to them. `check` found
-  /// nothing wrong, and a merge left them out. Found by the fuzzer `store`.
+  /// nothing wrong, and a compaction left them out. Found by the fuzzer `store`.
   @Test(arguments: [0, UInt64(SegmentHeader.size)])
-  func `a segment that does not end where its successor says is damage`(claim: UInt64) throws {
+  func `a segment that does not end where its successor says is damaged`(claim: UInt64) throws {
     let fixture = try fixture
     let disk = fixture.fileSystem
     func open() throws -> Database {
@@ -232,32 +234,33 @@ struct ForgedLogTests {
 
   private static let digest = [UInt8](repeating: 7, count: 16)
 
-  /// Record contents that no document has.
+  /// Payloads that no document record has.
   static let refused: [(what: String, bytes: [UInt8])] = [
-    ("nothing", []),
+    ("an empty payload", []),
     ("unknown flags", [32, 1, 97, 5, 1] + digest),
     ("no ID", [0, 0, 5, 1] + digest),
     ("an ID that is cut off", [0, 9, 97]),
     ("a sequence beyond all limits", [0, 1, 97] + [UInt8](repeating: 0xFF, count: 8) + [0x7F, 1]),
     ("generation 0", [0, 1, 97, 5, 0] + digest),
     ("a digest that is cut off", [0, 1, 97, 5, 1, 7, 7]),
-    ("a foreign digest that is no text", [2, 1, 97, 5, 1, 2, 0xFF, 0xFE]),
-    ("a foreign digest that is cut off", [2, 1, 97, 5, 1, 9, 97]),
+    ("an external digest that is not UTF-8", [2, 1, 97, 5, 1, 2, 0xFF, 0xFE]),
+    ("an external digest that is cut off", [2, 1, 97, 5, 1, 9, 97]),
     (
-      "a foreign digest that is too long",
+      "an external digest that is too long",
       [2, 1, 97, 5, 1, 0x88, 0x0F] + [UInt8](repeating: 97, count: 1928)
     ),
-    ("no place of what it takes the place of", [4, 1, 97, 5, 1] + digest + [1]),
+    ("no locator of the superseded record", [4, 1, 97, 5, 1] + digest + [1]),
     (
-      "a size of it that cannot be", [4, 1, 97, 5, 1] + digest + [1, 1, 1, 0xFF, 0xFF, 0xFF, 0x7F]
+      "an impossible size of the superseded record",
+      [4, 1, 97, 5, 1] + digest + [1, 1, 1, 0xFF, 0xFF, 0xFF, 0x7F]
     ),
     ("more ancestors than bytes", [8, 1, 97, 5, 9] + digest + [99, 1]),
     ("ancestors that are cut off", [8, 1, 97, 5, 9] + digest + [1, 7, 7, 7]),
-    ("foreign ancestors that are cut off", [24, 1, 97, 5, 9] + digest + [2, 1, 97, 9, 9]),
+    ("external ancestors that are cut off", [24, 1, 97, 5, 9] + digest + [2, 1, 97, 9, 9]),
   ]
 
   @Test(arguments: refused.indices)
-  func `a document record that cannot be is damage, and the others are read`(index: Int) throws {
+  func `an invalid document record is damage, and the other records are read`(index: Int) throws {
     let (what, bytes) = ForgedLogTests.refused[index]
     #expect(throws: ByteError.self, "\(what)") {
       _ = try DocumentRecord.decode(SharedBytes(copying: bytes))
@@ -269,7 +272,7 @@ struct ForgedLogTests {
     #expect(try !database.check().isSound || damage.code == .damaged)
   }
 
-  @Test func `revisions of other stores are kept with their history`() throws {
+  @Test func `revisions of other stores keep their history`() throws {
     var record = try DocumentRecord.forged("a", sequence: 5, RevisionID(parsing: "4-dd"))
     record.ancestors = .init([.foreign("cc"), .own(1, 2), .foreign("aa")])
     var writer = ByteWriter()
@@ -281,7 +284,7 @@ struct ForgedLogTests {
     let document = try #require(try database.snapshot().get("a"))
     #expect(document.revision?.description == "4-dd")
     #expect(try database.check().isSound)
-    // They survive a checkpoint, a merge, a change and a backup.
+    // They survive a checkpoint, a compaction, a change and a backup.
     try database.write { try $0.put(document) }
     try database.compact()
     try database.backup(to: "/copy.divan")
@@ -298,7 +301,7 @@ struct ForgedLogTests {
     }
   }
 
-  @Test func `more history than a generation allows is read as far as it makes sense`() throws {
+  @Test func `ancestors in excess of the generation are ignored`() throws {
     var record = try DocumentRecord.forged("a", sequence: 5, RevisionID(parsing: "2-dd"))
     record.ancestors = .init([.foreign("cc"), .foreign("bb"), .foreign("aa")])
     var writer = ByteWriter()
@@ -309,13 +312,13 @@ struct ForgedLogTests {
     #expect(inspected.ancestors.map(\.description) == ["1-cc"])
     #expect(inspected.problem?.contains("more revisions") == true)
     // Ancestors without a single byte count as none.
-    let nobody = try DocumentRecord.decode(
+    let withoutAncestors = try DocumentRecord.decode(
       SharedBytes(copying: [8, 1, 97, 5, 2] + ForgedLogTests.digest + [0]))
-    #expect(nobody.parent == nil)
-    #expect(nobody.ancestors.digests.isEmpty)
+    #expect(withoutAncestors.parent == nil)
+    #expect(withoutAncestors.ancestors.digests.isEmpty)
   }
 
-  @Test func `tools say what is wrong with a document whose checksum holds`() throws {
+  @Test func `inspection describes invalid documents with a valid checksum`() throws {
     func problem(_ change: (inout DocumentRecord) throws -> Void) throws -> String? {
       var record = try DocumentRecord.forged(
         "a", sequence: 5,
@@ -345,7 +348,7 @@ struct ForgedLogTests {
     #expect(throws: ByteError.self) { _ = try InspectedDocument(bytes) }
   }
 
-  @Test func `a long log says how far its reading is, and stops when it is told to`() throws {
+  @Test func `opening a long log reports progress and can be cancelled`() throws {
     var forged = ForgedSegment()
     for commit in 1...3 as ClosedRange<UInt64> {
       var records: [UInt8] = []

@@ -4,7 +4,7 @@ import ProofKit
 import TestSupport
 import Testing
 
-/// Stores that were written once and must always open.
+/// Tests of stores that were written once and must always open.
 ///
 /// `Tests/Fixtures/v1` is only ever added to, with `swift run Proofs golden Tests/Fixtures/v1`.
 struct GoldenStoreTests {
@@ -15,7 +15,7 @@ struct GoldenStoreTests {
   }
   private static let names = all.filter { !richNames.contains($0) }
 
-  @Test func `there are golden stores of everything that the format has`() {
+  @Test func `the golden stores are complete`() {
     #expect(GoldenStoreTests.names.count >= 16)
     #expect(
       Set(GoldenStores.all.map(\.name) + GoldenStores.ofEarlierWriters)
@@ -24,7 +24,7 @@ struct GoldenStoreTests {
   }
 
   @Test(arguments: richNames, [ReadMode.mapped, .buffered])
-  func `a golden store of more than properties opens and says all that it was made to say`(
+  func `a golden store with a dump opens and yields the same dump`(
     name: String, reads: ReadMode
   ) throws {
     let expected = try #require(try GoldenFolder.version1.dump(of: name))
@@ -52,7 +52,9 @@ struct GoldenStoreTests {
   }
 
   @Test(arguments: names, [ReadMode.mapped, .buffered])
-  func `a golden store opens and holds what was stored`(name: String, reads: ReadMode) throws {
+  func `a golden store opens and has the documents that were stored`(name: String, reads: ReadMode)
+    throws
+  {
     let expected = try lines(name)
     let directory = try TemporaryDirectory()
     let path = try copy(name, into: directory)
@@ -88,7 +90,7 @@ struct GoldenStoreTests {
   }
 
   @Test(arguments: (GoldenStores.all + GoldenStores.rich).map(\.name))
-  func `today's writer writes the same bytes as the one that wrote the golden stores`(name: String)
+  func `the current writer produces the same bytes as the golden stores`(name: String)
     throws
   {
     let golden = try #require((GoldenStores.all + GoldenStores.rich).first { $0.name == name })
@@ -113,10 +115,10 @@ struct GoldenStoreTests {
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: false)
     for (file, bytes) in try GoldenFolder.version1.files(of: name) {
-      let place = URL(filePath: "\(path)/\(file)")
+      let url = URL(filePath: "\(path)/\(file)")
       try FileManager.default.createDirectory(
-        at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
-      try Data(bytes).write(to: place)
+        at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(bytes).write(to: url)
     }
     return path
   }

@@ -5,7 +5,7 @@ import ProofKit
 import Synchronization
 import Testing
 
-/// Damaged leaves of the index, which are rebuilt from the log when they are first read.
+/// Tests of damaged leaves of the index, which are rebuilt from the log when they are first read.
 ///
 /// Readers see no difference, whichever layer the leaves belong to and whichever operation reads
 /// them first.
@@ -24,7 +24,8 @@ struct IndexRepairTests {
   ///
   /// Otherwise the feed would give a document twice.
   @Test(arguments: [true, false])
-  func `a leaf of a delta is rebuilt with what it took away from the base`(isMapped: Bool) throws {
+  func `a rebuilt leaf of a delta still hides superseded entries of the base`(isMapped: Bool) throws
+  {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
       let database = try fixture.open { $0.maintenance = .manual }
@@ -52,7 +53,7 @@ struct IndexRepairTests {
 
   /// A query looks up several candidates at a time, in leaves that are read together.
   @Test(arguments: [true, false])
-  func `documents that are looked up together are found though a leaf must be rebuilt`(
+  func `a batched lookup finds all documents even if a leaf must be rebuilt`(
     isMapped: Bool
   ) throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
@@ -78,9 +79,8 @@ struct IndexRepairTests {
 
   /// Regression: older snapshots used a leaf that was rebuilt for the newest version.
   ///
-  /// They missed the documents that had been changed and merged since.
-  @Test func `a snapshot stays what it was though a later version has a leaf rebuilt first`() throws
-  {
+  /// They missed the documents that had been changed and compacted since.
+  @Test func `a snapshot is unchanged if a newer version rebuilds a leaf first`() throws {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
       let database = try fixture.open { $0.maintenance = .manual }

@@ -23,7 +23,7 @@ struct LackOfRoomTests {
   @Test(
     arguments: [SimulatedDisk.Verb.lock, .makeDirectory],
     [SystemError.Code.noSpace, .quotaExceeded])
-  func `where no file can be made, a store is opened and read`(
+  func `a store opens for reading if no file can be created`(
     verb: SimulatedDisk.Verb, code: SystemError.Code
   ) throws {
     let database = try fixture.open { $0.maintenance = .manual }
@@ -49,7 +49,7 @@ struct LackOfRoomTests {
     try expectNewest(later)
   }
 
-  @Test func `where no file can be made, there is no new store`() throws {
+  @Test func `a new store is not created if no file can be created`() throws {
     disk.fail(.lock, with: .noSpace, isLasting: true)
     let error = #expect(throws: DatabaseError.self) { try fixture.open() }
     #expect(error?.code == .diskFull)
@@ -62,7 +62,7 @@ struct LackOfRoomTests {
   @Test(
     arguments: [SystemError.Code.tooManyOpenFiles, .tooManyOpenFilesInSystem],
     [SimulatedDisk.Completion.nothing, .everything])
-  func `a lack of descriptors fails one commit, and no later one`(
+  func `a lack of file descriptors fails one commit, but no later one`(
     code: SystemError.Code, completion: SimulatedDisk.Completion
   ) throws {
     var failures = 0

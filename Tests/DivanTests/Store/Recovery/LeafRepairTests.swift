@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// Tests that reads return what was stored when a leaf of the index turns out to be damaged.
+/// Tests that reads return the stored documents when a leaf of the index is damaged.
 struct LeafRepairTests {
   /// A closed store whose index has several leaves in each of two checkpoints.
   private struct Stored {
@@ -49,7 +49,7 @@ struct LeafRepairTests {
   }
 
   @Test(arguments: [false, true])
-  func `whichever page of whichever checkpoint is damaged, everything is read as it was stored`(
+  func `reads return the stored documents, whichever page of a checkpoint is damaged`(
     isMapped: Bool
   ) throws {
     // Regression: a rebuilt leaf of the sequence tree did not know which numbers were removed, so
@@ -71,7 +71,7 @@ struct LeafRepairTests {
     #expect(pages > 8)
   }
 
-  @Test func `a leaf is rebuilt though what lies below it must be rebuilt first`() throws {
+  @Test func `a leaf is rebuilt even if the layer below must be rebuilt first`() throws {
     let stored = try Stored()
     let names = try stored.checkpoints
     let (base, delta) = (names[0], names[1])
@@ -88,7 +88,7 @@ struct LeafRepairTests {
   }
 
   @Test(arguments: [false, true])
-  func `a leaf is rebuilt for who looks up one document, and for a checkpoint that writes it anew`(
+  func `a damaged leaf is rebuilt for a lookup of one document and for the next checkpoint`(
     isMapped: Bool
   ) throws {
     let stored = try Stored()
@@ -114,7 +114,9 @@ struct LeafRepairTests {
     }
   }
 
-  @Test func `a snapshot that is older than the repair reads what it always read`() throws {
+  @Test func `a snapshot that is older than a leaf repair reads the same documents as before`()
+    throws
+  {
     // Regression: a leaf was rebuilt from the newest version of the store, and then used for all
     // versions.
     let stored = try Stored()
@@ -137,9 +139,9 @@ struct LeafRepairTests {
     }
   }
 
-  /// The merged segment keeps its input's name if the input is a single segment.
+  /// The compacted segment keeps its input's name if the input is a single segment.
   @Test(arguments: [1, 2])
-  func `a leaf is rebuilt while a merge is brought in, whose inputs are there still`(
+  func `a leaf is rebuilt while the input files of a compaction still exist`(
     sessionCount: Int
   ) throws {
     // Regression: the segments were read one after the other. The sequence numbers seemed to go
@@ -191,7 +193,7 @@ struct LeafRepairTests {
     }
   }
 
-  @Test func `a page that cannot be read now is an error, and is read later`() throws {
+  @Test func `a failed read of a page throws an error, and the page can be read later`() throws {
     let stored = try Stored()
     let fixture = CrashFixture(
       stored.fixture.fileSystem.restarted(.processEnd), CrashWriter(seed: 0), isMapped: false)
@@ -205,7 +207,7 @@ struct LeafRepairTests {
     try stored.model.compare(with: database.snapshot())
   }
 
-  @Test func `a leaf and the log it would be rebuilt from cannot both be damaged without a word`()
+  @Test func `damage to both a leaf and the log that it is rebuilt from is reported`()
     throws
   {
     let stored = try Stored()
@@ -230,7 +232,8 @@ struct LeafRepairTests {
     try stored.model.compare(with: database.snapshot())
   }
 
-  @Test func `the same is so of local documents`() throws {
+  @Test func `damage to both a catalog leaf and the log of its local documents is reported`() throws
+  {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     let database = try fixture.open { $0.maintenance = .manual }
     try database.write { try $0.putLocal("state", ["n": 1]) }
@@ -275,7 +278,7 @@ struct LeafRepairTests {
   }
 
   @Test
-  func `what cannot be rebuilt is rebuilt when the checkpoints are removed, as the hint says`()
+  func `removing the checkpoints repairs a leaf that cannot be rebuilt, as the hint says`()
     throws
   {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))

@@ -39,7 +39,7 @@ struct MovedStoreTests {
   /// A store was renamed while it was open, and another one was created in its place. The writer
   /// put its next segment, its checkpoint and its `HEAD` among the files of the other store. Both
   /// lost acknowledged commits. Found by the proof `processes`.
-  @Test func `a store that was renamed writes nothing into the one that took its place`() throws {
+  @Test func `a renamed store writes nothing into a new store at its old path`() throws {
     let (path, moved) = (directory.path + "/a.divan", directory.path + "/b.divan")
     let first = try Database(at: path, configuration: configuration())
     try first.write { try $0.overwrite("first", with: [:]) }
@@ -70,7 +70,7 @@ struct MovedStoreTests {
     }
   }
 
-  @Test func `a lock on a file that was removed or replaced says so`() throws {
+  @Test func `a lock reports that its file was removed or replaced`() throws {
     let path = directory.path + "/LOCK"
     let files = POSIXFileSystem()
     guard case .acquired(let lock) = try files.lock(path, note: "one") else {
@@ -87,7 +87,7 @@ struct MovedStoreTests {
     try next.checkPlace()
     #expect(throws: SystemError.self) { try lock.checkPlace() }
     guard case .held(let note) = try files.lock(path, note: "three") else {
-      Issue.record("not held")
+      Issue.record("the lock was acquired twice")
       return
     }
     #expect(note == "two")
@@ -96,7 +96,7 @@ struct MovedStoreTests {
   /// Regression test: a lock on a file that its last holder had just removed was not exclusive.
   ///
   /// The next process created the file again and acquired its lock, too.
-  @Test func `no two have a lock, even if holders remove its file`() throws {
+  @Test func `at most one thread has a lock, even if threads remove its file`() throws {
     let path = directory.path + "/LOCK"
     let holders = Atomic(0)
     let mostHolders = Atomic(0)

@@ -26,8 +26,7 @@ struct OpeningFaultTests {
     return CrashFixture(disk.restarted(.processEnd), fixture.writer, isMapped: false, life: 40)
   }
 
-  @Test func `a log that ends with a merged segment shows when what came after it is gone`() throws
-  {
+  @Test func `a missing segment after a compacted one is reported as damage`() throws {
     var database = try fixture.open { $0.maintenance = .manual }
     try fixture.fill(database, 0..<9, size: 100)
     try database.close()
@@ -49,7 +48,7 @@ struct OpeningFaultTests {
   }
 
   @Test
-  func `where only HEAD cannot be replaced, what was logged again is read and not written to`()
+  func `a store opens read-only if HEAD cannot be replaced after commits are reappended`()
     throws
   {
     let after = try interrupted()
@@ -73,7 +72,7 @@ struct OpeningFaultTests {
     try expectNewest(later)
   }
 
-  @Test func `bytes that change while they are logged again are damage`() throws {
+  @Test func `bytes that change while they are reappended are damage`() throws {
     let after = try interrupted()
     let disk = after.fileSystem
     let isFirst = Atomic(true)
@@ -91,7 +90,7 @@ struct OpeningFaultTests {
     #expect(!disk.names(in: CrashFixture.path).contains("0000000002.segment"))
   }
 
-  @Test func `damage is told once, whoever finds it`() throws {
+  @Test func `damage is reported once, whichever reader finds it first`() throws {
     let database = try fixture.open { $0.maintenance = .manual }
     try fixture.fill(database, 0..<4, size: 200)
     try database.close()
@@ -99,12 +98,12 @@ struct OpeningFaultTests {
     try disk.corrupt(path, atOffset: 4096 + 700, mask: 1)
     let opened = try fixture.open()
     #expect(opened.openingReport.damage.count == 1)
-    let places = try opened.check().problems.map { "\($0.path ?? "") \($0.offset ?? -1)" }
-    #expect(Set(places).count == places.count)
-    #expect(places.contains { $0.hasPrefix(path) })
+    let locations = try opened.check().problems.map { "\($0.path ?? "") \($0.offset ?? -1)" }
+    #expect(Set(locations).count == locations.count)
+    #expect(locations.contains { $0.hasPrefix(path) })
   }
 
-  @Test func `a directory that never stays the same for a moment is still read`() throws {
+  @Test func `a store whose directory changes at every listing can still be opened`() throws {
     let database = try fixture.open { $0.maintenance = .manual }
     try fixture.fill(database, 0..<9, size: 3000)
     try database.close()
@@ -131,7 +130,7 @@ struct OpeningFaultTests {
     disk.observeCalls(nil)
   }
 
-  @Test func `who holds a store and left no note is called another process`() throws {
+  @Test func `the holder of a lock without a note is reported as another process`() throws {
     let disk = disk
     try disk.makeDirectory(CrashFixture.path)
     guard case .acquired(let lock) = try disk.lock("\(CrashFixture.path)/LOCK", note: "") else {
@@ -166,8 +165,7 @@ struct OpeningFaultTests {
     try expectNewest(database)
   }
 
-  @Test func `where no memory can be mapped for what was written, it is read all the same`() throws
-  {
+  @Test func `new records can be read even if they cannot be mapped into memory`() throws {
     let database = try fixture.open {
       $0.maintenance = .manual
       $0.segmentSizeGoal = 64 << 20

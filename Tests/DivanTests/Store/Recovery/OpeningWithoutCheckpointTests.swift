@@ -49,9 +49,9 @@ struct OpeningWithoutCheckpointTests {
     func increment() { count.add(1, ordering: .relaxed) }
   }
 
-  // Found by a trial from outside: five million documents took 11.8 s at each opening without a
+  // Found by an external trial: five million documents took 11.8 s at each opening without a
   // checkpoint.
-  @Test func `an opening that reads the whole log leaves a checkpoint for the next one`() throws {
+  @Test func `a replay of the whole log leaves a checkpoint for the next opening`() throws {
     // More than one MiB, from which on closing writes a checkpoint.
     let fixture = try fixture(1500)
     let first = try opening(fixture)
@@ -61,9 +61,9 @@ struct OpeningWithoutCheckpointTests {
     #expect(second.readCount < first.readCount / 4)
   }
 
-  @Test func `an opening that reads the whole log does twice the work for twice the log`() throws {
+  @Test func `the reads of a whole replay grow linearly with the log`() throws {
     let single = try opening(fixture(500)).readCount
     let double = try opening(fixture(1000)).readCount
-    #expect(double <= single * 9 / 4, "\(single), then \(double) readings")
+    #expect(double <= single * 9 / 4, "\(single), then \(double) reads")
   }
 }

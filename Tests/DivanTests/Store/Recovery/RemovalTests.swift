@@ -7,9 +7,9 @@ import Testing
 
 @testable import Divan
 
-/// Tests of purges, and of removals of local documents and names, through merges.
+/// Tests of purges, and of removals of local documents and names, across compactions.
 ///
-/// The records of removals stay while an older segment may hold what they remove.
+/// A removal record stays while an older segment may have the records that it removes.
 struct RemovalTests {
   private let disk = SimulatedFileSystem()
 
@@ -48,8 +48,8 @@ struct RemovalTests {
     return kinds
   }
 
-  /// Stores the records that are removed later.
-  private func putWhatGoes(_ database: Database) throws {
+  /// Stores the records that `removeRecords` removes.
+  private func putRecords(_ database: Database) throws {
     try database.write { transaction in
       for number in 0..<60 { try transaction.put(Document(id: "gone-\(number)")) }
       try transaction.putLocal("gone", ["n": 1])
@@ -57,7 +57,7 @@ struct RemovalTests {
     try database.nameSnapshot("gone")
   }
 
-  private func takeAway(_ database: Database) throws {
+  private func removeRecords(_ database: Database) throws {
     try database.write { transaction in
       for number in 0..<60 { try transaction.purge("gone-\(number)") }
       try transaction.removeLocal("gone")
@@ -67,12 +67,12 @@ struct RemovalTests {
 
   /// Returns a store whose second segment removes records of the first one.
   ///
-  /// The first segment also holds many current records; the second one holds few others.
+  /// The first segment also has many current records; the second one has few others.
   private func makeStore() throws -> Database {
     let database = try open()
-    try putWhatGoes(database)
+    try putRecords(database)
     try fill(database, "first", count: 40)
-    try takeAway(database)
+    try removeRecords(database)
     try fill(database, "second")
     for number in 0..<13 {
       try database.write { _ = try $0.overwrite("second-\(number)", with: [:]) }
@@ -81,7 +81,7 @@ struct RemovalTests {
     return database
   }
 
-  private func expectGone(_ database: Database) throws {
+  private func expectRemoved(_ database: Database) throws {
     try RebuiltIndex(of: database).expectSame("")
     #expect(try database.snapshot().revision(of: "gone-7") == nil)
     #expect(try database.snapshot().localDocument("gone") == nil)
@@ -89,30 +89,34 @@ struct RemovalTests {
     #expect(try database.check().problems.map(\.description) == [])
   }
 
-  @Test func `what was taken away does not come back with the segment that held it`() throws {
+  @Test func `removed records do not come back if their segment is compacted after the removal`()
+    throws
+  {
     var database = try makeStore()
     try database.writeCheckpoint()
     try database.compactWhatPays()
     #expect(try removals(database) == [.purge, .local, .named])
-    try expectGone(database)
-    // When the first segment is merged, the second one has nothing left to remove.
+    try expectRemoved(database)
+    // After the first segment is compacted, the second one has nothing left to remove.
     try database.compact()
-    try expectGone(database)
+    try expectRemoved(database)
     try database.write { _ = try $0.overwrite("second-14", with: [:]) }
     try database.compact()
     #expect(try removals(database).isEmpty)
-    try expectGone(database)
+    try expectRemoved(database)
     try database.close()
     for name in disk.names(in: "/s.divan") where name.hasSuffix(".checkpoint") {
       try disk.vanish("/s.divan/\(name)")
     }
     database = try open()
-    try expectGone(database)
+    try expectRemoved(database)
   }
 
-  @Test func `while a file that was merged is still there, what it held stays taken away`() throws {
+  @Test func `removals stay in effect while an input file of a compaction cannot be deleted`()
+    throws
+  {
     let database = try open { $0.mergedSizeLimit = 200 << 10 }
-    try putWhatGoes(database)
+    try putRecords(database)
     for name in ["first", "second"] { try fill(database, name) }
     try database.write { _ = try $0.overwrite("first-1", with: [:]) }
     disk.observeCalls { [disk] call in
@@ -123,7 +127,7 @@ struct RemovalTests {
     let error = #expect(throws: DatabaseError.self) { try database.compact() }
     #expect(error?.code == .accessDenied)
     #expect(disk.names(in: "/s.divan").contains("0000000001.segment"))
-    try takeAway(database)
+    try removeRecords(database)
     try fill(database, "third")
     for number in 0..<13 {
       try database.write { _ = try $0.overwrite("third-\(number)", with: [:]) }
@@ -135,12 +139,12 @@ struct RemovalTests {
     #expect(try removals(database) == [.purge, .local, .named])
     disk.observeCalls(nil)
     disk.stopFailing()
-    try expectGone(database)
+    try expectRemoved(database)
     try database.compact()
-    try expectGone(database)
+    try expectRemoved(database)
   }
 
-  @Test func `removals stay where the segments before them cannot be read`() throws {
+  @Test func `compaction keeps removal records while older segments cannot be read`() throws {
     let database = try makeStore()
     try database.writeCheckpoint()
     let first = "0000000001.segment"
@@ -151,7 +155,7 @@ struct RemovalTests {
     #expect(unread?.code == .inputOutput)
     disk.observeCalls(nil)
     disk.stopFailing()
-    try expectGone(database)
+    try expectRemoved(database)
     try disk.corrupt("/s.divan/\(first)", atOffset: SegmentHeader.size + 200, mask: 1)
     let damaged = #expect(throws: DatabaseError.self) { try database.compactWhatPays() }
     #expect(damaged?.code == .damaged)
@@ -159,7 +163,7 @@ struct RemovalTests {
     #expect(try removals(database) == [.purge, .local, .named])
   }
 
-  @Test func `a few removals are not worth reading all that is older`() throws {
+  @Test func `compaction does not read older segments for a few removal records`() throws {
     let database = try open()
     try database.write { _ = try $0.put(Document(id: "gone-7")) }
     try fill(database, "first", count: 40)
@@ -179,10 +183,11 @@ struct RemovalTests {
     #expect(try database.statistics.segments.reduce(0) { $0 + $1.size } < count)
     #expect(reads.all.isEmpty)
     #expect(try removals(database) == [.purge])
-    try expectGone(database)
+    try expectRemoved(database)
   }
 
-  @Test func `a record of any kind that cannot be read is not merged, and is named`() throws {
+  @Test func `compaction refuses an unreadable record of any kind and reports its segment`() throws
+  {
     for kind in [Record.Kind.purge, .local, .named, .attachment, .moment] {
       let database = try open("/kind-\(kind.rawValue).divan")
       try database.write { transaction in
@@ -200,8 +205,8 @@ struct RemovalTests {
     }
   }
 
-  /// Regression test: the record without an expiry was merged away before the record with one.
-  @Test func `an expiry that was taken back does not come back with the segment before`() throws {
+  /// Regression test: compaction dropped the record without an expiry before the one with it.
+  @Test func `a removed expiry does not come back with an older segment`() throws {
     let database = try open()
     try database.write { transaction in
       try transaction.put(Document(id: "a"))

@@ -5,7 +5,7 @@ import Testing
 @testable import Divan
 
 /// Tests of a file whose size is far larger than its contents.
-@Suite(.serialized) struct `Segments with holes` {
+@Suite(.serialized) struct SparseSegmentTests {
   /// Returns the resident memory of the process, or nil if the system does not report it.
   private func residentSize() -> Int? {
     guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test(arguments: [ReadMode.mapped, .buffered])
-  func `are opened in little time and memory`(reads: ReadMode) throws {
+  func `sparse segments open quickly and with little memory`(reads: ReadMode) throws {
     let directory = try TemporaryDirectory()
     let path = directory.path + "/store.divan"
     var configuration = Configuration()

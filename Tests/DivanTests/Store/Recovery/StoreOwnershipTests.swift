@@ -6,10 +6,10 @@ import Testing
 
 @testable import Divan
 
-/// Tests that files of others are left alone.
+/// Tests that files of other programs are left alone.
 ///
-/// They open, delete and back up stores with foreign files in the place of the store's own ones.
-/// All tests run on the machine's file system.
+/// They open, delete and back up stores in which other files replace the store's own ones. All
+/// tests run on the machine's file system.
 struct StoreOwnershipTests {
   private let directory: TemporaryDirectory
   private let files = FileManager.default
@@ -28,16 +28,16 @@ struct StoreOwnershipTests {
   /// Returns all entries below a directory, with their contents; links are not followed.
   private func tree(_ name: String = "") throws -> [String] {
     try files.subpathsOfDirectory(atPath: path(name)).sorted().map { entry in
-      let place = path(name) + "/" + entry
-      let attributes = try files.attributesOfItem(atPath: place)
+      let entryPath = path(name) + "/" + entry
+      let attributes = try files.attributesOfItem(atPath: entryPath)
       switch attributes[.type] as? FileAttributeType {
       case .typeSymbolicLink?:
-        return "\(entry) -> \(try files.destinationOfSymbolicLink(atPath: place))"
+        return "\(entry) -> \(try files.destinationOfSymbolicLink(atPath: entryPath))"
       case .typeDirectory?: return entry + "/"
       // Reading a named pipe would wait for a writer.
       case .typeUnknown?: return entry + " is no file"
       default:
-        return "\(entry): \((files.contents(atPath: place) ?? Data()).base64EncodedString())"
+        return "\(entry): \((files.contents(atPath: entryPath) ?? Data()).base64EncodedString())"
       }
     }
   }
@@ -90,9 +90,9 @@ struct StoreOwnershipTests {
     try database.close()
   }
 
-  // MARK: Directories of others
+  // MARK: Directories of other programs
 
-  /// Regression test: foreign directories were treated as stores.
+  /// Regression test: directories of other programs were treated as stores.
   ///
   /// `Database(at: ".")` in a project emptied its folder `tmp`, and a deletion removed a
   /// repository's `HEAD`.
@@ -100,7 +100,9 @@ struct StoreOwnershipTests {
     ["tmp/work.txt", "main.swift"], ["tmp/HEAD"], ["HEAD", "objects/aa/bb", "config"],
     ["LOCK", "tmp/x"], ["attachments/3f/x", "letter.txt"], ["RESERVE"], ["LOCK"],
   ])
-  func `a directory of others is neither made a store nor deleted`(names: [String]) throws {
+  func `another program's directory is neither opened as a store nor deleted`(names: [String])
+    throws
+  {
     for name in names { try write("ref: \(name)\n", to: "project/" + name) }
     let before = try tree()
     for _ in 0..<2 {
@@ -113,7 +115,7 @@ struct StoreOwnershipTests {
     }
   }
 
-  @Test func `what an earlier opening left in a directory of others does not make it a store`()
+  @Test func `a leftover lock file does not make another program's directory a store`()
     throws
   {
     try write("ref: refs/heads/main\n", to: "project/HEAD")
@@ -125,7 +127,7 @@ struct StoreOwnershipTests {
     #expect(try tree() == before)
   }
 
-  @Test func `an empty directory becomes a store, and so does one in which a store was begun`()
+  @Test func `an empty directory, or one with an unfinished store, becomes a store`()
     throws
   {
     try files.createDirectory(atPath: path("a.divan"), withIntermediateDirectories: false)
@@ -143,7 +145,8 @@ struct StoreOwnershipTests {
     }
   }
 
-  @Test func `a store without its lock file is known by what its files begin with`() throws {
+  @Test func `a store without its lock file is recognized by the first bytes of its files`() throws
+  {
     try makeStore()
     try files.removeItem(atPath: path("a.divan/LOCK"))
     #expect(Database.exists(at: path("a.divan")))
@@ -153,9 +156,10 @@ struct StoreOwnershipTests {
     #expect(try tree().isEmpty)
   }
 
-  // MARK: Foreign files in a store
+  // MARK: Files of other programs in a store
 
-  @Test func `what others put into a store is left by openings and deletions, and reported`() throws
+  @Test func `openings and deletions keep files of other programs, and deletions report them`()
+    throws
   {
     try makeStore()
     let foreign = [
@@ -182,8 +186,8 @@ struct StoreOwnershipTests {
 
   /// Regression test: a folder in `tmp` made a store unwritable.
   ///
-  /// Found by a trial from outside.
-  @Test func `folders in tmp keep nothing from being written, and stay`() throws {
+  /// Found by an external trial.
+  @Test func `folders in tmp do not prevent writes, and stay`() throws {
     try makeStore()
     let folders = [
       "HEAD", "FLUSHED", "RESERVE", "0000000002.segment", "0000000001.checkpoint", "attachment-1",
@@ -214,7 +218,9 @@ struct StoreOwnershipTests {
   }
 
   @Test(arguments: ["tmp", "attachments", "attachments/xx"], [false, true])
-  func `a link in the place of a store's folder is not followed`(name: String, isClosed: Bool)
+  func `a symbolic link that replaces a store's folder is not followed`(
+    name: String, isClosed: Bool
+  )
     throws
   {
     try makeStore("other.divan")
@@ -243,7 +249,7 @@ struct StoreOwnershipTests {
   }
 
   @Test(arguments: ["symbolic", "dangling", "hard"], ["", "process 1", "a letter"])
-  func `a link in the place of the lock file is not written through`(kind: String, content: String)
+  func `a link that replaces the lock file is not written through`(kind: String, content: String)
     throws
   {
     try makeStore()
@@ -268,7 +274,7 @@ struct StoreOwnershipTests {
   }
 
   @Test(arguments: ["directory", "pipe"])
-  func `what is no file in the place of the lock file is left alone`(kind: String) throws {
+  func `a directory or pipe that replaces the lock file is left alone`(kind: String) throws {
     try makeStore()
     try files.removeItem(atPath: path("a.divan/LOCK"))
     if kind == "pipe" {
@@ -282,7 +288,7 @@ struct StoreOwnershipTests {
     #expect(try tree() == before)
   }
 
-  @Test func `a link in the place of a segment is not read, and not followed by a deletion`() throws
+  @Test func `a link that replaces a segment is not read, and deletion does not follow it`() throws
   {
     try makeStore()
     try files.moveItem(
@@ -300,7 +306,7 @@ struct StoreOwnershipTests {
     "backup.divan", "backup.divan/", "a.divan", "a.divan/tmp/x", "a.divan/x", "other.divan/x",
     "other.divan/attachments/x", "alias/x", "alias/tmp/x", "dangling", "old.divan/x",
   ])
-  func `a backup is made neither onto what exists nor within a store`(name: String) throws {
+  func `a backup to an existing path or into a store is refused`(name: String) throws {
     try makeStore()
     try makeStore("other.divan")
     try write("mine", to: "backup.divan/letter.txt")
@@ -316,7 +322,7 @@ struct StoreOwnershipTests {
   }
 
   @Test(arguments: ["folder", "store", "link", "file"])
-  func `a backup takes no name beside it that somebody else uses`(other: String) throws {
+  func `backups and deletions do not use temporary names that already exist`(other: String) throws {
     try makeStore()
     var configuration = configuration()
     configuration.random = { 7 }
@@ -349,7 +355,7 @@ struct StoreOwnershipTests {
     #expect(try tree().filter { !$0.hasPrefix("a.divan") } == before)
   }
 
-  @Test func `what crashes left of backups and deletions goes with the next one`() throws {
+  @Test func `the next backup or deletion removes leftovers of crashed ones`() throws {
     try makeStore()
     try makeStore("b.00000000000000aa.building")
     try makeStore("b.00000000000000ab.deleting")
@@ -377,7 +383,7 @@ struct StoreOwnershipTests {
   @Test(
     arguments: ["removed", "replaced", "store deleted"],
     [Durability.full, .none, .relaxed(maxDelay: .seconds(60))])
-  func `a writer whose lock is gone stops, and acknowledges nothing`(
+  func `a writer that has lost its lock file stops and acknowledges nothing`(
     how: String, durability: Durability
   ) throws {
     let database = try Database(at: path("a.divan"), configuration: configuration())
@@ -412,7 +418,7 @@ struct StoreOwnershipTests {
 
   // MARK: Paths
 
-  @Test func `a path is made absolute when it is given`() throws {
+  @Test func `a relative path becomes absolute when the database is opened`() throws {
     let files = POSIXFileSystem()
     let working = try files.canonicalPath(".")
     #expect(try files.absolutePath("a") == working + "/a")
@@ -436,8 +442,7 @@ struct StoreOwnershipTests {
     try #require(files.attributesOfItem(atPath: path(name))[.posixPermissions] as? Int)
   }
 
-  @Test func `what is made is for its owner alone, unless the configuration says otherwise`() throws
-  {
+  @Test func `files are private to their owner, unless the configuration says otherwise`() throws {
     try makeStore()
     let database = try Database(at: path("a.divan"), configuration: configuration())
     try database.backup(to: path("b.divan"))
@@ -462,7 +467,7 @@ struct StoreOwnershipTests {
 
   // MARK: Error messages
 
-  @Test func `errors say what, where, and what to do`() throws {
+  @Test func `errors about paths have a message, a path and a hint`() throws {
     func error(_ body: () throws -> Void) throws -> DatabaseError {
       try #require(#expect(throws: DatabaseError.self) { try body() })
     }

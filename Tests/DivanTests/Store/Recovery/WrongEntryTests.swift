@@ -36,7 +36,7 @@ struct WrongEntryTests {
   }
 
   /// Returns the IDs and the errors of a scan of all documents.
-  private func walk(_ database: Database) throws -> (ids: [String], errors: [DatabaseError]) {
+  private func scan(_ database: Database) throws -> (ids: [String], errors: [DatabaseError]) {
     var documents = try database.snapshot().documents()
     var (ids, errors) = ([String](), [DatabaseError]())
     while true {
@@ -49,7 +49,7 @@ struct WrongEntryTests {
     }
   }
 
-  @Test func `documents that are looked up with one whose entry is none are not found in silence`()
+  @Test func `a lookup that includes an invalid index entry throws instead of skipping it`()
     throws
   {
     let database = try store()
@@ -69,30 +69,32 @@ struct WrongEntryTests {
   }
 
   /// Documents are prefetched: those before the invalid entry are returned first.
-  @Test func `a walk over documents throws where an entry is none, and goes on behind it`() throws {
+  @Test func `a scan of documents throws at an invalid entry, and continues after it`() throws {
     let database = try store()
     spoil(10, in: database)
-    let (ids, errors) = try walk(database)
+    let (ids, errors) = try scan(database)
     #expect(ids == (0..<200).filter { $0 != 10 }.map { id($0) })
     #expect(errors.map(\.code) == [.damaged])
     // Also if it is the first entry of a batch.
     spoil(0, in: database)
-    let again = try walk(database)
+    let again = try scan(database)
     #expect(again.ids == (1..<200).filter { $0 != 10 }.map { id($0) })
     #expect(again.errors.count == 2)
   }
 
-  @Test func `a walk over documents throws where an entry leads to another's record`() throws {
+  @Test func `a scan of documents throws at an entry that leads to another document's record`()
+    throws
+  {
     let database = try store(3)
     let other = try database.entry(of: id(2))
     database.tamper { $0.set(other, for: Array(id(0).utf8)) }
-    let (ids, errors) = try walk(database)
+    let (ids, errors) = try scan(database)
     #expect(ids == [id(1), id(2)])
     #expect(errors.map(\.documentID) == [id(0)])
     #expect(errors.allSatisfy { $0.message.contains(StoredDocument.isOfOther) })
   }
 
-  @Test func `an index is made of what the documents are, though the order of changes is wrong`()
+  @Test func `an index is built from the documents even if the change order is wrong`()
     throws
   {
     let database = try store(3)
@@ -104,7 +106,7 @@ struct WrongEntryTests {
     #expect(try !database.check().isSound)
   }
 
-  @Test func `whoever asks all documents is told that the order of changes is wrong`() throws {
+  @Test func `a count of all documents reports that the change order is wrong`() throws {
     let database = try store(3)
     let (first, last) = (try database.entry(of: id(0)), try database.entry(of: id(2)))
     let all = Query<Document>().filter { $0["n"] >= 0 }
@@ -117,7 +119,7 @@ struct WrongEntryTests {
     }
   }
 
-  @Test func `an index that cannot be made because nothing can be read now is made later`() throws {
+  @Test func `an index build that fails with a read error succeeds later`() throws {
     let database = try store(3) { $0.reads = .buffered }
     fixture.fileSystem.fail(.read, with: .inputOutput, isLasting: true)
     let error = #expect(throws: DatabaseError.self) {
@@ -129,7 +131,7 @@ struct WrongEntryTests {
     #expect(try database.snapshot().count(by: "n") == 3)
   }
 
-  @Test func `whoever makes an index of thousands of documents hears of it while they are read`()
+  @Test func `an index build of thousands of documents reports progress while it reads them`()
     throws
   {
     // All documents are in one batch. A batch smaller than the reporting interval reports no
@@ -145,15 +147,18 @@ struct WrongEntryTests {
   }
 
   /// The checksum of such a record is right, since it was written with that content.
-  @Test func `a document whose second property is no value has no entry of both`() throws {
+  @Test func `a document with an invalid second property has no entry in a compound index`() throws
+  {
     let sound = try (["a": 1, "b": "x"] as Value).stored.array
     // The text is one byte long and follows its tag.
-    var (noTag, noText) = (sound, sound)
-    noTag[sound.count - 2] = 0xFF
-    noText[sound.count - 1] = 0xFF
+    var (invalidTag, invalidText) = (sound, sound)
+    invalidTag[sound.count - 2] = 0xFF
+    invalidText[sound.count - 1] = 0xFF
     let database = try store(0)
     try database.addIndex(DocumentIndex("both", on: ["a"], ["b"]))
-    for (sequence, (id, body)) in [("good", sound), ("tag", noTag), ("text", noText)].enumerated() {
+    for (sequence, (id, body)) in [("good", sound), ("tag", invalidTag), ("text", invalidText)]
+      .enumerated()
+    {
       let revision = try #require(RevisionID(generation: 1, digest: id))
       try database.adopt(
         DocumentRecord(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// The history in a backup.
+/// Tests of the history in a backup.
 struct BackupHistoryTests {
   private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
   private let clock = ProofClock()
@@ -101,7 +101,7 @@ struct BackupHistoryTests {
 
   private var named: [String] { ["round 18", "round 3", "round 33", "round 48"] }
 
-  @Test func `what a store does not hold any more its backup does not claim`() throws {
+  @Test func `a backup has exactly the past versions that its store still retains`() throws {
     let (database, versions) = try filled(HistoryRetention(revisions: 2))
     try database.compact()
     try database.backup(to: "/copy.divan", keepingHistory: true)
@@ -125,7 +125,7 @@ struct BackupHistoryTests {
     }
   }
 
-  @Test func `named versions are copied from a store that keeps no other history`() throws {
+  @Test func `a backup has the named versions of a store without other history`() throws {
     let (database, versions) = try filled(.none)
     try database.backup(to: "/copy.divan", keepingHistory: true)
     let copy = try Database(at: "/copy.divan", configuration: configuration(.none))
@@ -148,7 +148,7 @@ struct BackupHistoryTests {
   }
 
   // Found by a review: the index was checked while the history was copied, and the backup failed.
-  @Test func `a unique index that is newer than the history does not keep it from being copied`()
+  @Test func `history that violates a newer unique index can be backed up`()
     throws
   {
     let database = try Database(
@@ -181,7 +181,8 @@ struct BackupHistoryTests {
     #expect(error?.code == .notUnique)
   }
 
-  @Test func `a small limit of transactions and a clock that was set back change no copy`() throws {
+  @Test func `a small transaction limit and a clock that goes back do not change a backup`() throws
+  {
     let (database, versions) = try filled(.everything)
     try database.close()
     var small = configuration(.everything)

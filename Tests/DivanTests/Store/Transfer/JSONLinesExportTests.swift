@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// The contents and the destinations of exports.
+/// Tests of the contents and the destinations of exports.
 struct JSONLinesExportTests {
   private let disk = SimulatedDisk()
   private let database: Database
@@ -44,7 +44,7 @@ struct JSONLinesExportTests {
     #""content_type":"text/plain","digest":"sha256-LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=","#
     + #""length":5,"revpos":1"#
 
-  @Test func `an export holds what was asked for`() throws {
+  @Test func `an export has the requested contents in the requested order`() throws {
     try fill()
     let snapshot = try database.snapshot()
     #expect(
@@ -97,7 +97,7 @@ struct JSONLinesExportTests {
           then.split(separator: "\n").filter { !$0.contains("\"2-b\"") || $0.contains("gone") }))
   }
 
-  @Test func `an export goes to a file that is whole or not there`() throws {
+  @Test func `an exported file is complete or does not exist`() throws {
     try fill()
     var seen: [JSONLines.Progress] = []
     let written = try database.exportJSONLines(to: "/out.jsonl") { progress in
@@ -119,7 +119,7 @@ struct JSONLinesExportTests {
     #expect(try !disk.fileSystem.list("/").contains { $0.hasPrefix("other") })
   }
 
-  @Test func `a failing disk or a loss of power leaves no half export`() throws {
+  @Test func `a failed call or a power loss leaves no partial export`() throws {
     try fill()
     let whole = try database.snapshot().jsonLinesText()
     try database.close()
@@ -134,7 +134,7 @@ struct JSONLinesExportTests {
         #expect(try String(decoding: disk.contents(of: "/out.jsonl"), as: UTF8.self) == whole)
         return
       }
-      // The remains of a crash are no obstacle.
+      // The leftovers of a crash are no obstacle.
       try export(disk)
       #expect(try String(decoding: disk.contents(of: "/out.jsonl"), as: UTF8.self) == whole)
       let others = try disk.fileSystem.list("/").filter { !["s", "out.jsonl"].contains($0) }
@@ -145,7 +145,7 @@ struct JSONLinesExportTests {
     print("faults: \(faults), crashes: \(crashes)")
   }
 
-  @Test func `of two exports to one place at once the first that is whole gets it`() throws {
+  @Test func `of two concurrent exports to one path, the first to finish succeeds`() throws {
     try fill()
     let whole = try database.snapshot().jsonLinesText()
     var isFirst = true
@@ -163,7 +163,7 @@ struct JSONLinesExportTests {
     #expect(try !disk.fileSystem.list("/").contains { $0.hasSuffix(".unfinished") })
   }
 
-  @Test func `of a database in memory the file is on the machine's disk`() throws {
+  @Test func `an in-memory database exports to the machine's file system`() throws {
     let folder = try TemporaryDirectory()
     let path = folder.path + "/out.jsonl"
     let database = try Database.inMemory()
@@ -178,7 +178,7 @@ struct JSONLinesExportTests {
     #expect(missing?.code == .notFound)
   }
 
-  @Test func `asynchronous callers get the same, in pieces or as a file`() async throws {
+  @Test func `asynchronous exports have the same contents, in pieces or as a file`() async throws {
     try fill()
     let snapshot = try database.snapshot()
     var bytes = Data()
@@ -193,7 +193,9 @@ struct JSONLinesExportTests {
     #expect(try KeptContents(copy) == KeptContents(database))
   }
 
-  @Test func `a cancelled task ends its export with an error, not with less of it`() async throws {
+  @Test func `a cancelled task ends its export with an error, not with partial contents`()
+    async throws
+  {
     try fill()
     let snapshot = try database.snapshot()
     let task = Task {
@@ -214,7 +216,7 @@ struct JSONLinesExportTests {
     #expect(try !disk.fileSystem.list("/").contains { $0.hasPrefix("cancelled") })
   }
 
-  @Test func `what is damaged ends an export, or is left out and told of`() throws {
+  @Test func `damaged attachments end an export, or are left out and reported`() throws {
     try fill()
     let bytes = [UInt8](repeating: 7, count: 100_000)
     try database.write { transaction in
@@ -247,7 +249,7 @@ struct JSONLinesExportTests {
     #expect(closed?.code == .closed)
   }
 
-  @Test func `bytes that are no properties are damage`() throws {
+  @Test func `exporting a record with invalid properties reports damage`() throws {
     let record = DocumentRecord(
       idBytes: SharedBytes(utf8: "a"), sequence: 1, revision: try revision(1, "a"),
       isDeleted: false, ancestors: .none, superseded: nil, body: SharedBytes(copying: [0xB0, 1]))
@@ -262,7 +264,7 @@ struct JSONLinesExportTests {
     #expect(error?.code == .damaged && text.count == 0)
   }
 
-  @Test func `a revision tree that cannot be read leaves its document with its newest record`()
+  @Test func `a document with an unreadable revision tree has its newest revision only`()
     throws
   {
     var record = DocumentRecord(

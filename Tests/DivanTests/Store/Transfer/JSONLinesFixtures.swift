@@ -78,13 +78,14 @@ struct RandomContents {
       switch random.below(10) {
       case 0..<5:
         if current?.isDeleted ?? false {
-          try transaction.insert(document, history: foreignHistory(after: current))
+          try transaction.insert(document, history: replicatedHistory(after: current))
         } else {
           try transaction.put(document, allowingConflict: true)
         }
-      case 5, 6: try transaction.insert(document, history: foreignHistory(after: nil))
+      case 5, 6: try transaction.insert(document, history: replicatedHistory(after: nil))
       case 7:
-        try transaction.insert(document, history: foreignHistory(after: current), isDeleted: true)
+        try transaction.insert(
+          document, history: replicatedHistory(after: current), isDeleted: true)
       case 8: try transaction.delete(id: id)
       default:
         if try transaction.exists(id) {
@@ -95,8 +96,8 @@ struct RandomContents {
     }
   }
 
-  /// Returns the history of a foreign revision, with digests of two kinds.
-  private mutating func foreignHistory(after document: Document?) -> [RevisionID] {
+  /// Returns the history of a replicated revision, with digests of two kinds.
+  private mutating func replicatedHistory(after document: Document?) -> [RevisionID] {
     let start = (document?.revision?.generation ?? UInt64(random.below(3))) + 1
     let digest =
       random.below(3) == 0

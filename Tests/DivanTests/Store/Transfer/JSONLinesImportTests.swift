@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// Imports: the lines that are accepted, and the ones that are left out.
+/// Tests of imports: which lines are accepted, and which are left out.
 struct JSONLinesImportTests {
   private let disk = SimulatedDisk()
   private let database: Database
@@ -21,7 +21,7 @@ struct JSONLinesImportTests {
   // MARK: Lines
 
   @Test(arguments: 1..<9)
-  func `lines may end and begin as other programs write them, and come in pieces of any size`(
+  func `an import accepts all line endings, blank lines, a byte order mark and any piece size`(
     pieceSize: Int
   ) throws {
     let text =
@@ -36,7 +36,7 @@ struct JSONLinesImportTests {
     #expect("\(report)" == "5 lines: 3 stored, 0 known already, 0 skipped, 0 refused")
   }
 
-  @Test func `an empty text is no error`() throws {
+  @Test func `importing an empty text is no error`() throws {
     for text in ["", "\n", "\u{FEFF}", "\r\n\r\n"] {
       let report = try database.importLines(text)
       #expect(report.storedCount == 0)
@@ -44,7 +44,8 @@ struct JSONLinesImportTests {
     #expect(try database.snapshot().sequence == 0)
   }
 
-  @Test func `documents without an ID get one, of a property if that is wanted`() throws {
+  @Test func `imported documents without an ID get a new one, or that of a given property`() throws
+  {
     try database.importLines("{\"n\":1}\n{\"n\":2}")
     let ids = try allIDs(database)
     #expect(ids.count == 2 && ids.allSatisfy { $0.utf8.count > 10 })
@@ -55,7 +56,7 @@ struct JSONLinesImportTests {
       {"key":"text","n":1}
       {"key":7}
       {"key":18446744073709551615}
-      {"_id":{"$oid":"573a1390f29313caabcd4135"},"key":"not asked"}
+      {"_id":{"$oid":"573a1390f29313caabcd4135"},"key":"not used"}
       {"_id":-5}
       {"_id":18446744073709551614,"_conflicts":[null,[]]}
       """, options)
@@ -71,7 +72,7 @@ struct JSONLinesImportTests {
 
   // MARK: Existing documents
 
-  @Test func `of documents that are there the options say what becomes`() throws {
+  @Test func `existing documents are a conflict, skipped or replaced, as the options say`() throws {
     try database.importLines("{\"_id\":\"a\",\"n\":1}\n{\"_id\":\"_local/l\",\"n\":1}")
     // A line with nothing new is no conflict.
     #expect(
@@ -95,7 +96,9 @@ struct JSONLinesImportTests {
     #expect(try database.snapshot().localDocument("l") == ["n": 2])
   }
 
-  @Test func `a deleted document is not there, and a deletion deletes one that is`() throws {
+  @Test func `an imported deletion deletes an existing document, and a deleted one can come back`()
+    throws
+  {
     try database.importLines("{\"_id\":\"a\",\"n\":1}")
     let deletion = "{\"_id\":\"a\",\"_deleted\":true,\"why\":\"old\"}"
     #expect(try database.importError(deletion).code == .conflict)
@@ -108,7 +111,7 @@ struct JSONLinesImportTests {
     #expect(try database.snapshot().get("a")?.revision?.generation == 3)
   }
 
-  @Test func `the same ID may come again`() throws {
+  @Test func `an ID that occurs twice in an import is treated like an existing document`() throws {
     let text =
       "{\"_id\":\"a\",\"n\":1}\n{\"_id\":\"b\"}\n{\"_id\":\"a\",\"n\":1}\n{\"_id\":\"a\",\"n\":2}"
     #expect(try database.importError(text).line == 4)
@@ -117,7 +120,9 @@ struct JSONLinesImportTests {
     #expect(try database.snapshot().get("a")?["n"] == 2)
   }
 
-  @Test func `an attachment that stays keeps its generation, and others come and go`() throws {
+  @Test func `an unchanged attachment keeps its generation, and others are added and removed`()
+    throws
+  {
     func line(_ attachments: String) -> String {
       "{\"_id\":\"a\",\"_attachments\":{\(attachments)}}"
     }
@@ -146,7 +151,7 @@ struct JSONLinesImportTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `content is kept for later lines though the line is left out that it came for`() throws
+  @Test func `attachment content is available to later lines if its first line is skipped`() throws
   {
     let source = try Database.inMemory()
     let content = [UInt8](repeating: 7, count: 3000)
@@ -179,7 +184,9 @@ struct JSONLinesImportTests {
     }
   }
 
-  @Test func `content is kept for later lines though a known revision has it no more`() throws {
+  @Test func `attachment content is available to later lines if a known revision has lost it`()
+    throws
+  {
     let content = [UInt8](repeating: 7, count: 3000)
     try database.write { transaction in
       for id in ["a", "b"] {
@@ -201,7 +208,7 @@ struct JSONLinesImportTests {
     #expect(try database.snapshot().get("b")?.attachments["x"]?.content() == Data(content))
   }
 
-  @Test func `expiries are taken as dates or seconds`() throws {
+  @Test func `expiries can be dates or seconds`() throws {
     try database.importLines(
       """
       {"_id":"a","_exp":"2096-10-02T07:06:40.500Z"}
@@ -294,7 +301,7 @@ struct JSONLinesImportTests {
   ]
 
   @Test(arguments: badLines)
-  func `a bad line is named, with what is wrong, and nothing of its transaction is stored`(
+  func `a bad line is reported with its error, and its transaction stores nothing`(
     bad: BadLine
   ) throws {
     let text = "{\"_id\":\"first\"}\n\(bad.text)\n{\"_id\":\"last\"}"
@@ -312,7 +319,7 @@ struct JSONLinesImportTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `bytes that are not UTF-8 are named with their place`() throws {
+  @Test func `bytes that are not UTF-8 are reported with their line and column`() throws {
     let bytes: [UInt8] = Array("{\"_id\":\"a\"}\n{\"n\":\"".utf8) + [0xFF] + Array("\"}".utf8)
     var rest: [UInt8]? = bytes
     let error = #expect(throws: DatabaseError.self) {
@@ -321,7 +328,7 @@ struct JSONLinesImportTests {
     #expect(error?.code == .invalidJSON && error?.line == 2 && error?.column == 7)
   }
 
-  @Test func `pieces of content that are not one after the other make no attachment`() throws {
+  @Test func `pieces of attachment content that are out of order are refused`() throws {
     let digest = SHA256.digest(of: SharedBytes(copying: [1, 2, 3, 4])).attachmentText
     func piece(_ offset: Int, _ bytes: [UInt8], length: Int = 4) -> String {
       "{\"_body\":{\"digest\":\"\(digest)\",\"length\":\(length),\"offset\":\(offset),\"data\":\""
@@ -343,7 +350,7 @@ struct JSONLinesImportTests {
     #expect(try database.snapshot().get("a")?.attachments["n"]?.content() == Data([1, 2, 3, 4]))
   }
 
-  @Test func `a line that is too long is not kept in memory`() throws {
+  @Test func `a line above the size limit is refused or skipped`() throws {
     var options = JSONLines.ImportOptions()
     options.lineSizeLimit = 100
     let long = "{\"_id\":\"long\",\"n\":\"\(String(repeating: "x", count: 5000))\"}"
@@ -368,13 +375,13 @@ struct JSONLinesImportTests {
     #expect(error.code == .documentTooLarge && error.line == 1)
   }
 
-  @Test func `only so many bad lines are kept, and all are counted`() throws {
+  @Test func `a report lists a limited number of bad lines, and counts all`() throws {
     let text = String(repeating: "?\n", count: 1500)
     let report = try database.importLines(text, .init(badLines: .skip))
     #expect(report.refusedCount == 1500 && report.refusals.count == 1000)
   }
 
-  @Test func `validations are asked, and name the line`() throws {
+  @Test func `validations apply to imports, and their errors have the line number`() throws {
     struct Odd: Error {}
     database.setValidation(named: "even") { revision in
       guard let number = revision.document["n"]?.intValue else { throw Odd() }
@@ -397,7 +404,7 @@ struct JSONLinesImportTests {
     (0..<1000).map { "{\"_id\":\"\(1000 + $0)\",\"n\":\($0)}\n" }.joined()
   }
 
-  @Test func `what fails in the midst says how far it got, and goes on from there`() throws {
+  @Test func `a failed import reports its progress and can continue from there`() throws {
     var options = JSONLines.ImportOptions()
     options.transactionCountLimit = 100
     let good = thousandLines
@@ -413,7 +420,7 @@ struct JSONLinesImportTests {
     #expect(try database.snapshot().count == 1000)
   }
 
-  @Test func `an import is cancelled between transactions, and nothing is stored by half`() throws {
+  @Test func `an import is cancelled between transactions, and no transaction is partial`() throws {
     let path = "/in.jsonl"
     try disk.addFile(
       path,
@@ -442,7 +449,7 @@ struct JSONLinesImportTests {
     #expect(bad?.path == "/bad.jsonl" && bad?.line == 1)
   }
 
-  @Test func `asynchronous callers import files and streams, and may cancel`() async throws {
+  @Test func `asynchronous imports read files and streams, and can be cancelled`() async throws {
     try disk.addFile("/in.jsonl", contents: Array(thousandLines.utf8))
     let database = database
     #expect(try await database.importJSONLines(from: "/in.jsonl").storedCount == 1000)
@@ -493,7 +500,7 @@ struct JSONLinesImportTests {
   }
 
   @Test
-  func `a failing disk leaves whole transactions, and an import that is repeated completes them`()
+  func `a failed call leaves whole transactions, and repeating the import completes it`()
     throws
   {
     var contents = RandomContents(seed: 5, in: try Database.inMemory())
@@ -521,7 +528,7 @@ struct JSONLinesImportTests {
     }
   }
 
-  @Test func `content whose file cannot be opened ends an import`() throws {
+  @Test func `an import ends with an error if it cannot open an attachment file`() throws {
     let bytes = [UInt8](repeating: 3, count: 100_000)
     let text = { (id: String, data: String) in
       "{\"_id\":\"\(id)\",\"_attachments\":{\"n\":{\(data)\"digest\":\""
@@ -535,7 +542,7 @@ struct JSONLinesImportTests {
     #expect(try database.snapshot().get("b")?.attachments["n"]?.content() == Data(bytes))
   }
 
-  @Test func `large texts are stored in transactions of some mebibytes`() throws {
+  @Test func `a large import is stored in transactions of a few mebibytes`() throws {
     let filler = String(repeating: "x", count: 1 << 19)
     let text = (0..<10).map { "{\"_id\":\"\($0)\",\"n\":\"\(filler)\"}\n" }.joined()
     var seen: [Int] = []

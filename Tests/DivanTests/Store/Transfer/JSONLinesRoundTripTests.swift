@@ -6,10 +6,10 @@ import Testing
 
 @testable import Divan
 
-/// An export that is imported again has the same contents.
+/// Tests that an imported export has the same contents.
 struct JSONLinesRoundTripTests {
   @Test(arguments: 0..<3)
-  func `everything comes back with its revisions, and importing it twice changes nothing`(
+  func `an import restores all contents of an export, and importing twice changes nothing`(
     seed: UInt64
   ) throws {
     var contents = RandomContents(seed: seed, in: try Database.inMemory())
@@ -28,7 +28,7 @@ struct JSONLinesRoundTripTests {
       #expect(report.byteCount == text.utf8.count)
       #expect(report.lineCount == text.utf8.count { $0 == 0x0A })
       let copied = try KeptContents(copy)
-      #expect(copied == original, "seed \(seed)\n\(copied)\n\nwhere it was\n\(original)")
+      #expect(copied == original, "seed \(seed)\n\(copied)\n\ninstead of\n\(original)")
       let sequence = try copy.snapshot().sequence
       let again = try copy.importLines(text, options)
       #expect(again.storedCount == 0 && again.unchangedCount == report.storedCount)
@@ -40,7 +40,7 @@ struct JSONLinesRoundTripTests {
     #expect(original.conflictCount > 0)
   }
 
-  @Test func `two stores that import each other's exports become the same`() throws {
+  @Test func `two stores that import each other's exports become equal`() throws {
     var a = RandomContents(seed: 1, in: try Database.inMemory())
     try a.fill()
     let common = try a.database.snapshot().jsonLinesText()
@@ -60,7 +60,7 @@ struct JSONLinesRoundTripTests {
         == b.database.snapshot().jsonLinesText(content))
   }
 
-  @Test func `without revisions the documents come back, and get revisions of their new store`()
+  @Test func `an export without revisions restores the documents with new revisions`()
     throws
   {
     var contents = RandomContents(seed: 7, in: try Database.inMemory())
@@ -82,7 +82,7 @@ struct JSONLinesRoundTripTests {
     #expect(try copy.importLines(text, .init(existing: .replace)).unchangedCount == before.count)
   }
 
-  @Test func `a large attachment comes in pieces, once for all who have it`() throws {
+  @Test func `a large attachment is exported in pieces, once for all of its documents`() throws {
     let disk = SimulatedDisk()
     let database = try Database(at: "/s", configuration: disk.configuration())
     let bytes = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
@@ -110,7 +110,7 @@ struct JSONLinesRoundTripTests {
       #expect(document.attachments["film"]?.contentType == "video/mp4")
     }
     #expect(try copy.check().isSound)
-    // Content that was written before is referenced only as long as the export remembers it.
+    // Written content is referenced only as long as it is in the cache of the export.
     let export = JSONLinesExport(
       try database.snapshot(),
       {
@@ -132,7 +132,7 @@ struct JSONLinesRoundTripTests {
     return { rest.take() }
   }
 
-  @Test func `films come back as they were`() throws {
+  @Test func `a collection of films is equal after an import and an export`() throws {
     guard let directory = ProcessInfo.processInfo.environment["DIVAN_DATA"] else {
       print("DIVAN_DATA is not set: no films were read")
       return
@@ -162,7 +162,7 @@ struct JSONLinesRoundTripTests {
     print("films:", report.storedCount)
   }
 
-  @Test func `what CouchDB writes is read`() throws {
+  @Test func `an import reads the documents that CouchDB writes`() throws {
     let database = try Database.inMemory()
     let text = """
       {"_id":"a","_rev":"2-7051cbe5c8faecd085a3fa619e6e6337","_revisions":{"start":2,"ids":["7051cbe5c8faecd085a3fa619e6e6337","967a00dff5e02add41819138abb3284d"]},"n":2,"_conflicts":["2-1"],"_local_seq":7}

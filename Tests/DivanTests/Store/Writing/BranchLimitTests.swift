@@ -3,8 +3,8 @@ import Testing
 
 @testable import Divan
 
-/// A document takes space that grows with the square of its branches, so they are limited.
-@Suite struct `Branches of a document` {
+/// Tests of the branch limit: a document takes space that grows with the square of its branches.
+@Suite struct BranchLimitTests {
   private func revision(_ generation: UInt64, _ number: Int) -> RevisionID {
     let digest = String(repeating: "0", count: 26) + String(100_000 + number)
     guard let revision = RevisionID(generation: generation, digest: digest) else {
@@ -13,7 +13,9 @@ import Testing
     return revision
   }
 
-  @Test func `are bounded, and all others can be added and resolved`() throws {
+  @Test func `the number of branches is limited, and existing ones can be continued and resolved`()
+    throws
+  {
     let limit = 40
     var configuration = Configuration()
     #expect(configuration.branchLimit == DocumentLimits.branches)
@@ -47,7 +49,7 @@ import Testing
     #expect(try database.snapshot().conflicts(of: "a").count == 1)
   }
 
-  @Test func `made here count like those from elsewhere`() throws {
+  @Test func `branches that this store creates count like those of other stores`() throws {
     var configuration = Configuration()
     configuration.branchLimit = 10
     let database = try Database.inMemory(configuration: configuration)
@@ -67,7 +69,9 @@ import Testing
     #expect(error?.code == .documentTooLarge && error?.documentID == "a")
   }
 
-  @Test func `with histories of their own are fewer, so that they can be resolved`() throws {
+  @Test func `branches with separate histories have a lower limit and can still be resolved`()
+    throws
+  {
     var configuration = Configuration()
     configuration.branchLimit = 100
     let database = try Database.inMemory(configuration: configuration)

@@ -3,13 +3,13 @@ import DivanTesting
 import ProofKit
 import Testing
 
-/// Updates of a document that others change, too.
+/// Tests of updates of a document that other transactions change, too.
 struct DatabaseUpdateTests {
   private let database: Database
 
   init() throws { database = try Database.inMemory() }
 
-  @Test func `a document is changed and stored`() throws {
+  @Test func `an update changes a document and stores it`() throws {
     let stored = try database.write { try $0.put(Document(id: "a", ["n": 1])) }
     let updated = try database.update("a") { $0["n"] = 2 }
     #expect(updated?.parentRevision == stored.revision)
@@ -17,7 +17,7 @@ struct DatabaseUpdateTests {
     #expect(try database.snapshot().get("a")?["n"] == 2)
   }
 
-  @Test func `where there is no document nothing is done`() throws {
+  @Test func `an update of a missing or deleted document does nothing`() throws {
     #expect(try database.update("a") { _ in Issue.record("called") } == nil)
     try database.write { transaction in
       try transaction.put(Document(id: "a"))
@@ -26,7 +26,7 @@ struct DatabaseUpdateTests {
     #expect(try database.update("a") { _ in Issue.record("called") } == nil)
   }
 
-  @Test func `when others were faster it begins anew, with what they made`() throws {
+  @Test func `an update retries with the newest revision after another change`() throws {
     try database.write { _ = try $0.put(Document(id: "a", ["n": 1])) }
     var seen: [Value?] = []
     let updated = try database.update("a") { document in
@@ -42,7 +42,8 @@ struct DatabaseUpdateTests {
   }
 
   @Test(arguments: [false, true])
-  func `when others took it away meanwhile nothing is done`(isPurged: Bool) throws {
+  func `an update returns nil if the document is deleted or purged meanwhile`(isPurged: Bool) throws
+  {
     try database.write { _ = try $0.put(Document(id: "a", ["n": 1])) }
     var count = 0
     let updated = try database.update("a") { document in
@@ -56,7 +57,7 @@ struct DatabaseUpdateTests {
     #expect(try database.snapshot().count == 0)
   }
 
-  @Test func `an error of the closure's gives up, as one of a validation's does`() throws {
+  @Test func `an error of the closure or of a validation ends an update without retries`() throws {
     struct Own: Error {}
     try database.write { _ = try $0.put(Document(id: "a", ["n": 1])) }
     #expect(throws: Own.self) {
@@ -74,7 +75,7 @@ struct DatabaseUpdateTests {
     #expect(try database.snapshot().get("a")?["n"] == 1)
   }
 
-  @Test func `another document than the one that was read is a conflict, not tried for ever`()
+  @Test func `replacing the document by one with another ID is a conflict without retries`()
     throws
   {
     try database.write { transaction in
@@ -87,7 +88,8 @@ struct DatabaseUpdateTests {
     }
   }
 
-  @Test(.timeLimit(.minutes(20))) func `of many tasks that count, none is lost`() async throws {
+  @Test(.timeLimit(.minutes(20)))
+  func `no increment is lost when many tasks count at the same time`() async throws {
     let disk = SimulatedDisk(seed: 1)
     let database = try Database(
       at: "/count.divan", configuration: disk.configuration(hasSmallFiles: false))
@@ -110,7 +112,7 @@ struct DatabaseUpdateTests {
     print(calls.all.count, "calls for 200 updates")
   }
 
-  @Test func `a task that was cancelled changes nothing`() async throws {
+  @Test func `an update in a cancelled task changes nothing`() async throws {
     try await database.write { _ = try $0.put(Document(id: "a", ["n": 0])) }
     let database = database
     let task = Task {

@@ -3,7 +3,7 @@ import DivanTesting
 import ProofKit
 import Testing
 
-/// Histories that arrive after the revisions to which they lead, and join known histories.
+/// Tests of histories that arrive after their newest revisions, and join known histories.
 struct JoinedHistoryTests {
   private let disk = SimulatedDisk(seed: 22)
 
@@ -51,10 +51,10 @@ struct JoinedHistoryTests {
     try Database(at: "/joined.divan", configuration: disk.configuration())
   }
 
-  /// Regression: if the insertion also cut the tree, it returned success and stored nothing.
+  /// Regression: if the insertion also pruned the tree, it returned success and stored nothing.
   ///
-  /// Found by an audit: no model repeated a change that was undone.
-  @Test func `a change that was undone and is made again is refused, also when the tree is cut`()
+  /// Found by an audit: no model repeated a change that was deleted.
+  @Test func `repeating a deleted change is a conflict, even if the tree is pruned`()
     throws
   {
     var database = try open()
@@ -83,11 +83,12 @@ struct JoinedHistoryTests {
     try insert(history(40, to: 21), into: database)
     try insert(history(21, to: 2), into: database)
     #expect(try database.snapshot().get("d")?.revision == revision(40))
-    // As in CouchDB, histories are cut before trees are joined.
+    // As in CouchDB, histories are pruned before trees are joined.
     try expect(leaves: [revision(40)], winningHistory: history(40, to: 2), database)
   }
 
-  @Test func `a history that ends the winning leaf leaves the other one to win`() throws {
+  @Test func `a history that connects the winning leaf to a tombstone deletes the document`() throws
+  {
     let database = try open()
     try insert(history(2, to: 1), into: database)
     try insert(history(4, to: 3), isDeleted: true, into: database)
@@ -97,10 +98,11 @@ struct JoinedHistoryTests {
     try expect(leaves: [revision(4)], winningHistory: history(4, to: 1), database)
   }
 
-  @Test func `a deletion that came from elsewhere first is one with that made here`() throws {
+  @Test func `a local deletion is the same revision as an equal deletion of another store`() throws
+  {
     let database = try open()
     let first = try database.write { try $0.put(Document(id: "d", ["n": 1])) }
-    // The tombstone that another store makes for the same deletion.
+    // The tombstone that another store creates for the same deletion.
     let other = try Database.inMemory()
     let tombstone = try other.write { transaction in
       _ = try transaction.put(Document(id: "d", ["n": 1]))
@@ -121,7 +123,7 @@ struct JoinedHistoryTests {
     #expect(try database.check().problems.map(\.description) == [])
   }
 
-  @Test func `an inner revision that comes late is no base of a merge`() throws {
+  @Test func `an inner revision that arrives late is not the base of a three-way merge`() throws {
     // Two stores have the same leaves, but one received the inner revision 21 with its content.
     var results: [RevisionID?] = []
     for isLate in [false, true] {
@@ -141,7 +143,7 @@ struct JoinedHistoryTests {
     #expect(results[0] == results[1])
   }
 
-  @Test func `a leaf that does not win names its parent when its history comes later`() throws {
+  @Test func `a losing leaf has its parent once its history arrives`() throws {
     let database = try open()
     try insert(history(9, to: 1), into: database)
     let loser = try revision(5, "b")
@@ -155,7 +157,7 @@ struct JoinedHistoryTests {
     try expect(leaves: [revision(9), loser], winningHistory: history(9, to: 1), database)
   }
 
-  @Test func `making a change again that was undone since is a conflict, and changes nothing`()
+  @Test func `repeating a change that was deleted since is a conflict and changes nothing`()
     throws
   {
     let database = try open()
@@ -175,7 +177,7 @@ struct JoinedHistoryTests {
     #expect(try database.snapshot().leaves(of: "d") == before.leaves(of: "d"))
   }
 
-  @Test func `a made-up parent of a revision that was made here is refused`() throws {
+  @Test func `a wrong parent of a local revision is refused`() throws {
     var configuration = disk.configuration()
     // At this depth the store forgets the parents of revisions.
     configuration.revisionDepth = 1
@@ -196,7 +198,7 @@ struct JoinedHistoryTests {
     #expect(try deeper.check().isSound)
   }
 
-  @Test func `stores that exchange cut histories agree with a plain model`() throws {
+  @Test func `stores that exchange pruned histories match a plain model`() throws {
     let run = ProofRun(ReplicaProof.name, budget: .test)
     try ReplicaProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures.prefix(3).joined(separator: "\n"))")

@@ -24,7 +24,7 @@ struct MigrationTests {
     _ = try transaction.delete(id: "c")
   }
 
-  @Test func `a migration is run once`() throws {
+  @Test func `a migration runs once`() throws {
     #expect(try database.migrate([numbers]) == ["years are numbers"])
     #expect(try database.json("a") == #"{"year":1927}"# && database.snapshot().count == 2)
     try database.put("d", #"{"year": "1933"}"#)
@@ -35,7 +35,7 @@ struct MigrationTests {
     #expect(notes?.count == 2)
   }
 
-  @Test func `one that fails changes nothing, and is run next time`() throws {
+  @Test func `a failed migration changes nothing and runs again the next time`() throws {
     struct Refused: Error {}
     let failing = Migration("second") { transaction in
       try transaction.overwrite("a", with: [:])
@@ -44,12 +44,12 @@ struct MigrationTests {
     let third = Migration("third") { _ in }
     #expect(throws: Refused.self) { try database.migrate([numbers, failing, third]) }
     #expect(try database.json("a") == #"{"year":1927}"#)
-    let mended = Migration("second") { try $0.overwrite("a", with: ["mended": true]) }
-    #expect(try database.migrate([numbers, mended, third]) == ["second", "third"])
-    #expect(try database.json("a") == #"{"mended":true}"#)
+    let repaired = Migration("second") { try $0.overwrite("a", with: ["repaired": true]) }
+    #expect(try database.migrate([numbers, repaired, third]) == ["second", "third"])
+    #expect(try database.json("a") == #"{"repaired":true}"#)
   }
 
-  @Test func `a rehearsal says what would change, and changes nothing`() throws {
+  @Test func `a rehearsal returns the changes of a migration without storing them`() throws {
     let before = try database.snapshot().sequence
     let rehearsal = try database.rehearse(numbers)
     #expect(rehearsal.changes.map(\.id) == ["a", "b", "c"])
@@ -76,7 +76,7 @@ struct MigrationTests {
   }
 
   @Test
-  func `what was upgraded is stored as that, though others changed the document, and by copies`()
+  func `an upgraded model is stored with its new version, also by copies and after other changes`()
     throws
   {
     try database.put("f", #"{"name":"Metropolis","year":"1927"}"#)
@@ -99,7 +99,7 @@ struct MigrationTests {
     #expect(try database.json("h") == #"{"modelVersion":3,"title":"M","year":1931}"#)
   }
 
-  @Test func `a document of an earlier version is upgraded when it is read, and stored when saved`()
+  @Test func `a document of an earlier model version is upgraded when read and stored when saved`()
     throws
   {
     try database.put("a", #"{"year": "1927", "name": "Metropolis"}"#)
@@ -121,7 +121,7 @@ struct MigrationTests {
     #expect(again.title == "Metropolis" && !again.needsSave)
   }
 
-  @Test func `a new model says of which version it is`() throws {
+  @Test func `a new model is stored with its model version`() throws {
     let context = database.makeContext()
     let film = Film(in: context, id: "n")
     try film.save()
@@ -129,7 +129,7 @@ struct MigrationTests {
     #expect(!film.needsSave)
   }
 
-  @Test func `what is taken back is upgraded again, before it can be stored as upgraded`() throws {
+  @Test func `a reverted model is upgraded again before it is saved`() throws {
     try database.put("a", #"{"year": "1927", "name": "Metropolis"}"#)
     let context = database.makeContext()
     let film = try #require(try context.model(Film.self, "a"))
@@ -140,7 +140,9 @@ struct MigrationTests {
     #expect(try database.json("a") == #"{"modelVersion":3,"title":"Metropolis","year":1927}"#)
   }
 
-  @Test func `what an earlier program stored over it meanwhile stays of its version`() throws {
+  @Test func `saving over a document of an earlier program keeps that document at its version`()
+    throws
+  {
     try database.put("a", #"{"modelVersion": 3, "title": "M", "year": 1931}"#)
     let context = database.makeContext()
     let film = try #require(try context.model(Film.self, "a"))
@@ -150,7 +152,7 @@ struct MigrationTests {
     #expect(try database.json("a") == #"{"name":"M!","title":"M","year":1932}"#)
   }
 
-  @Test func `a strict context looks at what was upgraded`() throws {
+  @Test func `a strict context checks the upgraded properties`() throws {
     try database.put("a", #"{"year": "1927", "name": "Metropolis"}"#)
     let context = database.makeContext()
     context.isStrict = true
@@ -167,7 +169,7 @@ struct MigrationTests {
     }
   }
 
-  @Test func `what cannot be upgraded is told of, and stays as it is`() throws {
+  @Test func `a failed upgrade is reported, and the model keeps its stored properties`() throws {
     try database.put("a", #"{"title": "old"}"#)
     let context = database.makeContext()
     var errors = 0
@@ -200,7 +202,7 @@ struct MigrationTests {
     }
   }
 
-  @Test func `two migrations of one name are refused, and none is run`() throws {
+  @Test func `two migrations with the same name are refused, and neither runs`() throws {
     let twice = [Migration("same") { try $0.putLocal("l", [:]) }, Migration("same") { _ in }]
     let error = #expect(throws: DatabaseError.self) { try database.migrate(twice) }
     #expect(error?.code == .alreadyExists)

@@ -45,7 +45,7 @@ struct ResolutionTests {
   private let film = Document(
     id: "film", ["title": "Metropolis", "year": 1926, "cast": ["maria": "Helm", "rotwang": "?"]])
 
-  @Test func `what only one branch changed is merged, and one live revision is left`() throws {
+  @Test func `changes of single branches are merged, and one live revision is left`() throws {
     let database = try Self.makeDatabase()
     try store(
       film, in: database,
@@ -72,7 +72,7 @@ struct ResolutionTests {
     try checkIsSound(database)
   }
 
-  @Test func `what was changed in different ways is asked about, with base, mine and theirs`()
+  @Test func `overlapping changes are passed to the closure with base, mine and theirs`()
     throws
   {
     let database = try Self.makeDatabase()
@@ -80,51 +80,53 @@ struct ResolutionTests {
       film, in: database, branches: [{ $0["year"] = 1927 }, { $0["year"] = 1928 }])
     let mine = try #require(try database.snapshot().get("film")?["year"])
     let theirs: Value = mine == 1927 ? 1928 : 1927
-    var asked: [ThreeWayMerge.Overlap] = []
+    var overlaps: [ThreeWayMerge.Overlap] = []
     let resolved = try database.write { transaction in
       try transaction.resolve("film") { overlap in
-        asked.append(overlap)
+        overlaps.append(overlap)
         return .value(1930)
       }
     }
-    #expect(asked == [.init(path: ["year"], base: 1926, mine: mine, theirs: theirs)])
+    #expect(overlaps == [.init(path: ["year"], base: 1926, mine: mine, theirs: theirs)])
     #expect(resolved?["year"] == 1930)
     #expect(resolved?["title"] == "Metropolis")
   }
 
   /// Regression test: a value that one branch had removed came back without an error.
-  @Test func `where no base is held, what was removed overlaps, too`() throws {
+  @Test func `without a retained base, removed values overlap, too`() throws {
     let database = try Self.makeDatabase(.none)
     try store(film, in: database, branches: [{ $0["year"] = nil }, { $0["title"] = "Moloch" }])
-    var asked: [[String]] = []
+    var overlaps: [[String]] = []
     let resolved = try database.write { transaction in
       try transaction.resolve("film") { overlap in
-        asked.append(overlap.path)
+        overlaps.append(overlap.path)
         return overlap.mine == nil ? .mine : overlap.theirs == nil ? .theirs : .mine
       }
     }
-    #expect(asked == [["title"], ["year"]])
+    #expect(overlaps == [["title"], ["year"]])
     #expect(resolved?["year"] == nil)
   }
 
-  @Test func `where no base is held, whatever differs overlaps`() throws {
+  @Test func `without a retained base, all differences overlap`() throws {
     let database = try Self.makeDatabase(.none)
     try store(
       film, in: database, branches: [{ $0["year"] = 1927 }, { $0["title"] = "Moloch" }])
-    var asked: [[String]] = []
+    var overlaps: [[String]] = []
     let resolved = try database.write { transaction in
       try transaction.resolve("film") { overlap in
         #expect(overlap.base == nil)
-        asked.append(overlap.path)
+        overlaps.append(overlap.path)
         return .theirs
       }
     }
-    #expect(asked == [["title"], ["year"]])
+    #expect(overlaps == [["title"], ["year"]])
     #expect(try database.snapshot().conflicts(of: "film").count == 1)
     #expect(resolved?["cast"] == film["cast"])
   }
 
-  @Test func `the base of a later branch is where it left those that were merged before`() throws {
+  @Test func `the base of a later branch is where it diverged from the branches merged before`()
+    throws
+  {
     let database = try Self.makeDatabase()
     // Two branches share changes that the winning one does not have.
     let base = try database.write { try $0.put(film) }
@@ -155,7 +157,7 @@ struct ResolutionTests {
     #expect(resolved?["stars"] == 3)
   }
 
-  @Test func `attachments are merged by name, and each counts as a whole`() throws {
+  @Test func `attachments are merged by name, each as a whole`() throws {
     func text(_ text: String) -> Document.Attachment {
       Document.Attachment(contentType: "text/plain", text.utf8)
     }
@@ -176,15 +178,15 @@ struct ResolutionTests {
         },
       ])
     let digest = text("theirs").digest
-    var asked: [[String]] = []
+    var overlaps: [[String]] = []
     let resolved = try database.write { transaction in
       try transaction.resolve("film") { overlap in
-        asked.append(overlap.path)
+        overlaps.append(overlap.path)
         guard case .object(let theirs)? = overlap.theirs else { return .unresolved }
         return theirs["digest"] == digest.map(Value.string) ? .theirs : .mine
       }
     }
-    #expect(asked == [["_attachments", "note"]])
+    #expect(overlaps == [["_attachments", "note"]])
     let attachments = try #require(resolved).attachments
     #expect(
       attachments == [
@@ -196,7 +198,7 @@ struct ResolutionTests {
     try checkIsSound(database)
   }
 
-  @Test func `attachments that both sides added overlap, and unresolved they are a conflict`()
+  @Test func `attachments that both sides added overlap, and are a conflict if unresolved`()
     throws
   {
     let database = try Self.makeDatabase()
@@ -219,7 +221,7 @@ struct ResolutionTests {
     #expect(try database.snapshot().conflicts(of: "film").count == 2)
   }
 
-  @Test func `an attachment can be resolved with one of its sides, or none, but nothing else`()
+  @Test func `an attachment can be resolved to an existing one or to none, but to no other value`()
     throws
   {
     func resolve(
@@ -253,7 +255,7 @@ struct ResolutionTests {
     }
   }
 
-  @Test func `what is not resolved is an error that names it, and changes nothing`() throws {
+  @Test func `an unresolved overlap throws an error with its path and changes nothing`() throws {
     struct Refusal: Error {}
     let database = try Self.makeDatabase()
     try store(
@@ -290,7 +292,7 @@ struct ResolutionTests {
     #expect(try after.leaves(of: "film") == before.leaves(of: "film"))
   }
 
-  @Test func `one branch can be chosen, changed or as it is`() throws {
+  @Test func `a conflict can be resolved with one branch, changed or unchanged`() throws {
     for isChanged in [false, true] {
       let database = try Self.makeDatabase(.none)
       try store(
@@ -305,7 +307,7 @@ struct ResolutionTests {
       #expect(resolved["year"] == 1928)
       #expect(resolved.revision?.generation == (isChanged ? 3 : 2))
       #expect(try database.snapshot().conflicts(of: "film") == [resolved])
-      // The conflict is resolved, so neither it nor the losing branches can be chosen again.
+      // After that, there is nothing to resolve, and other branches cannot be chosen.
       try database.write { transaction in
         let again = try transaction.resolve("film") { _ in .unresolved }
         #expect(again == resolved)
@@ -319,7 +321,7 @@ struct ResolutionTests {
     }
   }
 
-  @Test func `stores that resolve the same conflict make the same revisions`() throws {
+  @Test func `stores that resolve the same conflict create the same revisions`() throws {
     let stores = try [Self.makeDatabase(), Self.makeDatabase()]
     try store(
       film, in: stores[0], branches: [{ $0["year"] = 1927 }, { $0["year"] = 1928 }])

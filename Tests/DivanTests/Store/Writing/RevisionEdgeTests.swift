@@ -34,7 +34,7 @@ struct RevisionEdgeTests {
     try RebuiltIndex(of: database).expectSame("")
   }
 
-  @Test func `more history of a revision that is known is taken up, and nothing else changes`()
+  @Test func `inserting a known revision with more history adds only the history`()
     throws
   {
     #expect(try insert("a", revisions("3-c"), ["n": 3]))
@@ -51,7 +51,7 @@ struct RevisionEdgeTests {
     try checkIsSound()
   }
 
-  @Test func `nothing leads to a revision that nobody knows`() throws {
+  @Test func `an unknown revision has no history`() throws {
     _ = try insert("a", revisions("2-b", "1-a"))
     let snapshot = try database.snapshot()
     let (known, unknown) = (try RevisionID(parsing: "1-a"), try RevisionID(parsing: "1-x"))
@@ -60,7 +60,8 @@ struct RevisionEdgeTests {
     #expect(try snapshot.revisions(leadingTo: known, of: "b") == [])
   }
 
-  @Test func `of documents and revisions that nobody knows, everything is missing`() throws {
+  @Test func `unknown documents and revisions are reported as missing and cannot be purged`() throws
+  {
     _ = try insert("a", revisions("2-b", "1-a"))
     let snapshot = try database.snapshot()
     let missing = try snapshot.missing(
@@ -75,7 +76,7 @@ struct RevisionEdgeTests {
     #expect(try database.snapshot().sequence == snapshot.sequence)
   }
 
-  @Test func `where every branch is deleted, the highest deletion is the document's revision`()
+  @Test func `if every branch is deleted, the highest tombstone is the document's revision`()
     throws
   {
     _ = try insert("a", revisions("2-c"), isDeleted: true)
@@ -91,7 +92,7 @@ struct RevisionEdgeTests {
     try checkIsSound()
   }
 
-  @Test func `a depth of one keeps no revision before the current one`() throws {
+  @Test func `a revision depth of one keeps only the current revision`() throws {
     var configuration = Configuration.small(on: disk)
     configuration.revisionDepth = 1
     let database = try Database(at: "/shallow", configuration: configuration)
@@ -103,7 +104,7 @@ struct RevisionEdgeTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `an update of a document that is not there does nothing, asynchronously too`()
+  @Test func `an asynchronous update of a missing document does nothing`()
     async throws
   {
     let updated = try await database.update("nobody") { $0["n"] = 1 }
@@ -118,7 +119,7 @@ struct RevisionEdgeTests {
     init(_ title: String) { self.title = title }
   }
 
-  @Test func `objects that are put together get their IDs`() throws {
+  @Test func `objects that are put in a batch get their IDs`() throws {
     let films = (0..<70).map { Film("\($0)") }
     let ids = try database.write { try $0.put(contentsOf: films) }
     #expect(films.map(\.id) == ids)
@@ -137,7 +138,7 @@ struct RevisionEdgeTests {
 
   private var fileCount: Int { get throws { try database.statistics.attachmentFileCount } }
 
-  @Test func `documents with attachments are put together with others, and come from elsewhere`()
+  @Test func `documents with attachments can be put in a batch and inserted with a history`()
     throws
   {
     try database.write { transaction in
@@ -163,7 +164,7 @@ struct RevisionEdgeTests {
     try checkIsSound()
   }
 
-  @Test func `a document has no more attachments than its limit`() throws {
+  @Test func `a document with more attachments than the limit is refused`() throws {
     var document = Document(id: "a")
     let one = Document.Attachment(contentType: "x/y", [1])
     for number in 0...AttachmentEntry.countLimit { document.attachments["\(number)"] = one }
@@ -174,7 +175,7 @@ struct RevisionEdgeTests {
     #expect(try database.snapshot().get("a")?.attachments.count == AttachmentEntry.countLimit)
   }
 
-  @Test func `what was not stored yet is read as it will be`() throws {
+  @Test func `an attachment that is not stored yet can be read in pieces`() throws {
     let attachment = Document.Attachment(contentType: "x/y", long)
     var pieces = try attachment.pieces()
     var all = Data()
@@ -187,7 +188,7 @@ struct RevisionEdgeTests {
     #expect(try pieces.next() == nil)
   }
 
-  @Test func `what was stored ahead and is lost is damaged`() throws {
+  @Test func `a staged attachment whose file is lost is reported as damaged`() throws {
     let staged = try database.storeAttachment(contentType: "x/y", pieces: once(long))
     for folder in try disk.list("/s/attachments") {
       for file in try disk.list("/s/attachments/\(folder)") {
@@ -207,7 +208,7 @@ struct RevisionEdgeTests {
     }
   }
 
-  @Test func `what an older version shows stays while other files are deleted`() throws {
+  @Test func `attachment files of an open snapshot stay while others are deleted`() throws {
     try database.write { _ = try $0.put(attached("a", long)) }
     var snapshot: Snapshot? = try database.snapshot()
     try database.write { _ = try $0.purge("a") }
@@ -227,7 +228,7 @@ struct RevisionEdgeTests {
   }
 
   @Test(arguments: [[1, 2, 3], [UInt8](repeating: 7, count: 100_000)] as [[UInt8]])
-  func `content to which nobody refers any more is stored anew`(bytes: [UInt8]) throws {
+  func `content that is no longer referenced can be stored again`(bytes: [UInt8]) throws {
     try database.write { _ = try $0.put(attached("a", bytes)) }
     try database.write { _ = try $0.purge("a") }
     try database.write { _ = try $0.put(attached("b", bytes)) }
@@ -237,7 +238,7 @@ struct RevisionEdgeTests {
     try checkIsSound()
   }
 
-  @Test func `an attachment that a document gets while others are swept is kept`() throws {
+  @Test func `an attachment that a document gets during a sweep is kept`() throws {
     let disk = SimulatedFileSystem()
     func open() throws -> Database {
       var configuration = Configuration.small(on: disk)
@@ -264,7 +265,7 @@ struct RevisionEdgeTests {
     #expect(try database.check().problems.map(\.description) == [])
   }
 
-  @Test func `a backup of a document that cannot be named fails, and leaves nothing`() throws {
+  @Test func `a backup of a document whose ID is not UTF-8 fails and leaves no files`() throws {
     var record = try DocumentRecord.forged("x", sequence: 9, RevisionID(parsing: "1-x"))
     record.idBytes = SharedBytes(copying: [0xFF, 0xFE])
     try database.adopt(record)

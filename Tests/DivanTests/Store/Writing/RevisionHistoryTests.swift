@@ -32,7 +32,7 @@ struct RevisionHistoryTests {
     [], ["3-c", "1-a"], ["2-b", "3-c"], ["2-b", "2-a"], ["2-b", "2-b"], ["3-c", "2-b", "3-c"],
     ["4-d", "3-c", "2-b", "1-a", "1-a"],
   ]
-  /// Histories that contradict a document in which 3-c was made from 2-b, and 2-b and 2-y from 1-a.
+  /// Histories that contradict a document with 3-c after 2-b, and both 2-b and 2-y after 1-a.
   private static let contradicting = [
     ["3-c", "2-x"], ["3-c", "2-y", "1-a"], ["4-d", "3-c", "2-x", "1-x"],
     ["4-d", "3-c", "2-b", "1-x"],
@@ -40,14 +40,14 @@ struct RevisionHistoryTests {
   ]
 
   @Test(arguments: impossible)
-  func `a history that is none makes no document`(history: [String]) throws {
+  func `an invalid history creates no document`(history: [String]) throws {
     try refuse(history, of: "new")
     #expect(try database.snapshot().leaves(of: "new").isEmpty)
     #expect(try database.snapshot().count == 2)
   }
 
   @Test(arguments: impossible + contradicting)
-  func `a history that contradicts itself or what is known changes nothing`(
+  func `a history that contradicts itself or known revisions changes nothing`(
     history: [String]
   ) throws {
     let leaves = try database.snapshot().leaves(of: "known")
@@ -61,7 +61,7 @@ struct RevisionHistoryTests {
     #expect(try database.check().problems.map(\.description) == [])
   }
 
-  /// Tries to insert a revision in a transaction whose other documents are stored all the same.
+  /// Tries to insert a revision in a transaction that stores its other documents nevertheless.
   private func refuse(_ texts: [String], of id: String) throws {
     let history = try revisions(texts)
     var document = Document(id: id, ["n": "wrong"])
@@ -89,7 +89,7 @@ struct RevisionHistoryTests {
     return try RevisionHistoryTests.open(on: disk)
   }
 
-  @Test func `what contradicts says which revision, and both parents`() throws {
+  @Test func `the error of a contradictory history names the revision and both parents`() throws {
     let history = try revisions(["4-d", "3-c", "2-x"])
     let error = #expect(throws: DatabaseError.self) {
       try database.write { _ = try $0.insert(Document(id: "known"), history: history) }
@@ -98,8 +98,7 @@ struct RevisionHistoryTests {
     #expect(error?.documentID == "known")
   }
 
-  @Test func `a history that leaves out what is known, or knows more, contradicts nothing`() throws
-  {
+  @Test func `a history that is shorter or longer than the known one is no contradiction`() throws {
     try database.write { transaction in
       for history in [["4-d", "3-c"], ["5-e", "4-d"], ["3-z", "2-y"]] {
         #expect(
@@ -115,7 +114,7 @@ struct RevisionHistoryTests {
     #expect(try database.check().problems.map(\.description) == [])
   }
 
-  @Test func `the history says which revision it is, whatever the document says`() throws {
+  @Test func `the history determines the revision, whatever revision the document has`() throws {
     try database.write {
       _ = try $0.insert(
         Document(id: "a", revision: RevisionID(parsing: "2-x"), .emptyObject),
@@ -124,7 +123,7 @@ struct RevisionHistoryTests {
     #expect(try database.snapshot().revisions(of: "a") == revisions(["3-q", "2-y"]))
   }
 
-  @Test func `of the last generation that there is nothing can be made, and it stays`() throws {
+  @Test func `a revision of the highest generation cannot be changed, and stays`() throws {
     let last = try RevisionID(parsing: "9223372036854775807-z")
     #expect(throws: DatabaseError.self) { try RevisionID(parsing: "9223372036854775808-z") }
     try database.write { _ = try $0.insert(Document(id: "a", ["n": 1]), history: [last]) }

@@ -30,7 +30,7 @@ struct RevisionStoreTests {
     #expect(try database.check().problems.map(\.message) == [])
   }
 
-  @Test func `a revision from elsewhere comes with its history, and is stored once`() throws {
+  @Test func `a revision of another store is stored once, with its history`() throws {
     let history = try [revision(3, "c"), revision(2, "b"), revision(1, "a")]
     #expect(try insert(history, ["n": 3]))
     #expect(try !insert(history, ["n": 4]))
@@ -45,7 +45,7 @@ struct RevisionStoreTests {
     try checkIsSound()
   }
 
-  @Test func `a known revision that comes with more of its history is no new one`() throws {
+  @Test func `a known revision that arrives with more history is not a new revision`() throws {
     let history = try [revision(2, "b"), revision(1, "a")]
     #expect(try insert([history[0]], ["n": 2]))
     #expect(try !insert(history, ["n": 3]))
@@ -53,7 +53,7 @@ struct RevisionStoreTests {
     #expect(try database.snapshot().get("a")?["n"] == 2)
   }
 
-  @Test func `branches are a conflict that the higher revision wins until one is deleted`() throws {
+  @Test func `branches are a conflict, which the highest live revision wins`() throws {
     #expect(try insert([revision(1, "a")], ["n": 1]))
     #expect(try insert([revision(2, "c"), revision(1, "a")], ["n": "c"]))
     #expect(try insert([revision(2, "b"), revision(1, "a")], ["n": "b"]))
@@ -94,7 +94,7 @@ struct RevisionStoreTests {
     try checkIsSound()
   }
 
-  @Test func `a conflict is gone on with on either branch, not before where they part`() throws {
+  @Test func `either branch of a conflict can be changed, but not a superseded revision`() throws {
     _ = try insert([revision(1, "a")])
     _ = try insert([revision(2, "c"), revision(1, "a")], ["n": "c"])
     _ = try insert([revision(2, "b"), revision(1, "a")], ["n": "b"])
@@ -110,7 +110,7 @@ struct RevisionStoreTests {
   }
 
   /// The benchmarks use a thousand leaves: the bytes written grow with the square of their number.
-  @Test func `hundreds of leaves are stored, read, gone on with and resolved`() throws {
+  @Test func `hundreds of leaves can be stored, read, changed and resolved`() throws {
     let root = try revision(1, "a")
     let count = 300
     func leaf(_ number: Int) throws -> RevisionID {
@@ -139,7 +139,7 @@ struct RevisionStoreTests {
     try checkIsSound()
   }
 
-  @Test func `a history of ten thousand revisions is kept, told and gone on with`() throws {
+  @Test func `a history of ten thousand revisions can be stored, read and continued`() throws {
     var configuration = Configuration()
     configuration.revisionDepth = 10_000
     let database = try Database.inMemory(configuration: configuration)
@@ -165,7 +165,7 @@ struct RevisionStoreTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `what a purge took away is unknown, and comes back only as something new`() throws {
+  @Test func `a purged revision is unknown, and a purged document starts a new history`() throws {
     _ = try insert([revision(1, "a")])
     _ = try insert([revision(2, "c"), revision(1, "a")], ["n": "c"])
     _ = try insert([revision(3, "b"), revision(2, "b"), revision(1, "a")], ["n": "b"])
@@ -198,7 +198,7 @@ struct RevisionStoreTests {
     try checkIsSound()
   }
 
-  @Test func `a backup has all branches of a conflict, and their revisions and sequence numbers`()
+  @Test func `a backup has all branches of a conflict with their revisions and sequence numbers`()
     throws
   {
     let disk = SimulatedDisk()

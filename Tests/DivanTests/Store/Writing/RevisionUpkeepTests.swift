@@ -6,10 +6,10 @@ import Testing
 
 @testable import Divan
 
-/// Tests of conflicts and purges through merges, checkpoints and openings with or without one.
+/// Tests of conflicts and purges across compactions, checkpoints and openings.
 struct RevisionUpkeepTests {
   @Test(arguments: 1...6)
-  func `random revisions survive upkeep, and an index rebuilt from nothing is the same`(
+  func `random revisions survive maintenance, and match an index rebuilt from the log`(
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)
@@ -23,7 +23,7 @@ struct RevisionUpkeepTests {
       let id = "d\(Int.random(in: 0..<6, using: &random))"
       switch Int.random(in: 0..<12, using: &random) {
       case 0...5:
-        // A replicated revision: a child of a revision that was known once, or a first one.
+        // A replicated revision: a child of an earlier known revision, or a first one.
         let parent = known[id]?.randomElement(using: &random) ?? []
         let generation = (parent.first?.generation ?? 0) + 1
         let digest = String(UInt64.random(in: 0..<1 << 40, using: &random), radix: 16)
@@ -68,10 +68,10 @@ struct RevisionUpkeepTests {
       }
       try RebuiltIndex(of: database).expectSame("seed \(seed), step \(step)")
       let view = try database.store.view()
-      let areHeld = try leafKeys(database).allSatisfy {
+      let areRetained = try leafKeys(database).allSatisfy {
         try view.locator(in: \.retained, $0) != nil
       }
-      #expect(areHeld, "seed \(seed), step \(step)")
+      #expect(areRetained, "seed \(seed), step \(step)")
     }
     #expect(try database.check().problems.map(\.message) == [], "seed \(seed)")
   }

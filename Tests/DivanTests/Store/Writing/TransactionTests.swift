@@ -29,7 +29,7 @@ struct TransactionTests {
     }
   }
 
-  @Test func `a transaction reads its own changes, in every way`() throws {
+  @Test func `every read within a transaction includes its own changes`() throws {
     let database = try store()
     try database.write { transaction in
       #expect(transaction.count == 3)
@@ -56,7 +56,7 @@ struct TransactionTests {
     #expect(database.newDocumentID() != stored.id)
   }
 
-  @Test func `a document that was changed meanwhile is not changed by who read it before`() throws {
+  @Test func `writing a document that was read before another change is a conflict`() throws {
     let database = try store()
     let read = try #require(try database.snapshot().get("a"))
     try database.write { try $0.overwrite("a", with: ["n": 2]) }
@@ -73,7 +73,7 @@ struct TransactionTests {
     #expect(code { try database.write { _ = try $0.delete(newest) } } == .notFound)
   }
 
-  @Test func `ranges hold the IDs that they say`() throws {
+  @Test func `ranges of IDs include and exclude their bounds as declared`() throws {
     let database = try store()
     try database.write { try $0.delete(id: "b") }
     try database.write { try $0.overwrite("cc", with: [:]) }
@@ -92,7 +92,7 @@ struct TransactionTests {
     #expect(try ids(.before("c")) == ["a"])
   }
 
-  @Test func `a snapshot knows the revisions of deleted documents too`() throws {
+  @Test func `a snapshot has the revisions of deleted documents, too`() throws {
     let database = try store()
     try database.write { try $0.delete(id: "b") }
     let snapshot = try database.snapshot()
@@ -113,7 +113,7 @@ struct TransactionTests {
     #expect(try snapshot.get(["a", "b", "never"]).map { $0?.id } == ["a", nil, nil])
   }
 
-  @Test func `opening reports say what happened in words`() {
+  @Test func `an opening report describes the opening in words`() {
     var report = OpeningReport()
     #expect(report.description == "The store had been closed properly.")
     report.ending = .created
@@ -133,14 +133,16 @@ struct TransactionTests {
 
   // MARK: The writer lock
 
-  @Test func `the writer lock comes to those who wait, and not to those who gave up`() throws {
+  @Test func `the writer lock is passed to waiting threads, but not to those that timed out`()
+    throws
+  {
     let writerLock = WriterLock()
     writerLock.acquire()
     #expect(writerLock.isHeldByThisThread)
-    let came = Recorder<Bool>()
+    let acquired = Recorder<Bool>()
     let done = DispatchSemaphore(value: 0)
     DispatchQueue(label: "waits").async {
-      came.append(writerLock.acquire(timeout: .seconds(60)))
+      acquired.append(writerLock.acquire(timeout: .seconds(60)))
       writerLock.release()
       done.signal()
     }
@@ -149,19 +151,22 @@ struct TransactionTests {
     #expect(writerLock.waiterCount == 1)
     writerLock.release()
     done.wait()
-    #expect(came.all == [true])
+    #expect(acquired.all == [true])
     #expect(!writerLock.isHeldByThisThread)
     // A waiter that is no longer in the queue has been given the lock.
     #expect(writerLock.giveUp(DispatchSemaphore(value: 0)))
   }
 
-  @Test func `times beyond what the system can wait for are cut`() {
+  @Test func `timeouts are clamped to the range that the system supports`() {
     #expect(Duration.seconds(-5).dispatchInterval == .nanoseconds(0))
     #expect(Duration.seconds(1 << 40).dispatchInterval == .seconds(100_000_000))
     #expect(Duration.milliseconds(1500).dispatchInterval == .nanoseconds(1_500_000_000))
   }
 
-  @Test func `whoever waits for the writer lock while the store is closed is told so`() throws {
+  @Test
+  func `a thread that waits for the writer lock while the store closes gets the error closed`()
+    throws
+  {
     let database = try store()
     let (begun, end, done) = (
       DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
@@ -190,7 +195,8 @@ struct TransactionTests {
     #expect(errors.all == [.closed])
   }
 
-  @Test func `a store whose last reference goes before its flush is due is closed with it`() throws
+  @Test func `releasing the last reference to a database closes it before its delayed flush`()
+    throws
   {
     let files = MemoryFileSystem()
     var configuration = Configuration.small(on: files)

@@ -101,7 +101,9 @@ struct ValidationTests {
     ]
 
   @Test(arguments: ways.map(\.name))
-  func `a refusal says why, and nothing is stored`(name: String) throws {
+  func `a refused revision throws an error with the refusal, and nothing is stored`(name: String)
+    throws
+  {
     let way = try #require(ValidationTests.ways.first { $0.name == name })
     try database.write { _ = try $0.put(Document(id: "kept", ["kept": 1])) }
     refuseBadOnes()
@@ -116,7 +118,9 @@ struct ValidationTests {
   }
 
   @Test(arguments: ways.map(\.name).filter { $0 != "allow a conflict" })
-  func `a transaction goes on after a refusal as if that had not been tried`(name: String) throws {
+  func `a transaction continues after a refusal as if the change had not been tried`(name: String)
+    throws
+  {
     let way = try #require(ValidationTests.ways.first { $0.name == name })
     try database.write { _ = try $0.put(Document(id: "kept", ["kept": 1])) }
     refuseBadOnes()
@@ -126,7 +130,7 @@ struct ValidationTests {
       try transaction.put(Document(id: "before"))
       do {
         try way.run(transaction)
-        Issue.record("it was stored")
+        Issue.record("the revision was stored")
       } catch {
         #expect(isRefused(error, way.id))
       }
@@ -143,7 +147,7 @@ struct ValidationTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `when one branch may not be deleted, none is`() throws {
+  @Test func `if the deletion of one branch is refused, no branch is deleted`() throws {
     for (letter, kept) in [("a", true), ("b", false)] {
       try database.write {
         _ = try $0.insert(
@@ -154,7 +158,7 @@ struct ValidationTests {
     try database.write { transaction in
       do {
         try transaction.delete(id: "x")
-        Issue.record("it was deleted")
+        Issue.record("the document was deleted")
       } catch {
         #expect(isRefused(error, "x"))
       }
@@ -163,7 +167,7 @@ struct ValidationTests {
     #expect(try database.snapshot().conflicts(of: "x").count == 2)
   }
 
-  @Test func `models are looked at, too`() throws {
+  @Test func `models are validated, too`() throws {
     refuseBadOnes()
     let context = database.makeContext()
     let model = Bad(in: context)
@@ -176,7 +180,8 @@ struct ValidationTests {
     #expect(try database.snapshot().count == 0)
   }
 
-  @Test func `a validation sees what changes, the revision before, and where it comes from`() throws
+  @Test func `a validation receives the changed keys, the parent and the origin of a revision`()
+    throws
   {
     let seen = Recorder<ProposedRevision>()
     database.setValidation(named: "recorder") { seen.append($0) }
@@ -203,7 +208,8 @@ struct ValidationTests {
     #expect(all[3].document.revision == fourth.revision)
   }
 
-  @Test func `of a revision from elsewhere the one before it is seen if it is held`() throws {
+  @Test func `a validation receives the parent of a replicated revision if it is retained`() throws
+  {
     let seen = Recorder<ProposedRevision>()
     database.setValidation(named: "recorder") { seen.append($0) }
     func insert(_ letters: String, _ n: Int) throws -> Bool {
@@ -225,7 +231,7 @@ struct ValidationTests {
     #expect(all.map { $0.document.revision } == newest)
   }
 
-  @Test func `purges, local documents and expiries are nobody's business`() throws {
+  @Test func `purges, local documents and expiries are not validated`() throws {
     try database.write { _ = try $0.put(Document(id: "a")) }
     database.setValidation(named: "no") { try $0.refuse("no") }
     try database.write { transaction in
@@ -253,7 +259,7 @@ struct ValidationTests {
     #expect(calls.all == ["a", "b", "c", "a", "another", "d"])
   }
 
-  @Test func `an error of a validation's own is passed on as it is`() throws {
+  @Test func `an error that a validation throws is passed on unchanged`() throws {
     struct Own: Error, Equatable { let number: Int }
     database.setValidation(named: "own") { _ in throw Own(number: 7) }
     #expect(throws: Own(number: 7)) { try database.write { try $0.put(Document(id: "x")) } }
@@ -263,7 +269,7 @@ struct ValidationTests {
     #expect(try database.snapshot().sequence == 0)
   }
 
-  @Test func `a refusal can be read`() throws {
+  @Test func `the error of a refusal has the name, message and keys of the validation`() throws {
     database.setValidation(named: "films") {
       try $0.refuse("a film has a title", keys: ["title", "year"])
     }
@@ -278,7 +284,7 @@ struct ValidationTests {
     }
   }
 
-  @Test func `a validation sees attachments, and nothing of refused ones stays`() throws {
+  @Test func `a validation receives attachments, and refused ones leave no data`() throws {
     let lengths = Recorder<[Int?]>()
     database.setValidation(named: "small") { revision in
       let attachments = [revision.document, revision.parent].map { $0?.attachments["a"]?.length }
@@ -321,7 +327,7 @@ struct ValidationTests {
     }
   }
 
-  @Test func `a transaction goes by the validations that were set when it began`() throws {
+  @Test func `a transaction uses the validations that were set when it began`() throws {
     try database.write { transaction in
       database.setValidation(named: "no") { try $0.refuse("no") }
       try transaction.put(Document(id: "x"))
