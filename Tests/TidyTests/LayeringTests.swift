@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The arrows between folders of one target, which the compiler does not keep.
+/// Tests of the dependencies between folders of one target, which the compiler does not check.
 struct LayeringTests {
   /// Each folder, and the folders of its target that it may use.
   ///
@@ -39,7 +39,7 @@ struct LayeringTests {
     let pattern =
       /^(?:@\w+ )?(?:(?:public|package|internal|open|final|nonisolated|indirect) )*(?:struct|class|enum|protocol|actor|typealias) (\w+)/
     var names: Set<String> = []
-    // Patterns are slow, and types that others see begin their lines.
+    // Regular expressions are slow, and types that other files can use begin their lines.
     for line in file.code.utf8.split(separator: UInt8(ascii: "\n"))
     where line.first != UInt8(ascii: " ") {
       if let match = Substring(line).firstMatch(of: pattern) {
@@ -49,7 +49,7 @@ struct LayeringTests {
     return names
   }
 
-  @Test func `folders use only what lies below them`() {
+  @Test func `folders use only types of the layers below them`() {
     let tree = SourceTree()
     var declared: [String: Set<String>] = [:]
     for folder in LayeringTests.allowed.keys {
@@ -66,7 +66,7 @@ struct LayeringTests {
       where other != folder && !allowed.contains(other) && other.hasPrefix(target + "/") {
         for name in names.subtracting(own) { forbidden[name] = other }
       }
-      // A file that the table names may be used though its folder may not.
+      // A file in the table may be used even if its folder may not.
       for path in allowed where path.hasSuffix(".swift") {
         let parts = path.split(separator: "/")
         let files = tree.files(in: parts.dropLast().joined(separator: "/"))
@@ -83,10 +83,11 @@ struct LayeringTests {
       }
     }
     #expect(violations.isEmpty, "\(violations.sorted().joined(separator: "\n"))")
-    #expect(declared.values.reduce(0) { $0 + $1.count } > 60, "the search finds no types any more")
+    #expect(
+      declared.values.reduce(0) { $0 + $1.count } > 60, "the search no longer finds the types")
   }
 
-  @Test func `the log knows nothing of documents, and only the file system imports a C library`() {
+  @Test func `the log does not import Divan, and only the file system imports a C library`() {
     let tree = SourceTree()
     for file in tree.files(in: "Sources") + tree.files(in: "Benchmarks")
     where !file.path.contains("Peers") {
@@ -99,20 +100,20 @@ struct LayeringTests {
     }
   }
 
-  @Test func `unsafe code stands only where it may`() {
-    let places = [
+  @Test func `unsafe code occurs only in the permitted files`() {
+    let permitted = [
       "Sources/DivanLog/Bytes/", "Sources/DivanLog/File/", "Sources/Divan/BTree/Node",
       "Sources/Divan/BTree/Page", "Sources/Divan/Index/BTree", "Sources/Divan/Index/Run",
       "Sources/Divan/Model/Schema/ModelBinding", "Sources/Divan/Model/Properties/Persisted",
-      // One word each, where Swift has no other way to say what is meant; the reason stands there.
+      // One word each, where Swift has no safe alternative; a comment there gives the reason.
       "Sources/Divan/Store/Database.swift", "Sources/Divan/Store/Reading/ReadView.swift",
-      // A file system itself, whose protocol lends memory.
+      // A file system, whose protocol passes borrowed memory.
       "Sources/DivanTesting/SimulatedFile.swift", "Sources/DivanTesting/SimulatedDamage.swift",
     ]
     let tree = SourceTree()
     for folder in ["Sources", "Benchmarks"] {
       for file in tree.files(in: folder) where !file.path.contains("Peers") {
-        guard !places.contains(where: { file.path.hasPrefix($0) }) else { continue }
+        guard !permitted.contains(where: { file.path.hasPrefix($0) }) else { continue }
         let word = SourceTree.words(in: file.code).first {
           $0 == "unsafe" || $0.hasPrefix("Unsafe") && $0.hasSuffix("Pointer")
         }
@@ -121,7 +122,7 @@ struct LayeringTests {
     }
   }
 
-  @Test func `nothing is left unfinished`() {
+  @Test func `no file contains TODO, FIXME or XXX`() {
     let tree = SourceTree()
     for folder in ["Sources", "Benchmarks", "Tests"] {
       for file in tree.files(in: folder) where !file.path.contains("TidyTests") {
@@ -131,7 +132,7 @@ struct LayeringTests {
     }
   }
 
-  @Test func `every link between the project's pages leads somewhere`() {
+  @Test func `every relative link in the project's pages leads to an existing file`() {
     let tree = SourceTree()
     let pages =
       tree.files(in: "docs", extensions: ["md"])
