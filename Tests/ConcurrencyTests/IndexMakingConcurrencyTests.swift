@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Tests of building indexes with several threads while others write, clean up and close.
+/// Tests of building indexes with several threads while others write, compact and close.
 ///
 /// Run under the thread sanitizer by `.ci/run`.
 @Suite(.serialized)

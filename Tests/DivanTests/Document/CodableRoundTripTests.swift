@@ -35,16 +35,16 @@ struct CodableRoundTripTests {
   }
 
   @Test func `dates are stored as ISO 8601 in UTC, rounded to milliseconds`() throws {
-    struct CommitPoint: Codable { var at: Date }
-    let point = CommitPoint(at: Date(timeIntervalSince1970: 1.000_6))
-    let document = try Document(encoding: point)
+    struct Event: Codable { var at: Date }
+    let event = Event(at: Date(timeIntervalSince1970: 1.000_6))
+    let document = try Document(encoding: event)
     #expect(document["at"] == "1970-01-01T00:00:01.001Z")
     #expect(
-      try document.decode(CommitPoint.self).at
+      try document.decode(Event.self).at
         == Date(timeIntervalSince1970: 1.001))
     let other = Document(["at": "2026-03-01T13:00:00+01:00"])
     #expect(
-      try other.decode(CommitPoint.self).at == Date(timeIntervalSince1970: 1_772_366_400))
+      try other.decode(Event.self).at == Date(timeIntervalSince1970: 1_772_366_400))
   }
 
   @Test

@@ -193,9 +193,9 @@ struct DocumentRevisionTreeTests {
 
   @Test func `a tree lists missing revisions and their possible ancestors`() throws {
     let tree = try RevisionTree("4-d,c,b,a", "3-x,b,a", "2-z,a!", "6-q,p")
-    let asked = try ["3-c", "9-z", "3-x", "1-b", "6-q", "4-e"].map(revision)
-    #expect(try tree.missing(of: asked) == ["9-z", "1-b", "4-e"].map(revision))
-    #expect(try tree.missing(of: Array(asked.prefix(2))) == ["9-z"].map(revision))
+    let requested = try ["3-c", "9-z", "3-x", "1-b", "6-q", "4-e"].map(revision)
+    #expect(try tree.missing(of: requested) == ["9-z", "1-b", "4-e"].map(revision))
+    #expect(try tree.missing(of: Array(requested.prefix(2))) == ["9-z"].map(revision))
     func ancestors(_ text: String) throws -> [String] {
       try tree.possibleAncestors(of: revision(text)).map(\.description)
     }

@@ -102,13 +102,13 @@ struct DocumentThreeWayMergeTests {
   }
 
   @Test func `a resolver decides each overlap in order`() throws {
-    var asked: [[String]] = []
+    var overlaps: [[String]] = []
     let merge = ThreeWayMerge(
       base: ["a": 1, "b": 1, "c": 1, "d": 1, "n": ["e": 1], "f": 0],
       mine: ["a": 2, "b": 2, "c": 2, "d": 2, "n": ["e": 2], "f": 1],
       theirs: ["a": 3, "c": 3, "d": 3, "n": ["e": 3], "f": 0]
     ) { (overlap) -> ThreeWayMerge.Resolution in
-      asked.append(overlap.path)
+      overlaps.append(overlap.path)
       switch overlap.path {
       case ["a"]: return .mine
       case ["b"]: return .theirs
@@ -117,7 +117,7 @@ struct DocumentThreeWayMergeTests {
       default: return .unresolved
       }
     }
-    #expect(asked == [["a"], ["b"], ["c"], ["d"], ["n", "e"]])
+    #expect(overlaps == [["a"], ["b"], ["c"], ["d"], ["n", "e"]])
     #expect(merge.properties == ["a": 2, "d": 1, "n": ["e": "both"], "f": 1])
     #expect(merge.overlapTexts == ["d"])
     struct Stop: Error {}
