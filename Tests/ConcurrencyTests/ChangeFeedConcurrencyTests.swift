@@ -4,21 +4,21 @@ import ProofKit
 import TestSupport
 import Testing
 
-/// Tests of several tasks that follow the changes of several writers.
+/// Tests of several tasks that observe the changes of several writers.
 ///
 /// Run under the thread sanitizer by `.ci/run`.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct ChangeFeedConcurrencyTests {
-  /// The changes that a follower received.
-  private struct Told: Sendable {
+  /// The changes that an observer received.
+  private struct ReceivedChanges: Sendable {
     var latest: [String: UInt64] = [:]
     var deleted: Set<String> = []
     var last: UInt64 = 0
     var count = 0
-    var isStrictlyRising = true
+    var isStrictlyAscending = true
 
-    mutating func note(_ change: Change) {
-      isStrictlyRising = isStrictlyRising && change.sequence > last
+    mutating func add(_ change: Change) {
+      isStrictlyAscending = isStrictlyAscending && change.sequence > last
       last = change.sequence
       count += 1
       latest[change.id] = change.sequence
@@ -26,19 +26,19 @@ struct ChangeFeedConcurrencyTests {
     }
   }
 
-  /// Follows the changes until the document `end` exists.
+  /// Observes the changes until the document `end` exists.
   ///
   /// After `patience` changes, the feed is released and a new one begins.
-  private static func follow(
+  private static func observe(
     _ database: Database, patience: Int = .max, pause: Duration? = nil,
     where isIncluded: (@Sendable (Change) -> Bool)? = nil
-  ) async throws -> Told {
-    var told = Told()
+  ) async throws -> ReceivedChanges {
+    var received = ReceivedChanges()
     while true {
       var left = patience
-      for try await change in database.changes(since: told.last, where: isIncluded) {
-        told.note(change)
-        if change.id == "end" { return told }
+      for try await change in database.changes(since: received.last, where: isIncluded) {
+        received.add(change)
+        if change.id == "end" { return received }
         left -= 1
         if left == 0 { break }
         if let pause { try await Task.sleep(for: pause) }
@@ -48,7 +48,8 @@ struct ChangeFeedConcurrencyTests {
   }
 
   @Test(arguments: [1, 2, 3] as [UInt64])
-  func `everybody is told of the last change of each document, in order`(seed: UInt64) async throws
+  func `every change feed delivers the last change of each document in order`(seed: UInt64)
+    async throws
   {
     let directory = try TemporaryDirectory()
     var configuration = Configuration()
@@ -59,14 +60,14 @@ struct ChangeFeedConcurrencyTests {
     func isEven(_ change: Change) -> Bool {
       change.id == "end" || change.id.utf8.last.map { $0 % 2 == 0 } ?? false
     }
-    let tolds = try await withThrowingTaskGroup(of: (Int, Told).self) { group in
+    let received = try await withThrowingTaskGroup(of: (Int, ReceivedChanges).self) { group in
       for index in 0..<3 {
-        group.addTask { (index, try await Self.follow(database)) }
+        group.addTask { (index, try await Self.observe(database)) }
       }
-      group.addTask { (3, try await Self.follow(database, pause: .milliseconds(3))) }
-      group.addTask { (4, try await Self.follow(database, patience: 7)) }
+      group.addTask { (3, try await Self.observe(database, pause: .milliseconds(3))) }
+      group.addTask { (4, try await Self.observe(database, patience: 7)) }
       group.addTask {
-        (5, try await Self.follow(database) { $0.id == "end" || $0.id.utf8.last! % 2 == 0 })
+        (5, try await Self.observe(database) { $0.id == "end" || $0.id.utf8.last! % 2 == 0 })
       }
       try await withThrowingTaskGroup(of: Void.self) { writers in
         for writer in 0..<4 as Range<UInt64> {
@@ -77,18 +78,18 @@ struct ChangeFeedConcurrencyTests {
       try await database.write { _ = try $0.put(Document(id: "end")) }
       return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
     }
-    var changes = try database.snapshot().changes()
-    let all = try changes.rest()
-    for (index, told) in tolds {
+    var feed = try database.snapshot().changes()
+    let all = try feed.rest()
+    for (index, changes) in received {
       let expected = index == 5 ? all.filter(isEven) : all
-      let comment: Comment = "follower \(index), seed \(seed)"
-      #expect(told.isStrictlyRising, comment)
+      let comment: Comment = "observer \(index), seed \(seed)"
+      #expect(changes.isStrictlyAscending, comment)
       for change in expected {
-        #expect(told.latest[change.id] == change.sequence, comment)
-        #expect(told.deleted.contains(change.id) == change.isDeleted, comment)
+        #expect(changes.latest[change.id] == change.sequence, comment)
+        #expect(changes.deleted.contains(change.id) == change.isDeleted, comment)
       }
     }
-    print("seed \(seed):", all.count, "documents,", tolds.mapValues(\.count))
+    print("seed \(seed):", all.count, "documents,", received.mapValues(\.count))
     #expect(try database.statistics.maintenanceProblem == nil)
     try database.close()
   }
@@ -111,11 +112,10 @@ struct ChangeFeedConcurrencyTests {
     }
   }
 
-  @Test func `followers come and go while there are changes, and none is left behind`() async throws
-  {
+  @Test func `change feeds can begin and be cancelled while documents change`() async throws {
     let database = try Database.inMemory()
     try await withThrowingTaskGroup(of: Void.self) { group in
-      for follower in 0..<40 {
+      for observer in 0..<40 {
         group.addTask {
           let task = Task {
             var last: UInt64 = 0
@@ -124,7 +124,7 @@ struct ChangeFeedConcurrencyTests {
               last = change.sequence
             }
           }
-          try await Task.sleep(for: .milliseconds(follower * 3))
+          try await Task.sleep(for: .milliseconds(observer * 3))
           task.cancel()
           try await task.value
         }
@@ -141,7 +141,7 @@ struct ChangeFeedConcurrencyTests {
     try database.close()
   }
 
-  @Test func `validations come and go while revisions are stored`() async throws {
+  @Test func `validations can be set and removed while revisions are stored`() async throws {
     let database = try Database.inMemory()
     let refusals = Recorder<Int>()
     try await withThrowingTaskGroup(of: Void.self) { group in

@@ -97,19 +97,19 @@ struct ConcurrencyTests {
   }
 
   /// Runs a part of `Proofs`, also under the thread sanitizer.
-  @Test func `threads at once leave histories as of one after the other`() throws {
+  @Test func `concurrent threads leave strictly serializable histories`() throws {
     let run = ProofRun(HistoryProof.name, budget: .test)
     try HistoryProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures)")
   }
 
-  @Test func `whoever follows queries while threads write misses nothing`() throws {
+  @Test func `live queries miss no change while threads write`() throws {
     let run = ProofRun(LiveProof.name, budget: .test)
     try LiveProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures)")
   }
 
-  @Test func `asynchronous callers commit together and none is lost`() async throws {
+  @Test func `all commits of concurrent asynchronous callers are stored`() async throws {
     let database = try Database.inMemory()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<100 {
@@ -126,7 +126,7 @@ struct ConcurrencyTests {
     #expect(try database.snapshot().count == 100)
   }
 
-  @Test func `a task that was cancelled before its turn changes nothing`() async throws {
+  @Test func `a task that is cancelled before its write begins changes nothing`() async throws {
     let database = try Database.inMemory()
     let task = Task {
       while !Task.isCancelled { await Task.yield() }
@@ -138,7 +138,7 @@ struct ConcurrencyTests {
     #expect(try database.snapshot().count == 0)
   }
 
-  @Test func `a snapshot is not blocked by a transaction, and does not see it`() throws {
+  @Test func `a snapshot neither waits for an open transaction nor sees its changes`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
       try transaction.put(Document(id: "a", [:]))

@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Tests of building indexes with several threads while others write, clean up and close.
+/// Tests of building indexes with several threads while others write, compact and close.
 ///
 /// Run under the thread sanitizer by `.ci/run`.
 @Suite(.serialized)
@@ -62,7 +62,7 @@ struct IndexMakingConcurrencyTests {
   }
 
   @Test(arguments: [ReadMode.mapped, .buffered])
-  func `an index that several read for while others write has what the documents are`(
+  func `an index built by several workers while others write matches the documents`(
     reads: ReadMode
   ) throws {
     let seed = UInt64.random(in: 0...UInt64.max)
@@ -98,7 +98,7 @@ struct IndexMakingConcurrencyTests {
   }
 
   /// Closing at any moment of the build causes an error, not a crash.
-  @Test func `a store is closed while several read for an index`() throws {
+  @Test func `closing a store during a parallel index build is safe`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededGenerator(seed: seed)

@@ -9,7 +9,7 @@ import Testing
 /// Run under the thread sanitizer by `.ci/run`.
 @Suite(.serialized)
 struct PredicateCacheConcurrencyTests {
-  @Test func `filters that many threads ask count in each version what is in it`() throws {
+  @Test func `cached predicates count correctly in each version while many threads query`() throws {
     let database = try Database.inMemory()
     let count = 300
     try database.write { transaction in
@@ -19,7 +19,7 @@ struct PredicateCacheConcurrencyTests {
     }
     let problems = Mutex<[String]>([])
     // Counts rounds instead of seconds: on a busy machine, two seconds are only a few rounds.
-    let asked = Atomic(0)
+    let queried = Atomic(0)
     let written = Atomic(0)
     let stopped = Atomic(false)
     let group = DispatchGroup()
@@ -27,7 +27,7 @@ struct PredicateCacheConcurrencyTests {
       DispatchQueue(label: "thread").async(group: group) {
         do {
           while !stopped.load(ordering: .relaxed),
-            asked.load(ordering: .relaxed) < 60 || written.load(ordering: .relaxed) < 60
+            queried.load(ordering: .relaxed) < 60 || written.load(ordering: .relaxed) < 60
           {
             try body()
           }
@@ -60,7 +60,7 @@ struct PredicateCacheConcurrencyTests {
         if found != (plain, plain) {
           problems.withLock { $0.append("\(found) of \(plain) below \(limit)") }
         }
-        asked.add(1, ordering: .relaxed)
+        queried.add(1, ordering: .relaxed)
       }
     }
     group.wait()

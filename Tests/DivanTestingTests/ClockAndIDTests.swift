@@ -4,7 +4,7 @@ import Testing
 
 /// Tests of clocks and IDs that a test controls.
 struct ClockAndIDTests {
-  @Test func `a clock goes on by its step when it is read, and by what it is told`() {
+  @Test func `a simulated clock advances by its step on each reading and by advance(by:)`() {
     let clock = SimulatedClock(millisecondsSince1970: 1000, stepMilliseconds: 5)
     #expect([clock.read(), clock.read(), clock.nextReading] == [1000, 1005, 1010])
     clock.advance(by: .seconds(2))
@@ -16,7 +16,7 @@ struct ClockAndIDTests {
     #expect(still.read() == still.read())
   }
 
-  @Test func `a clock works without a simulated disk, even backwards`() throws {
+  @Test func `a simulated clock works without a simulated disk and can go backwards`() throws {
     let clock = SimulatedClock()
     var configuration = Configuration()
     configuration.now = clock.read
@@ -29,7 +29,7 @@ struct ClockAndIDTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `sequential IDs count, and stay in order`() throws {
+  @Test func `sequential IDs have leading zeros so that they sort in order`() throws {
     var configuration = Configuration()
     configuration.documentIDs = .sequential(prefix: "note-", from: 9)
     let database = try Database.inMemory(configuration: configuration)
@@ -37,7 +37,7 @@ struct ClockAndIDTests {
     #expect(database.newDocumentID() == "note-000010")
   }
 
-  @Test func `IDs of a seed are the same in every run, and ascend`() {
+  @Test func `IDs from one seed are the same in every run and ascend`() {
     func ids(seed: UInt64) -> [String] {
       let generator = DocumentIDGenerator.timeOrdered(seed: seed, clock: SimulatedClock())
       return (0..<100).map { _ in generator.next() }
@@ -47,7 +47,7 @@ struct ClockAndIDTests {
     #expect(ids(seed: 1) == ids(seed: 1).sorted())
   }
 
-  @Test func `IDs go on ascending when the store is opened again, and after a loss of power`()
+  @Test func `IDs keep ascending after reopening and after a power loss`()
     throws
   {
     var disk = SimulatedDisk(seed: 1)

@@ -19,7 +19,7 @@ struct Ledger {
   static let path = "/ledger.divan"
   let database: Database
 
-  /// Opens the ledger; makes a new one, with 100 for each of three accounts, if there is none.
+  /// Opens the ledger, or creates one with 100 for each of three accounts.
   init(configuration: Configuration) throws {
     database = try Database(at: Ledger.path, configuration: configuration)
     guard try database.snapshot().count == 0 else { return }
@@ -28,7 +28,7 @@ struct Ledger {
     try context.saveAllModels()
   }
 
-  /// Moves money and writes down that it was moved: both, or neither if an error is thrown.
+  /// Moves money and records the transfer: both, or neither if an error is thrown.
   func move(_ amount: Int, from payer: String, to payee: String) throws {
     let context = database.makeContext()
     try context.model(Account.self, payer)?.balance -= amount
@@ -38,13 +38,13 @@ struct Ledger {
     try context.saveAllModels()
   }
 
-  /// How often money was moved.
+  /// The number of transfers.
   func countTransfers() throws -> Int {
     var transfers = try database.makeContext().models(Transfer.self)
     return try transfers.rest().count
   }
 
-  /// What all accounts hold together.
+  /// The sum of all balances.
   func sum() throws -> Int {
     var accounts = try database.makeContext().models(Account.self)
     return try accounts.rest().reduce(0) { $0 + $1.balance }

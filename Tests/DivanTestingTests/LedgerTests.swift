@@ -2,9 +2,9 @@ import Divan
 import DivanTesting
 import Testing
 
-/// The application of docs/TESTING.md on disks that lose power, fill up and fail.
+/// Tests of the application of docs/TESTING.md on disks that lose power, fill up and fail.
 struct LedgerTests {
-  /// Opens what is found, sees that it is in order, and that work can go on.
+  /// Opens the store, checks its contents, and makes another transfer.
   private func check(_ disk: SimulatedDisk, acknowledged: Int, attempted: Int) throws {
     let ledger = try Ledger(configuration: disk.configuration())
     let count = try ledger.countTransfers()
@@ -14,7 +14,7 @@ struct LedgerTests {
     #expect(try ledger.countTransfers() == count + 1, "\(disk)")
   }
 
-  @Test func `a crash at any moment loses no transfer that was acknowledged`() throws {
+  @Test func `a crash at any call loses no acknowledged transfer`() throws {
     var (acknowledged, attempted) = (0, 0)
     let trials = try SimulatedDisk(seed: 1).forEachCrash { disk in
       (acknowledged, attempted) = (0, 0)
@@ -30,7 +30,7 @@ struct LedgerTests {
     #expect(trials.placeCount > 50 && trials.checkCount > 400, "\(trials)")
   }
 
-  @Test func `a full disk refuses a transfer whole, and work goes on once there is space`() throws {
+  @Test func `a full disk refuses whole transfers, and work continues with more space`() throws {
     var (acknowledged, refused) = (0, 0)
     let trials = try SimulatedDisk(seed: 2).forEachCapacity(stepBytes: 512) { disk in
       (acknowledged, refused) = (0, 0)
@@ -42,7 +42,7 @@ struct LedgerTests {
         } catch let error as DatabaseError where error.code == .diskFull {
           refused += 1
         }
-        // As the application goes on showing what there is, it is in order at any time.
+        // The ledger stays readable and consistent at any time.
         #expect(try ledger.sum() == 300 && ledger.countTransfers() == acknowledged, "\(disk)")
       }
       disk.capacityBytes = nil
@@ -54,7 +54,7 @@ struct LedgerTests {
     #expect(trials.runCount > 10, "\(trials)")
   }
 
-  @Test func `a call that fails anywhere breaks nothing`() throws {
+  @Test func `a fault at any call leaves the ledger consistent`() throws {
     var (acknowledged, attempted) = (0, 0)
     try SimulatedDisk(seed: 3).forEachFault([.inputOutput, .noSpace]) { disk in
       (acknowledged, attempted) = (0, 0)
@@ -65,7 +65,7 @@ struct LedgerTests {
           try ledger.move(amount, from: "ann", to: "bob")
           acknowledged += 1
         } catch let error as DatabaseError where error.code == .writerStopped {
-          // Whether what was written last is durable is unknown until the store is opened again.
+          // Whether the last commit is durable is unknown until the store is opened again.
           try? ledger.database.close()
           ledger = try Ledger(configuration: disk.configuration())
         } catch is DatabaseError {
@@ -77,7 +77,7 @@ struct LedgerTests {
     }
   }
 
-  @Test func `the same seed gives the same run, to the last call and the last byte`() throws {
+  @Test func `the same seed repeats every call and every byte`() throws {
     func run(seed: UInt64) throws -> (UInt64, UInt64) {
       let disk = SimulatedDisk(seed: seed)
       let ledger = try Ledger(configuration: disk.configuration())

@@ -14,8 +14,7 @@ struct TestingPageTests {
     lines(try String(contentsOf: here.appending(path: name), encoding: .utf8))
   }
 
-  @Test func `the code of TESTING is the code of these tests, and the application is whole`() throws
-  {
+  @Test func `the code of TESTING.md is the code of these tests`() throws {
     let root = here.deletingLastPathComponent().deletingLastPathComponent()
     let page = try String(contentsOf: root.appending(path: "docs/TESTING.md"), encoding: .utf8)
     let blocks = page.matches(of: /```swift\n([\s\S]*?)```/).map { lines($0.output.1) }

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Tests that injected faults occur at every place, and that the bugs they reveal are reported.
+/// Tests that trials inject faults at every call and report the bugs that these reveal.
 struct TrialsTests {
   private struct Broken: Error {}
 
@@ -28,7 +28,7 @@ struct TrialsTests {
   }
 
   @Test
-  func `a program that commits by halves is caught by a crash, and the failure can be repeated`()
+  func `crash trials find a change that is not atomic, and the failure can be repeated`()
     throws
   {
     let disk = SimulatedDisk(seed: 5)
@@ -60,7 +60,7 @@ struct TrialsTests {
     #expect(trials.runCount == 1 && trials.checkCount > 5)
   }
 
-  @Test func `a program that commits by halves is caught by a fault and by a full disk`() throws {
+  @Test func `fault and capacity trials find a change that is not atomic`() throws {
     let disk = SimulatedDisk(seed: 6)
     let faulty = #expect(throws: SimulatedTrialFailure.self) {
       try disk.forEachFault {
@@ -79,7 +79,7 @@ struct TrialsTests {
     #expect(faulty?.underlying is Broken && full?.underlying is Broken)
   }
 
-  @Test func `work begins on what the disk holds, and leaves the disk as it is`() throws {
+  @Test func `trials start from the disk's content and leave the disk unchanged`() throws {
     let disk = SimulatedDisk(seed: 7)
     let database = try open(disk)
     try database.write { try $0.put(Document(id: "old", [:])) }
@@ -99,7 +99,7 @@ struct TrialsTests {
     try database.close()
   }
 
-  @Test func `work that differs from run to run is refused`() {
+  @Test func `trials refuse work that differs between runs`() {
     var count = 0
     #expect(throws: SimulatedTrialsDiffer.self) {
       try SimulatedDisk().forEachCrash { disk in
@@ -111,7 +111,7 @@ struct TrialsTests {
     }
   }
 
-  @Test func `an error that no accident explains is the work's own`() {
+  @Test func `an error without an injected fault is rethrown as it is`() {
     #expect(throws: Broken.self) {
       try SimulatedDisk().forEachCrash { _ in
         throw Broken()
@@ -120,7 +120,7 @@ struct TrialsTests {
     }
   }
 
-  @Test func `relaxed commits are flushed by no thread of their own`() throws {
+  @Test func `relaxed commits on a simulated disk make the same calls in every run`() throws {
     func run() throws -> UInt64 {
       let disk = SimulatedDisk(seed: 8)
       let database = try open(disk)

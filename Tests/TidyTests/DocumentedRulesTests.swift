@@ -3,7 +3,7 @@ import Testing
 
 @testable import PlantedBugs
 
-/// The pages in `docs/` and what refers to them.
+/// Tests of the pages in `docs/` and of the references to them.
 struct DocumentedRulesTests {
   private let tree = SourceTree()
 
@@ -11,7 +11,7 @@ struct DocumentedRulesTests {
     try String(contentsOf: tree.root.appending(path: "docs/\(name)"), encoding: .utf8)
   }
 
-  /// The numbers that follow a text, wherever it occurs.
+  /// Returns the numbers that follow each occurrence of a text.
   private func numbers(after prefix: String, in text: String) -> Set<Int> {
     Set(
       text.components(separatedBy: prefix).dropFirst().compactMap {
@@ -19,22 +19,22 @@ struct DocumentedRulesTests {
       })
   }
 
-  @Test func `each recovery rule has a situation that tries it and a planted bug that breaks it`()
+  @Test func `each recovery rule has a test case and a planted bug`()
     throws
   {
     let documented = numbers(after: "**Rule ", in: try page("RECOVERY.md"))
     #expect(documented == Set(1...22))
-    let situations = tree.files(in: "Tests/ProofKit/Rules").reduce(into: Set<Int>()) {
+    let cases = tree.files(in: "Tests/ProofKit/Rules").reduce(into: Set<Int>()) {
       $0.formUnion(numbers(after: "\"rule ", in: $1.text))
     }
-    #expect(situations == documented)
+    #expect(cases == documented)
     let broken = PlantedBug.all.flatMap { bug in
       bug.rule.split { !$0.isNumber }.compactMap { Int($0) }
     }
     #expect(documented.subtracting(broken).isEmpty, "no planted bug breaks these rules")
   }
 
-  @Test func `the glossary names types that are there, and has each term once`() throws {
+  @Test func `the glossary has each term once and names existing types`() throws {
     let rows = try page("GLOSSARY.md").split(separator: "\n").compactMap { line -> [String]? in
       let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
       return cells.count == 3 && cells[0] != "term" && !cells[0].hasPrefix("-") ? cells : nil
@@ -54,7 +54,7 @@ struct DocumentedRulesTests {
     }
   }
 
-  @Test func `sources and tests refer only to pages that are there`() throws {
+  @Test func `sources and tests refer only to existing pages`() throws {
     var names = Set(
       try FileManager.default.contentsOfDirectory(atPath: tree.root.path)
         + FileManager.default.contentsOfDirectory(atPath: tree.root.appending(path: "docs").path))
@@ -73,7 +73,7 @@ struct DocumentedRulesTests {
     }
   }
 
-  @Test func `links between pages lead somewhere`() throws {
+  @Test func `links between pages have existing targets and anchors`() throws {
     let pages =
       tree.files(in: "docs", extensions: ["md"])
       + ["README.md", "CHANGELOG.md"].compactMap { name in

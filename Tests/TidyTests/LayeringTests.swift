@@ -167,7 +167,7 @@ struct LayeringTests {
     }
   }
 
-  @Test func `the log knows nothing of documents, and only the file system imports a C library`() {
+  @Test func `the log does not import Divan, and only the file system imports a C library`() {
     let tree = SourceTree()
     for file in tree.files(in: "Sources") + tree.files(in: "Benchmarks")
     where !file.path.contains("Peers") {
@@ -180,7 +180,7 @@ struct LayeringTests {
     }
   }
 
-  @Test func `unsafe code stands only where it may`() {
+  @Test func `unsafe code occurs only in the permitted files`() {
     let places = [
       "Sources/DivanLog/Bytes/", "Sources/DivanLog/File/", "Sources/Divan/BTree/Node",
       "Sources/Divan/BTree/MappedPages",
@@ -203,7 +203,7 @@ struct LayeringTests {
     }
   }
 
-  @Test func `nothing is left unfinished`() {
+  @Test func `no file contains TODO, FIXME or XXX`() {
     let tree = SourceTree()
     for folder in ["Sources", "Benchmarks", "Tests"] {
       for file in tree.files(in: folder) where !file.path.contains("TidyTests") {
@@ -213,7 +213,7 @@ struct LayeringTests {
     }
   }
 
-  @Test func `every link between the project's pages leads somewhere`() {
+  @Test func `every relative link in the project's pages leads to an existing file`() {
     let tree = SourceTree()
     let pages =
       tree.files(in: "docs", extensions: ["md"])

@@ -1,11 +1,12 @@
 import Foundation
 import Testing
 
-/// In release builds `precondition` ends the process without a message, so that what the user of the public API has done wrong
-/// must end it with `require` or `refuseUse`.
+/// Tests that misuse of the public API stops the process with a message.
+///
+/// In release builds, `precondition` prints none. Such checks must call `require` or `refuseUse`.
 struct MisuseTests {
-  @Test func `what a user can do wrong is said in release builds too`() {
-    // Where a broken precondition is a mistake of ours, and not of who uses the API.
+  @Test func `code behind the public API has no precondition that a caller can break`() {
+    // Preconditions that only a mistake in Divan can break.
     let ours: [String: Int] = [
       "Sources/Divan/Model/Properties/Persisted.swift": 5,
       "Sources/Divan/Model/Observation/ModelObservation.swift": 1,

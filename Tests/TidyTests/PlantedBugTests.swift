@@ -2,14 +2,14 @@ import Testing
 
 @testable import PlantedBugs
 
-/// The planted bugs, without the long work of trying them.
+/// Tests that the planted bugs can be applied, without building and running them.
 struct PlantedBugTests {
-  @Test func `every planted bug still has its place in the source`() throws {
+  @Test func `every planted bug can be applied to the source`() throws {
     var files: [String: String] = [:]
     for file in SourceTree().files(in: "Sources") { files[file.path] = file.text }
     let bugs = PlantedBug.all + [.diskThatNeverLoses]
     let texts = try Planting(bugs: bugs).texts(among: Array(files.keys)) { path in
-      try #require(files[path], "\(path) is gone")
+      try #require(files[path], "\(path) does not exist")
     }
     for bug in bugs {
       let count = texts.values.count { $0.contains("Planted.\(bug.switchName)") }
@@ -19,7 +19,9 @@ struct PlantedBugTests {
     #expect(bugs.filter(\.needsLoss).count >= 20)
   }
 
-  @Test func `comments, indentation and line breaks do not move a planted bug`() throws {
+  @Test func `comments, indentation and line breaks do not affect where a planted bug applies`()
+    throws
+  {
     let bug = PlantedBug(
       "a-bug", rule: "1", "none", in: "A.swift",
       find: "guard a == b, c else {\n  return // why\n}",
@@ -35,7 +37,7 @@ struct PlantedBugTests {
     ] {
       #expect(try planted(text) == expected)
     }
-    // Not a part of a line, not twice, not where the code is another.
+    // Not in the middle of a line, not where the code occurs twice, and not where it differs.
     for text in [
       "if x { guard a == b, c else { return } }", "guard a == c, c else { return }",
       "guard a == b, c else { return }\nguard a == b, c else { return }",

@@ -15,7 +15,7 @@ struct SourceTree {
     let path: String
     let text: String
 
-    /// The text without comments and without what stands in quotes.
+    /// The text without comments and string literals.
     var code: String {
       let bytes = Array(text.utf8)
       let (quote, slash, escape, newline) = (
@@ -47,7 +47,7 @@ struct SourceTree {
       return String(decoding: code, as: UTF8.self)
     }
 
-    /// Whether the file has a line that imports a module, with whatever access.
+    /// Whether the file imports a module, with any access level.
     func imports(_ module: String) -> Bool {
       code.utf8.split(separator: UInt8(ascii: "\n")).contains { line in
         let words = line.split(separator: UInt8(ascii: " ")).map { String(Substring($0)) }
@@ -79,8 +79,7 @@ struct SourceTree {
     guard let enumerator = FileManager.default.enumerator(atPath: base.path) else { return [] }
     var paths: [String] = []
     while let path = enumerator.nextObject() as? String {
-      // What is built is very much.
-      // What was built is not ours, that of a package within the package neither.
+      // Build products are many, and are no part of the project, even in nested packages.
       if path.hasSuffix(".build") || path == ".git" { enumerator.skipDescendants() }
       if extensions.contains(where: { path.hasSuffix(".\($0)") }) { paths.append(path) }
     }

@@ -1,8 +1,8 @@
 import Testing
 
-/// The words that comments avoid, since they make a reader translate.
+/// Tests that comments avoid words that are not those of the field.
 struct WordingTests {
-  /// Each with what says it better.
+  /// Each word, and better ones.
   private static let avoided = [
     "whoever": "the caller, the reader, the writer, you",
     "nobody": "no thread, no process, no caller",

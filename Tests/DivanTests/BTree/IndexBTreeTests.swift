@@ -4,7 +4,7 @@ import Testing
 
 @testable import Divan
 
-/// A sorted array that serves as the model of an index.
+/// A sorted array that serves as the model of a B-tree.
 struct ModelMap: Equatable {
   private(set) var entries: [(key: [UInt8], value: [UInt8])] = []
 
@@ -122,9 +122,9 @@ extension BTree {
   }
 }
 
-@Suite struct `Index: the tree in memory` {
+@Suite struct `B-tree in memory` {
   @Test(arguments: KeyShape.allCases, [128, 256, 4064])
-  func `a tree does what a sorted array does, and its copies never change`(
+  func `a B-tree behaves like a sorted array, and its copies never change`(
     shape: KeyShape, pageSize: Int
   ) {
     let seed = UInt64.random(in: 0...(.max))
@@ -176,7 +176,7 @@ extension BTree {
   }
 
   @Test(arguments: KeyShape.allCases, [192, 256, 4064])
-  func `many keys at once come to what one after the other does, and copies never change`(
+  func `setting a batch equals setting its keys one by one, and copies never change`(
     shape: KeyShape, pageSize: Int
   ) {
     let seed = UInt64.random(in: 0...(.max))
@@ -192,7 +192,7 @@ extension BTree {
       for _ in 0..<Int.random(in: 0...limit, using: &generator) {
         let key = shape.key(using: &generator)
         keys.insert(key)
-        // Some keys come twice.
+        // Some keys occur twice.
         for _ in 0...key.count % 2 {
           batch.append(value: UInt8(round)) {
             $0.append(key)
@@ -236,8 +236,7 @@ extension BTree {
   }
 
   @Test
-  func `many keys at once leave full leaves behind, and of those that come between no small ones`()
-  {
+  func `setting batches leaves well-filled leaves, even between existing keys`() {
     func fill(_ numbers: StrideTo<Int>, into tree: inout BTree) {
       var batch = EntryBatch()
       for number in numbers.reversed() {
@@ -261,7 +260,7 @@ extension BTree {
     #expect(tree.count == 6000 && tree.leafCount < 2 * least * 5 / 4)
   }
 
-  @Test func `keys that only rise leave full leaves behind`() {
+  @Test func `inserting ascending keys fills every leaf`() {
     var tree = BTree(pageSize: 512)
     for number in 0..<3000 {
       tree.set(bigEndian(number).span, [UInt8](repeating: 1, count: 12).span)
@@ -271,7 +270,7 @@ extension BTree {
     #expect(tree.leafCount == (3000 + 16) / 17)
   }
 
-  @Test func `a value that is kept does not change when its key's does`() throws {
+  @Test func `a retained value does not change when its key is overwritten`() throws {
     var tree = BTree()
     for number in 0..<500 { tree.set(bigEndian(number).span, bigEndian(number).span) }
     let kept = (0..<500).compactMap { tree.find(bigEndian($0).span) }
@@ -284,7 +283,7 @@ extension BTree {
     }
   }
 
-  @Test func `many tasks read copies while one writer goes on`() async {
+  @Test func `tasks read consistent copies while one writer continues`() async {
     var tree = BTree(pageSize: 256)
     for number in 0..<2000 { tree.set(bigEndian(number).span, bigEndian(0).span) }
     await withTaskGroup(of: Bool.self) { group in

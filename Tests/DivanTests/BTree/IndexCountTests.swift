@@ -6,7 +6,7 @@ import Testing
 
 extension LayeredScan {
   /// Counts the remaining entries by visiting each of them.
-  fileprivate func walked(_ isSound: (Int, Int) -> Bool) throws -> EntryCount {
+  fileprivate func visited(_ isSound: (Int, Int) -> Bool) throws -> EntryCount {
     var scan = self
     var found = EntryCount()
     while let entry = try scan.next() {
@@ -29,17 +29,17 @@ extension LayeredScan {
   }
 }
 
-/// Counting entries in the leaves: the result is the same as from visiting each entry.
+/// Tests that counting entries in the leaves gives the same result as visiting each entry.
 ///
 /// Invalid entries are not counted.
-@Suite struct `Index: counting` {
+@Suite struct `Counting entries` {
   /// Whether an entry is valid; some entries of every leaf are not.
   private func isSound(_ keySize: Int, _ valueSize: Int) -> Bool {
     (keySize + valueSize) % 4 != 0
   }
 
   @Test(arguments: KeyShape.allCases, [192, 512])
-  func `counting finds what a walk meets, whatever lies over what, from wherever it begins`(
+  func `counting equals visiting every entry, in any layers and from any position`(
     shape: KeyShape, pageSize: Int
   ) throws {
     let seed = UInt64.random(in: 0...(.max))
@@ -61,7 +61,7 @@ extension LayeredScan {
         let merged = Int.random(in: 0...tree.runs.count, using: &generator)
         let entries = tree.entriesToWrite(mergingNewestRuns: merged)
         // Tombstones among them are kept and counted.
-        #expect(try entries.counted(isSound) == entries.walked(isSound), "step \(step)")
+        #expect(try entries.counted(isSound) == entries.visited(isSound), "step \(step)")
         let packed = try PackedRun(entries, pageSize: pageSize)
         tree.replaceImmutable(with: [try packed.open()] + tree.runs.dropFirst(merged))
       default: break
@@ -74,7 +74,7 @@ extension LayeredScan {
           var scan = tree.scan(from: lower, to: upper, descending: descending)
           for _ in 0..<Int.random(in: 0...3, using: &generator) { _ = try scan.next() }
           let found = try scan.counted(isSound)
-          #expect(try found == scan.walked(isSound), "step \(step): \(lower) to \(upper)")
+          #expect(try found == scan.visited(isSound), "step \(step): \(lower) to \(upper)")
           highestCount = max(highestCount, found.sound)
         }
       }
@@ -85,7 +85,7 @@ extension LayeredScan {
 
   /// Entries that were counted before the error are neither lost nor counted again.
   @Test(arguments: [false, true])
-  func `counting goes on where a leaf proved damaged, once it is rebuilt`(descending: Bool) throws {
+  func `counting continues at a damaged leaf after it is rebuilt`(descending: Bool) throws {
     let entries = (0..<200).map { number in
       (key: Array("key \(number + 1000)".utf8), value: [UInt8](repeating: UInt8(number), count: 9))
     }
@@ -99,11 +99,11 @@ extension LayeredScan {
       guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0 else { continue }
       var tree = LayeredTree(runs: [run], pageSize: 256)
       // One entry is changed, one is removed, one is new.
-      let (changed, gone) = (entries[50].key, entries[120].key)
+      let (changed, removed) = (entries[50].key, entries[120].key)
       let (new, value) = (entries[77].key + [1], [UInt8(1)])
       tree.set(changed.span, value.span)
       tree.set(new.span, value.span)
-      tree.remove(gone.span)
+      tree.remove(removed.span)
       var scan = tree.scan(descending: descending)
       var count = EntryCount()
       var errors: [PageError] = []
@@ -129,7 +129,7 @@ extension LayeredScan {
 
   /// An ID with two sizes, and one that is longer than its key.
   @Test(arguments: [[1, 2], [200]] as [[UInt8]], [false, true])
-  func `an entry of an index that is none is no number, but damage`(
+  func `counting an index with an invalid entry reports damage`(
     value: [UInt8], isWritten: Bool
   ) throws {
     let store = IndexFixture()

@@ -31,10 +31,10 @@ extension LayeredTree {
   }
 }
 
-@Suite struct `Index: layers` {
+@Suite struct `Memtables and sorted runs` {
   @Test(arguments: KeyShape.allCases, [192, 512])
   func
-    `layers together do what one sorted array does, whatever is frozen, written or undone`(
+    `layers behave like one sorted array when they are frozen, written and thawed`(
       shape: KeyShape, pageSize: Int
     ) throws
   {
@@ -61,7 +61,7 @@ extension LayeredTree {
       #expect(try tree.find(probe.span)?.array == model[probe])
       #expect(try tree.contains(probe.span) == (model[probe] != nil))
       if step % 20 == 0 {
-        // Some keys exist, one of them comes twice, and some do not exist.
+        // Some keys exist, one of them occurs twice, and some do not exist.
         var keys = (0..<Int.random(in: 0...20, using: &generator)).map { _ in
           shape.key(using: &generator)
         }
@@ -105,7 +105,8 @@ extension LayeredTree {
     #expect(try tree.keys().isEmpty)
   }
 
-  @Test(arguments: [100, 20_000]) func `an estimate is near to the count, whatever the bounds`(
+  @Test(arguments: [100, 20_000])
+  func `estimated counts are within a tenth of the total for any bounds`(
     count: Int
   ) throws {
     func key(_ number: Int) -> [UInt8] {
@@ -141,7 +142,7 @@ extension LayeredTree {
     #expect(try LayeredTree().estimatedCount(from: .unbounded, to: .unbounded) == 0)
   }
 
-  @Test func `where nothing lies below, a removal leaves nothing`() throws {
+  @Test func `removing a key that no lower layer has leaves no tombstone`() throws {
     var tree = LayeredTree()
     tree.set([1].span, [1].span)
     tree.remove([1].span)
@@ -155,7 +156,7 @@ extension LayeredTree {
     #expect(tree.memtable.isEmpty)
   }
 
-  @Test func `a walk goes on undisturbed while the index is changed`() throws {
+  @Test func `changes to a tree do not affect a scan that has begun`() throws {
     var tree = LayeredTree(pageSize: 256)
     for number in 0..<200 { tree.set([UInt8(number)].span, [1].span) }
     tree.freeze()

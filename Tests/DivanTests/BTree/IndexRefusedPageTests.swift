@@ -4,8 +4,8 @@ import Testing
 
 @testable import Divan
 
-/// Well-formed index pages with invalid contents, and the limits of an index.
-@Suite struct `Index: refused pages` {
+/// Tests of well-formed pages with invalid contents, and of the limits of the B-tree.
+@Suite struct `Invalid pages` {
   private let pageSize = 256
 
   /// Returns a page whose entries are in the given order.
@@ -46,13 +46,13 @@ import Testing
     return bytes
   }
 
-  @Test func `a page says what is wrong with it`() {
+  @Test func `validating a page reports what is wrong with it`() {
     let sound = page([([1], [2])])
     #expect(problem(sound) == nil)
     #expect(problem(sound, valueLength: 8) == "value 0 has a wrong length")
     #expect(problem([UInt8](repeating: 0, count: 0x1_0000)) == "it is too long for a page")
     #expect(problem([1, 2, 3]) == "it is shorter than a page's header")
-    // The last byte of the page promises a second byte of a length.
+    // The last byte of the page announces a second byte of a length.
     var cut = sound
     cut[2] = UInt8(pageSize - 1)
     cut[3] = 0
@@ -62,7 +62,7 @@ import Testing
     #expect(problem(cut) == "entry 0 lies outside")
   }
 
-  @Test func `an entry that is longer than pages of its size allow is refused`() {
+  @Test func `an entry longer than the page size allows is refused`() {
     let limit = BTree.entryLimit(pageSize: pageSize)
     for (length, isSound) in [(limit, true), (limit + 1, false)] {
       let bytes = page([([1], [UInt8](repeating: 7, count: length - 1))])
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test func `a page or a filter's block that lies outside the file is damage`() throws {
+  @Test func `a page or filter block outside the file is damage`() throws {
     let bytes = SharedBytes(copying: [UInt8](repeating: 0, count: 400))
     let pages = MappedPages(
       bytes, MappedPages.Layout(start: 0, stride: 256, pageSize: 256, count: 9))
@@ -84,7 +84,7 @@ import Testing
     #expect(try pages.filterBlock(page: 0, offset: 192) == FilterBlock())
   }
 
-  @Test func `without a filter, or with one that cannot be read, every key may be there`() throws {
+  @Test func `a missing or unreadable Bloom filter excludes no key`() throws {
     let leaf = page([([1], [2])])
     let layout = MappedPages.Layout(start: 0, stride: 256, pageSize: 256, count: 1)
     let pages = MappedPages(SharedBytes(copying: leaf), layout)
@@ -106,7 +106,7 @@ import Testing
     try sound.checkInnerPages()
   }
 
-  @Test func `a leaf with nothing in it is passed over`() throws {
+  @Test func `scans skip empty leaves`() throws {
     let leaves = [page([([1], [1])]), page([]), page([([9], [1])])]
     let sparse = try run(leaves + [inner(1, 0, [([5], 1), ([7], 2)])], root: 3, height: 1)
     for descending in [false, true] {
@@ -115,13 +115,13 @@ import Testing
     }
   }
 
-  @Test func `no run is so high that its pages could not have different numbers`() throws {
+  @Test func `a run with an impossible height is refused`() throws {
     for height in [-1, Run.heightLimit + 1] {
       #expect(throws: PageError.self) { _ = try run([page([])], root: 0, height: height) }
     }
   }
 
-  @Test func `tools are given no run with a root that no run can have`() {
+  @Test func `an inspected run with an impossible root level is refused`() {
     let pages = SharedBytes(copying: page([([1], [2])]))
     func isRun(level: Int) -> Bool {
       let root = InspectedRun.Root(page: 0, level: level, filterPage: 0, filterBlocks: 0)
@@ -132,7 +132,7 @@ import Testing
     #expect(!isRun(level: Run.heightLimit + 1))
   }
 
-  @Test func `what fits in no page cannot stand in for a damaged one`() throws {
+  @Test func `entries that fit in no page cannot replace a damaged page`() throws {
     let any = try run([page([])], root: 0, height: 0)
     let long = [UInt8](repeating: 1, count: NodeEntry.lengthLimit + 1)
     #expect(!any.install([(key: [1], value: long)], for: 0))
@@ -144,7 +144,7 @@ import Testing
     #expect(any.install(Array(many.prefix(3000)), for: 0))
   }
 
-  @Test func `keys and values of any length within the limit are kept`() throws {
+  @Test func `keys and values of any length within the limit are stored`() throws {
     var tree = BTree(pageSize: 4064)
     var model: [[UInt8]: [UInt8]] = [:]
     for length in [0, 1, 127, 128, 129, 255, 300, 600] {
@@ -176,13 +176,13 @@ import Testing
     #expect(tree.find(Span<UInt8>())?.array == model[[]])
   }
 
-  @Test func `the keys that begin with nothing, or with what cannot be raised, have no end`() {
+  @Test func `the end of a prefix that is empty or all 0xFF is unbounded`() {
     #expect(KeyBound.end(ofPrefix: []) == .unbounded)
     #expect(KeyBound.end(ofPrefix: [0xFF, 0xFF]) == .unbounded)
     #expect(KeyBound.end(ofPrefix: [1, 0xFF]) == .exclusive([2]))
   }
 
-  @Test func `when nothing is left below, removed keys leave no trace`() throws {
+  @Test func `installing an empty checkpoint drops the tombstones of the memtable`() throws {
     let packed = try PackedRun([(key: [1], value: [1]), (key: [2], value: [1])], pageSize: 256)
     var tree = LayeredTree(runs: [try packed.open()], pageSize: 256)
     tree.remove([1 as UInt8].span)
@@ -197,7 +197,7 @@ import Testing
     #expect(try tree.find([3 as UInt8].span)?.array == [1])
   }
 
-  @Test func `a node whose last child is emptied goes as a whole`() {
+  @Test func `emptying a node's last child removes the node`() {
     // Large entries next to small ones leave inner nodes with one child, whose neighbours are full.
     for seed in 0..<UInt64(120) {
       var random = SeededGenerator(seed: seed)

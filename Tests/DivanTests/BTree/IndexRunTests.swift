@@ -58,9 +58,9 @@ extension Run {
   }
 }
 
-@Suite struct `Index: runs` {
+@Suite struct `Sorted runs` {
   @Test(arguments: KeyShape.allCases, [128, 256, 4064])
-  func `a run gives back what was written, in both directions and within any bounds`(
+  func `a run returns its entries in both directions and within any bounds`(
     shape: KeyShape, pageSize: Int
   ) throws {
     let seed = UInt64.random(in: 0...(.max))
@@ -93,7 +93,7 @@ extension Run {
     }
   }
 
-  @Test func `pages of a run are full, and numbered as they are written`() throws {
+  @Test func `a run's pages are full and numbered in the order of writing`() throws {
     let entries = (0..<1000).map { number in
       (key: Array("document-\(100_000 + number)".utf8), value: [UInt8](repeating: 1, count: 30))
     }
@@ -105,8 +105,7 @@ extension Run {
   }
 
   @Test(arguments: [0, 1, 0x80] as [UInt8])
-  func `no byte of a page can be changed so that reading traps or never ends`(change: UInt8) throws
-  {
+  func `reading a run with a changed byte neither traps nor loops`(change: UInt8) throws {
     let entries = (0..<60).map { number in
       (key: Array("k\(number + 100)".utf8), value: [UInt8](repeating: UInt8(number), count: 5))
     }
@@ -121,7 +120,7 @@ extension Run {
         let key = entries[number].key
         do {
           _ = try run.find(key.span)
-        } catch { /* An error is as good as an answer. */  }
+        } catch { /* An error is a valid outcome. */  }
       }
       for descending in [false, true] {
         do {
@@ -136,7 +135,7 @@ extension Run {
     }
   }
 
-  @Test func `bytes of any kind are refused as a page, or can be read`() throws {
+  @Test func `a page with random bytes is refused or stays readable`() throws {
     let seed = UInt64.random(in: 0...(.max))
     print("seed \(seed)")
     var generator = SeededGenerator(seed: seed)
@@ -165,7 +164,7 @@ extension Run {
     }
   }
 
-  @Test func `a damaged leaf is named, and a rebuilt one takes its place`() throws {
+  @Test func `a scan names a damaged leaf and continues after it is rebuilt`() throws {
     let entries = (0..<200).map { number in
       (key: Array("key \(number + 1000)".utf8), value: [UInt8](repeating: UInt8(number), count: 9))
     }
@@ -206,7 +205,7 @@ extension ModelMap {
     for entry in entries { self[entry.key] = entry.value }
   }
 
-  /// Returns the entries that an index with this limit can hold.
+  /// Returns the entries that a tree with this limit can store.
   func limited(to limit: Int) -> ModelMap {
     ModelMap(entries.filter { $0.key.count + $0.value.count <= limit })
   }

@@ -20,16 +20,16 @@ struct RebuiltIndex {
 
   /// Expects that both indexes are equal.
   ///
-  /// The segments may contain more retained revisions, since merges have not reached all of them
-  /// yet.
+  /// The segments may contain more retained revisions, since compaction has not reached all of
+  /// them yet.
   func expectSame(_ comment: Comment) throws {
     #expect(try contents(rebuilt.documents) == contents(used.documents), comment)
     #expect(try contents(rebuilt.sequences) == contents(used.sequences), comment)
     #expect(rebuilt.documentCount == used.documentCount, comment)
     for tree in [\Version.retained, \.catalog] {
       let others = try contents(rebuilt[keyPath: tree])
-      let isThere = try contents(used[keyPath: tree]).allSatisfy { others[$0.key] == $0.value }
-      #expect(isThere, comment)
+      let isContained = try contents(used[keyPath: tree]).allSatisfy { others[$0.key] == $0.value }
+      #expect(isContained, comment)
     }
     // The trait says that revisions may be retained.
     for state in [used, rebuilt] {

@@ -9,7 +9,7 @@ struct ListDifferenceTests {
     var text = ""
   }
 
-  @Test func `what comes, goes, moves and changes is told apart`() {
+  @Test func `a difference lists deletions, insertions, moves and updates`() {
     let old = [Item(id: 1), Item(id: 2), Item(id: 3), Item(id: 4)]
     let new = [Item(id: 4), Item(id: 1), Item(id: 3, text: "new"), Item(id: 5)]
     let difference = ListDifference(from: old, to: new)
@@ -19,7 +19,7 @@ struct ListDifferenceTests {
     #expect(!difference.isEmpty && ListDifference(from: new, to: new).isEmpty)
   }
 
-  @Test func `random lists become each other, with as few moves as there can be`() {
+  @Test func `applying the difference of two random lists gives the new list`() {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -50,7 +50,7 @@ struct ListDifferenceTests {
     }
   }
 
-  @Test func `what is known of a list in order is told as a difference of it`() {
+  @Test func `known changes of a sorted list give a difference that moves only changed elements`() {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -89,7 +89,7 @@ struct ListDifferenceTests {
     }
   }
 
-  @Test func `no list needs fewer moves`() {
+  @Test func `a difference has the fewest possible moves`() {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Divan
 
-/// Attachments through the public API.
+/// Tests of attachments through the public API.
 struct AttachmentTests {
   private let disk = SimulatedDisk()
   private let database: Database
@@ -32,7 +32,8 @@ struct AttachmentTests {
     #expect(problems.map(\.description) == [])
   }
 
-  @Test func `an attachment is stored with its document, small or large, and stays with it`() throws
+  @Test func `small and large attachments survive an update of their document and reopening`()
+    throws
   {
     var film = Document(id: "film", ["title": "Metropolis"])
     film.attachments["note"] = Document.Attachment(contentType: "text/plain", "A note".utf8)
@@ -59,8 +60,8 @@ struct AttachmentTests {
     try checkIsSound(again)
   }
 
-  @Test func `ten thousand documents that share ten bodies store ten`() throws {
-    let bodies = try (0..<10).map { seed in
+  @Test func `ten thousand documents that share ten blobs store ten files`() throws {
+    let blobs = try (0..<10).map { seed in
       var pieces = [long(UInt8(seed))].makeIterator()
       return try database.storeAttachment(contentType: "image/jpeg") { pieces.next() }
     }
@@ -68,7 +69,7 @@ struct AttachmentTests {
       try database.write { transaction in
         for index in start..<start + 2500 {
           var document = Document(id: "d\(index)")
-          document.attachments["poster"] = bodies[index % 10]
+          document.attachments["poster"] = blobs[index % 10]
           try transaction.put(document)
         }
       }
@@ -82,7 +83,8 @@ struct AttachmentTests {
     #expect(try document.attachments["poster"]?.content() == Data(long(1)))
   }
 
-  @Test func `equal content is stored once, and goes with the last document that has it`() throws {
+  @Test func `equal attachment content is stored once and removed with its last reference`() throws
+  {
     let poster = Document.Attachment(contentType: "image/jpeg", long(2))
     try database.write { transaction in
       for index in 0..<20 {
@@ -110,7 +112,7 @@ struct AttachmentTests {
     try checkIsSound(database)
   }
 
-  @Test func `a snapshot keeps its attachments while others are forgotten, before and after`()
+  @Test func `compaction keeps the attachments that an open snapshot refers to`()
     throws
   {
     for name in ["a", "b"] {
@@ -130,7 +132,7 @@ struct AttachmentTests {
     }
   }
 
-  @Test func `content is put into documents from other documents, other stores, files and streams`()
+  @Test func `attachment content can come from files, streams, other documents and other stores`()
     throws
   {
     let folder = try TemporaryDirectory()
@@ -161,7 +163,7 @@ struct AttachmentTests {
     try checkIsSound(backup)
   }
 
-  @Test func `what cannot be attached is refused, and nothing is left of it`() throws {
+  @Test func `an invalid attachment is refused and leaves no file behind`() throws {
     #expect(throws: DatabaseError.self) {
       try Document.Attachment(contentType: "x/y", file: "/nowhere/at/all")
     }
@@ -187,7 +189,9 @@ struct AttachmentTests {
     try checkIsSound(database)
   }
 
-  @Test func `a missing or damaged body is an error of that attachment alone`() throws {
+  @Test func `a missing blob fails only its own attachment and is repaired by storing it again`()
+    throws
+  {
     var document = Document(id: "a", ["n": 1])
     document.attachments["large"] = Document.Attachment(contentType: "x/y", long(6))
     document.attachments["small"] = Document.Attachment(contentType: "x/y", [1, 2, 3])
@@ -213,7 +217,7 @@ struct AttachmentTests {
     try checkIsSound(again)
   }
 
-  @Test func `an attachment is there since the document itself got it, whoever had it before`()
+  @Test func `an attachment's generation is that of the document's own revision that added it`()
     throws
   {
     func put(_ id: String, _ note: Document.Attachment?) throws -> Document.Attachment? {
@@ -233,21 +237,21 @@ struct AttachmentTests {
     #expect(try put("first", note("text/markdown"))?.generation == 4)
     for _ in 1...3 { #expect(try put("second", nil) == nil) }
     #expect(try put("second", first)?.generation == 4)
-    // The generations of a foreign revision are trusted, up to that revision's own generation.
-    var foreign = Document(id: "foreign")
-    foreign.attachments["note"] = first
-    foreign.attachments["note"]?.generation = 9
-    foreign.attachments["old"] = first
-    foreign.attachments["old"]?.generation = 2
-    foreign.attachments["new"] = note()
+    // The generations of an external revision are trusted, up to that revision's own generation.
+    var external = Document(id: "external")
+    external.attachments["note"] = first
+    external.attachments["note"]?.generation = 9
+    external.attachments["old"] = first
+    external.attachments["old"]?.generation = 2
+    external.attachments["new"] = note()
     let history = try [RevisionID(parsing: "3-c")]
-    try database.write { try $0.insert(foreign, history: history) }
-    let stored = try database.snapshot().get("foreign")?.attachments.mapValues(\.generation)
+    try database.write { try $0.insert(external, history: history) }
+    let stored = try database.snapshot().get("external")?.attachments.mapValues(\.generation)
     #expect(stored == ["note": 3, "old": 2, "new": 3])
     try checkIsSound(database)
   }
 
-  @Test func `a branch knows since when it has an attachment, though another one wins`() throws {
+  @Test func `a branch keeps an attachment's generation even if another branch wins`() throws {
     var document = Document(id: "a", ["n": 1])
     document.attachments["note"] = Document.Attachment(contentType: "x/y", "Note".utf8)
     let first = try database.write { try $0.put(document) }
@@ -271,7 +275,7 @@ struct AttachmentTests {
     try checkIsSound(database)
   }
 
-  @Test func `a revision that is known already stores nothing of what comes with it`() throws {
+  @Test func `inserting a known revision stores none of its attachments`() throws {
     var document = Document(id: "a")
     let history = try ["2-b", "1-a"].map { try RevisionID(parsing: $0) }
     #expect(try database.write { try $0.insert(document, history: history) })
@@ -283,7 +287,7 @@ struct AttachmentTests {
     #expect(try database.statistics.attachmentCount == 0)
   }
 
-  @Test func `what was stored for nothing is deleted again`() throws {
+  @Test func `attachment files that no document refers to are deleted`() throws {
     struct Refusal: Error {}
     #expect(throws: Refusal.self) {
       try database.write { transaction in
@@ -318,7 +322,7 @@ struct AttachmentTests {
     }
   }
 
-  @Test func `content that comes asynchronously is stored without waiting on the caller's thread`()
+  @Test func `attachment content can come from an asynchronous sequence`()
     async throws
   {
     let pieces = AsyncStream { continuation in
@@ -330,7 +334,7 @@ struct AttachmentTests {
   }
 
   /// Regression: the part that had arrived by then was stored as if it were complete.
-  @Test func `content whose task is cancelled is not stored by half`() async throws {
+  @Test func `storing an attachment throws when its task is cancelled`() async throws {
     let (pieces, continuation) = AsyncStream.makeStream(of: [UInt8].self)
     let database = database
     let storing = Task { try await database.storeAttachment(contentType: "x/y", pieces: pieces) }
@@ -341,7 +345,7 @@ struct AttachmentTests {
   }
 
   @Test(arguments: [0..<Int.max, -5..<3, 199_990..<Int.max, 300_000..<400_000])
-  func `a range may reach beyond the content`(range: Range<Int>) throws {
+  func `content ranges are clamped to the attachment's length`(range: Range<Int>) throws {
     var document = Document(id: "a")
     document.attachments["small"] = Document.Attachment(contentType: "x/y", [1, 2, 3, 4])
     document.attachments["large"] = Document.Attachment(contentType: "x/y", long(1))
@@ -353,7 +357,7 @@ struct AttachmentTests {
     }
   }
 
-  @Test func `an interrupted writer leaves no file behind`() throws {
+  @Test func `opening after a crash removes attachment files that no document refers to`() throws {
     var count = 0
     let staged = try database.storeAttachment(contentType: "x/y") { () -> [UInt8]? in
       count += 1
@@ -364,7 +368,7 @@ struct AttachmentTests {
     let after = disk.restarted(.everything)
     #expect(try after.fileSystem.list("/s/attachments").count == 1)
     let again = try Database(at: "/s", configuration: after.configuration())
-    #expect(try again.store.attachments.forEachFile { _ in Issue.record("a file is left") } == [])
+    #expect(try again.store.attachments.forEachFile { _ in Issue.record("a file remains") } == [])
     try checkIsSound(again)
   }
 }

@@ -2,7 +2,7 @@ import Divan
 import Foundation
 import Testing
 
-/// How hand-written `encode(to:)` and `init(from:)` may use their containers.
+/// Tests of how hand-written `encode(to:)` and `init(from:)` can use their containers.
 struct CodableContainerTests {
   private class Person: Codable {
     var name: String
@@ -54,7 +54,7 @@ struct CodableContainerTests {
     }
   }
 
-  @Test func `classes encode what they inherit in a container of its own`() throws {
+  @Test func `a subclass can encode its superclass in a nested super container`() throws {
     let document = try Document(encoding: Actor(name: "Lorre", roles: ["Beckert", "Cairo"]))
     #expect(document.properties == ["super": ["name": "Lorre"], "roles": ["Beckert", "Cairo"]])
     let actor = try document.decode(Actor.self)
@@ -62,7 +62,7 @@ struct CodableContainerTests {
     #expect(actor.roles == ["Beckert", "Cairo"])
   }
 
-  @Test func `classes encode what they inherit among their own properties`() throws {
+  @Test func `a subclass can encode its superclass into its own container`() throws {
     let document = try Document(encoding: Singer(name: "Callas", voice: "soprano"))
     #expect(document.properties == ["name": "Callas", "voice": "soprano"])
     let singer = try document.decode(Singer.self)
@@ -70,7 +70,7 @@ struct CodableContainerTests {
     #expect(singer.voice == "soprano")
   }
 
-  @Test func `containers that the caller holds are filled in any order`() throws {
+  @Test func `nested containers can be filled in any order`() throws {
     let document = try Document(
       encoding: Encoding { encoder in
         var top = encoder.container(keyedBy: AnyKey.self)
@@ -108,7 +108,10 @@ struct CodableContainerTests {
       ])
   }
 
-  @Test func `many parts of an array come into their places`() throws {
+  @Test
+  func `nested containers of an array keep their positions when they are filled out of order`()
+    throws
+  {
     let document = try Document(
       encoding: Encoding { encoder in
         var top = encoder.container(keyedBy: AnyKey.self)
@@ -135,7 +138,9 @@ struct CodableContainerTests {
     #expect(document["array"] == .array(expected))
   }
 
-  @Test func `what failed leaves nothing, and another way may be tried`() throws {
+  @Test func `a value that fails to encode leaves nothing, and its key can be encoded again`()
+    throws
+  {
     struct Half: Encodable {
       func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: AnyKey.self)
@@ -164,7 +169,7 @@ struct CodableContainerTests {
       document.properties == ["before": 0, "number": 1.5, "half": "whole", "list": ["only"]])
   }
 
-  @Test func `a type may try what stands there, and may skip what it does not know`() throws {
+  @Test func `decoding can try several types and skip elements of unknown types`() throws {
     enum Either: Decodable, Equatable {
       case number(Int)
       case text(String)
@@ -204,7 +209,7 @@ struct CodableContainerTests {
     #expect(try document.decode(Lossy.self).numbers == [1, 2])
   }
 
-  @Test func `paths and keys are those of the document`() throws {
+  @Test func `a decoder's coding paths and keys are those of the document`() throws {
     struct Observer: Decodable {
       static func text(_ path: [any CodingKey]) -> String {
         path.map(\.stringValue).joined(separator: "/")

@@ -34,7 +34,7 @@ struct CodableErrorTests {
     Document(id: "d", ["cast": [["name": "a", "height": 1], .object(role)]])
   }
 
-  @Test func `a document that does not fit says where, and what stands there`() {
+  @Test func `a decoding error names the property path and the stored type`() {
     func refuse(_ role: Value.Object, at path: String, _ phrase: String) {
       expect(.mismatchedType, at: path, phrase) { _ = try cast(role).decode(Cast.self) }
     }
@@ -86,7 +86,7 @@ struct CodableErrorTests {
     }
   }
 
-  @Test func `an error of decoding names the document, and keeps Swift's own error`() throws {
+  @Test func `a decoding error names the document and carries Swift's DecodingError`() throws {
     let error = #expect(throws: DatabaseError.self) { try cast([:]).decode(Cast.self) }
     #expect(error?.documentID == "d")
     guard case .keyNotFound(let key, let context) = error?.underlying as? DecodingError else {
@@ -97,7 +97,8 @@ struct CodableErrorTests {
     #expect(context.codingPath.map(\.stringValue) == ["cast", "Index 1"])
   }
 
-  @Test func `errors of the type itself are passed on, with their place if they have one`() {
+  @Test
+  func `errors thrown by a type's own coding are passed on, with their path if they have one`() {
     struct Strict: Codable {
       struct Failure: Error {}
       var even: Int
@@ -129,7 +130,7 @@ struct CodableErrorTests {
     }
   }
 
-  @Test func `a value that cannot be stored says where`() {
+  @Test func `an encoding error names the path of the value`() {
     struct Holder<Content: Encodable>: Encodable {
       var list: [[String: Content]]
       init(_ content: Content) { list = [[:], ["x": content]] }
@@ -155,7 +156,7 @@ struct CodableErrorTests {
     }
   }
 
-  @Test func `a document is an object`() throws {
+  @Test func `only values that encode as objects become documents`() throws {
     expect(.invalidValue, at: nil, "Array<Int> encodes itself as something else") {
       _ = try Document(encoding: [1, 2])
     }
@@ -166,7 +167,9 @@ struct CodableErrorTests {
     #expect(try Document(encoding: Empty()).properties.isEmpty)
   }
 
-  @Test func `names that documents keep for themselves are refused, inside they are free`() throws {
+  @Test func `property names with a leading underscore are refused except in nested objects`()
+    throws
+  {
     expect(.invalidValue, at: "_id", "underscore") { _ = try Document(encoding: ["_id": 1]) }
     expect(.invalidValue, at: "_x", "underscore") {
       _ = try Document(
@@ -178,7 +181,7 @@ struct CodableErrorTests {
     #expect(try Document(encoding: ["a": ["_id": 1]])["a"] == ["_id": 1])
   }
 
-  @Test func `a property is encoded once`() {
+  @Test func `encoding a property twice throws`() {
     expect(.invalidValue, at: "a", "twice") {
       _ = try Document(
         encoding: Encoding { encoder in
@@ -197,7 +200,7 @@ struct CodableErrorTests {
     }
   }
 
-  @Test func `an encoder takes one value`() {
+  @Test func `encoding two values into one encoder throws`() {
     func refuse(at path: String?, _ body: @escaping @Sendable (any Encoder) throws -> Void) {
       expect(.invalidValue, at: path, "two values where one belongs") {
         _ = try Document(encoding: ["x": Encoding(body)])
@@ -220,18 +223,18 @@ struct CodableErrorTests {
     refuse(at: "x.a") { encoder in
       // Writes to a container while a value in it is being encoded.
       var outer = encoder.container(keyedBy: AnyKey.self)
-      let held = Held(outer)
+      let box = SharedBox(outer)
       try outer.encode(
         Encoding { inner in
           _ = inner.container(keyedBy: AnyKey.self)
-          try held.value.encode(1, forKey: "a")
+          try box.value.encode(1, forKey: "a")
         }, forKey: "b")
     }
   }
 
-  @Test func `a container that outlives its value takes no more`() throws {
-    let late = Held<KeyedEncodingContainer<AnyKey>?>(nil)
-    let part = Held<(any UnkeyedEncodingContainer)?>(nil)
+  @Test func `encoding into a container that outlives its encoder throws`() throws {
+    let late = SharedBox<KeyedEncodingContainer<AnyKey>?>(nil)
+    let part = SharedBox<(any UnkeyedEncodingContainer)?>(nil)
     _ = try Document(
       encoding: [
         "x": Encoding { encoder in
@@ -243,7 +246,7 @@ struct CodableErrorTests {
     #expect(throws: EncodingError.self) { try part.value?.encode(1) }
   }
 
-  @Test func `nesting ends at the limit of documents`() throws {
+  @Test func `encoding a value nested deeper than the document limit throws`() throws {
     indirect enum Nest: Codable {
       case end
       case list([Nest])
@@ -278,7 +281,7 @@ struct CodableErrorTests {
     }
   }
 
-  @Test func `values that encode or decode themselves without end are stopped`() {
+  @Test func `encoding and decoding stop infinite recursion with an error`() {
     struct Endless: Codable {
       init() {}
       init(from decoder: any Decoder) throws {
@@ -297,7 +300,7 @@ struct CodableErrorTests {
     }
   }
 
-  @Test func `size ends at the limit of documents`() {
+  @Test func `encoding a document above the size limit throws`() {
     let large = String(repeating: "x", count: DocumentLimits.sizeInBytes + 1)
     expect(.documentTooLarge, at: "a", "bytes") { _ = try Document(encoding: ["a": large]) }
     expect(.documentTooLarge, at: "a", "bytes") {
@@ -323,7 +326,9 @@ struct CodableErrorTests {
     }
   }
 
-  @Test func `hostile bytes are no value, and never trap`() throws {
+  @Test func `decoding damaged or truncated bytes never traps and throws only DatabaseError`()
+    throws
+  {
     var random = SeededRandom(seed: 11)
     let shape = RandomShape(&random, depth: 1)
     let stored = try Document(encoding: shape).encoded().bytes.array

@@ -163,7 +163,7 @@ struct AnyKey: CodingKey, ExpressibleByStringLiteral {
 }
 
 /// A mutable value that closures of one thread share.
-final class Held<Content>: @unchecked Sendable {
+final class SharedBox<Content>: @unchecked Sendable {
   var value: Content
   init(_ value: Content) { self.value = value }
 }

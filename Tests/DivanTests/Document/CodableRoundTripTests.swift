@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 struct CodableRoundTripTests {
-  @Test func `a value with a property of every kind comes back as it was`() throws {
+  @Test func `a value with a property of every kind survives a round trip`() throws {
     let value = AllKinds()
     let document = try Document(encoding: value)
     try document.encoded().validate()
@@ -12,7 +12,7 @@ struct CodableRoundTripTests {
     #expect(try document.decode(AllKinds.self).negativeZero.sign == .minus)
   }
 
-  @Test func `types beyond JSON are texts in one form`() throws {
+  @Test func `types that JSON lacks have one documented stored form`() throws {
     let document = try Document(encoding: AllKinds())
     #expect(document["date"] == "2026-03-01T12:00:00.123Z")
     #expect(document["earlyDate"] == "0001-01-01T00:00:00.000Z")
@@ -34,21 +34,21 @@ struct CodableRoundTripTests {
     #expect(document["missing"] == nil)
   }
 
-  @Test func `dates are those of models, rounded to milliseconds`() throws {
-    struct CommitPoint: Codable { var at: Date }
-    let moment = CommitPoint(at: Date(timeIntervalSince1970: 1.000_6))
-    let document = try Document(encoding: moment)
+  @Test func `dates are stored as ISO 8601 in UTC, rounded to milliseconds`() throws {
+    struct Event: Codable { var at: Date }
+    let event = Event(at: Date(timeIntervalSince1970: 1.000_6))
+    let document = try Document(encoding: event)
     #expect(document["at"] == "1970-01-01T00:00:01.001Z")
     #expect(
-      try document.decode(CommitPoint.self).at
+      try document.decode(Event.self).at
         == Date(timeIntervalSince1970: 1.001))
     let other = Document(["at": "2026-03-01T13:00:00+01:00"])
     #expect(
-      try other.decode(CommitPoint.self).at == Date(timeIntervalSince1970: 1_772_366_400))
+      try other.decode(Event.self).at == Date(timeIntervalSince1970: 1_772_366_400))
   }
 
   @Test
-  func `what is encoded is the stored form of the same JSON, and what JSON's coders make of it`()
+  func `Codable encoding agrees with the canonical stored form and with the JSON coders`()
     throws
   {
     let seed = UInt64.random(in: 0...UInt64.max)
@@ -68,14 +68,14 @@ struct CodableRoundTripTests {
 
       let text = try encoder.encode(shape)
       guard case .object(let properties) = try Value(json: [UInt8](text)) else {
-        Issue.record("JSON of no object")
+        Issue.record("the JSON is not an object")
         return
       }
       #expect(try Document(properties).decode(RandomShape.self) == shape)
     }
   }
 
-  @Test func `random values pass through Codable as they are`() throws {
+  @Test func `random values survive a round trip through Codable`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -94,7 +94,7 @@ struct CodableRoundTripTests {
     }
   }
 
-  @Test func `floats have the fewest digits that tell them apart`() throws {
+  @Test func `a Float is stored with the fewest digits that restore it exactly`() throws {
     struct Holder: Codable { var float: Float }
     var random = SeededRandom(seed: 3)
     for _ in 0..<5000 {
@@ -106,7 +106,7 @@ struct CodableRoundTripTests {
     #expect(try Document(encoding: Holder(float: 1234.5678))["float"] == 1234.5677)
   }
 
-  @Test func `numbers are read across their kinds if nothing is lost`() throws {
+  @Test func `a number decodes as another number type if nothing is lost`() throws {
     struct Numbers: Codable, Equatable {
       var double: Double
       var int: Int
@@ -119,28 +119,28 @@ struct CodableRoundTripTests {
         == Numbers(double: 2, int: 2, decimal: Decimal(string: "2.5") ?? 0, huge: 0x1p64))
   }
 
-  @Test func `user information reaches both ways`() throws {
-    struct Asking: Codable {
-      var told: String
-      enum CodingKeys: CodingKey { case told }
-      static var key: CodingUserInfoKey? { CodingUserInfoKey(rawValue: "asking") }
-      init() { told = "" }
+  @Test func `userInfo reaches encoding and decoding`() throws {
+    struct Probe: Codable {
+      var info: String
+      enum CodingKeys: CodingKey { case info }
+      static var key: CodingUserInfoKey? { CodingUserInfoKey(rawValue: "probe") }
+      init() { info = "" }
       init(from decoder: any Decoder) throws {
-        told = Asking.key.flatMap { decoder.userInfo[$0] as? String } ?? ""
+        info = Probe.key.flatMap { decoder.userInfo[$0] as? String } ?? ""
       }
       func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(
-          Asking.key.flatMap { encoder.userInfo[$0] as? String } ?? "", forKey: .told)
+          Probe.key.flatMap { encoder.userInfo[$0] as? String } ?? "", forKey: .info)
       }
     }
-    let key = try #require(Asking.key)
+    let key = try #require(Probe.key)
     var encoder = DocumentEncoder()
     encoder.userInfo[key] = "out"
-    let document = try encoder.encode(Asking())
-    #expect(document["told"] == "out")
+    let document = try encoder.encode(Probe())
+    #expect(document["info"] == "out")
     var decoder = DocumentDecoder()
     decoder.userInfo[key] = "in"
-    #expect(try decoder.decode(Asking.self, from: document).told == "in")
+    #expect(try decoder.decode(Probe.self, from: document).info == "in")
   }
 }

@@ -27,7 +27,8 @@ struct CodableStoreTests {
     init(name: String) { self.name = name }
   }
 
-  @Test func `a value without an ID gets one, which is not among its properties`() throws {
+  @Test func `putting a value without an ID generates one that is not stored as a property`() throws
+  {
     let database = try Database.inMemory()
     let film = Film(title: "M", year: 1931)
     let document = try database.write { try $0.put(film) }
@@ -40,7 +41,7 @@ struct CodableStoreTests {
     #expect(try database.snapshot().get(Film.self, "none") == nil)
   }
 
-  @Test func `a structure is given its ID and revision where it is put`() throws {
+  @Test func `putting a structure as inout sets its ID and revision`() throws {
     let database = try Database.inMemory()
     var film = Checked(title: "M")
     let copy = film
@@ -59,15 +60,15 @@ struct CodableStoreTests {
   }
 
   /// Regression: putting a value removed the attachments without an error.
-  @Test func `attachments stay when a value is put, as other properties do`() throws {
+  @Test func `putting a Codable value keeps attachments and undeclared properties`() throws {
     let database = try Database.inMemory()
     var document = Document(id: "m", ["title": "M", "year": 1931, "rating": 9])
     document.attachments["poster"] = Document.Attachment(contentType: "image/png", [1, 2, 3])
     let stored = try database.write { try $0.put(document) }
-    func expectPoster(_ place: Comment) throws {
+    func expectPoster(_ comment: Comment) throws {
       let now = try database.snapshot().get("m")
-      #expect(try now?.attachments["poster"]?.content() == Data([1, 2, 3]), place)
-      #expect(now?["rating"] == 9, place)
+      #expect(try now?.attachments["poster"]?.content() == Data([1, 2, 3]), comment)
+      #expect(now?["rating"] == 9, comment)
     }
     var film = Film(id: "m", title: "M!", year: 1931)
     try database.write { try $0.put(film) }
@@ -82,7 +83,7 @@ struct CodableStoreTests {
     #expect(stored.revision != checked.revision)
   }
 
-  @Test func `a value of a branch that does not win is put over what that branch has`() throws {
+  @Test func `a value with the revision of a losing branch updates that branch`() throws {
     let database = try Database.inMemory()
     let base = try database.write { try $0.put(Document(id: "m", ["title": "M"])) }
     var branches: [Document] = []
@@ -101,7 +102,9 @@ struct CodableStoreTests {
     #expect(changed["note"] == loser["note"] && changed.revision == value.revision)
   }
 
-  @Test func `an object is given its ID and revision, and keeps what is not coded`() throws {
+  @Test func `putting a class instance sets its ID and revision and keeps its uncoded properties`()
+    throws
+  {
     let database = try Database.inMemory()
     let person = Person(name: "Fritz")
     person.isSelected = true
@@ -121,7 +124,7 @@ struct CodableStoreTests {
     #expect(try database.snapshot().get(Person.self, ids).map { $0?.name } == ["a", "b"])
   }
 
-  @Test func `an object is as it was when what was done with it is taken back`() throws {
+  @Test func `rolling back a transaction restores the ID and revision of its objects`() throws {
     struct Refusal: Error {}
     let database = try Database.inMemory()
     let (kept, dropped) = (Person(name: "Lang"), Person(name: "Harbou"))
@@ -152,7 +155,9 @@ struct CodableStoreTests {
     #expect(kept.revision?.generation == 2 && dropped.revision?.generation == 1)
   }
 
-  @Test func `an update keeps what the type does not know, and removes what became nil`() throws {
+  @Test func `putting a value keeps undeclared properties and removes those that became nil`()
+    throws
+  {
     let database = try Database.inMemory()
     try database.write {
       try $0.put(
@@ -178,7 +183,7 @@ struct CodableStoreTests {
     #expect(try Document(expected).encoded().bytes == document.encoded().bytes)
   }
 
-  @Test func `an update keeps one of very many properties as it finds them`() throws {
+  @Test func `encoding a value into a document leaves its other properties unchanged`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -197,7 +202,7 @@ struct CodableStoreTests {
     }
   }
 
-  @Test func `a dictionary knows every property`() throws {
+  @Test func `putting a dictionary replaces all properties`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
       try transaction.put(["a": 1, "b": 2], id: "d")
@@ -207,7 +212,7 @@ struct CodableStoreTests {
     #expect(try database.snapshot().get([String: Int].self, "d") == ["b": 3])
   }
 
-  @Test func `the last of two writers wins, unless the type has a revision`() throws {
+  @Test func `the last writer wins unless the type has a revision property`() throws {
     let database = try Database.inMemory()
     try database.write { try $0.put(Checked(id: "c", title: "first")) }
     let read = try #require(try database.snapshot().get(Checked.self, "c"))
@@ -236,7 +241,7 @@ struct CodableStoreTests {
     #expect(again.properties == ["title": "fifth", "tags": []])
   }
 
-  @Test func `the ID that is asked for must be the value's own`() throws {
+  @Test func `putting a value under another ID than its own is refused`() throws {
     let database = try Database.inMemory()
     let document = try database.write { try $0.put(Film(title: "M"), id: "m") }
     #expect(document.id == "m")
@@ -251,7 +256,7 @@ struct CodableStoreTests {
     }
   }
 
-  @Test func `several are put together or not at all, also twice the same`() throws {
+  @Test func `put(contentsOf:) is atomic, even with repeated IDs`() throws {
     let database = try Database.inMemory()
     let films = (0..<200).map { Film(id: "f\($0 % 150)", title: "t\($0)", year: $0) }
     let ids = try database.write { try $0.put(contentsOf: films) }
@@ -274,7 +279,7 @@ struct CodableStoreTests {
     #expect(try database.snapshot().sequence == sequence)
   }
 
-  @Test func `values come one after the other, and one that does not fit is passed over`() throws {
+  @Test func `a cursor throws for a value that does not decode and continues after it`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
       try transaction.put(contentsOf: ["a", "b", "d"].map { Film(id: $0, title: $0) })
@@ -291,7 +296,10 @@ struct CodableStoreTests {
     #expect(try films.next() == nil)
   }
 
-  @Test func `marked properties are texts in other formats, and deeper in a document`() throws {
+  @Test
+  func `DocumentID and DocumentRevision properties are plain texts in nested values and in JSON`()
+    throws
+  {
     struct Shelf: Codable, Equatable {
       @DocumentID var id: String? = nil
       var best: Film
@@ -315,7 +323,7 @@ struct CodableStoreTests {
     #expect(Set([revised, again]).count == 1)
   }
 
-  @Test func `classes inherit their marks`() throws {
+  @Test func `a subclass inherits its DocumentID property`() throws {
     class Base: Codable, @unchecked Sendable {
       @DocumentID var id: String? = nil
       var name = ""
@@ -347,7 +355,7 @@ struct CodableStoreTests {
     #expect(read.name == "d")
   }
 
-  @Test func `a value that cannot be stored leaves the transaction as it was`() throws {
+  @Test func `a value that fails to encode leaves the transaction unchanged`() throws {
     let database = try Database.inMemory()
     struct Number: Codable { var number: Double }
     try database.write { transaction in

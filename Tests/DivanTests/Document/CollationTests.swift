@@ -4,9 +4,9 @@ import Testing
 
 @testable import Divan
 
-/// Values and their keys have the same order.
+/// Tests of the order of values, which is also the order of their keys.
 struct CollationTests {
-  @Test func `every value has its place`() {
+  @Test func `values of all kinds have one total order`() {
     let ascending: [Value] = [
       .null, false, true, .int(.min), -1.5, 0, 0.5, 1, .unsigned(.max), .double(1e300),
       "", "\u{0}", "\u{1F}", "\t", "\n", " ", "_", "-1", "$", "«x»", "…", "😀", "0", "9",
@@ -23,7 +23,7 @@ struct CollationTests {
     }
   }
 
-  @Test func `accents decide after all letters, and capitals after all accents`() {
+  @Test func `texts compare by letters, then by accents, then by case`() {
     let ascending = [
       "resume", "Resume", "RESUME", "resumé", "résume", "résumé", "Résumé", "resumes", "rôle",
       "roles", "straße", "Straße", "strassen",
@@ -32,7 +32,7 @@ struct CollationTests {
     #expect(Collation.precedes("strasse", "straße"))
   }
 
-  @Test func `numbers are equal however they are written, and texts only if they are the same`() {
+  @Test func `equal integers and doubles collate as equal, canonically equal texts do not`() {
     #expect(Collation.key(of: 1) == Collation.key(of: 1.0))
     #expect(Collation.compare(.double(-0.0), 0) == 0)
     #expect(Collation.compare([1], [1.0]) == 0)
@@ -41,7 +41,7 @@ struct CollationTests {
     #expect(Collation.precedes(one, two) && !Collation.precedes(two, one))
   }
 
-  @Test func `whole numbers that round to the same double are told apart`() {
+  @Test func `integers that round to the same double collate as different`() {
     let ascending: [Value] = [
       .int(.min), .int(.min + 1), .int(-(1 << 53) - 1), .int(-(1 << 53)), .int(1 << 53),
       .int(1 << 53 + 1), .int(.max - 1), .int(.max), .double(0x1p63), .unsigned(1 << 63 + 1),
@@ -55,8 +55,7 @@ struct CollationTests {
     #expect(Collation.key(of: .double(0x1p63)) == Collation.key(of: .unsigned(1 << 63)))
   }
 
-  @Test func `random values are in the order of a plain comparison, and so are their keys`() throws
-  {
+  @Test func `random values and their collation keys sort as in the reference comparison`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -81,7 +80,7 @@ struct CollationTests {
     }
   }
 
-  @Test func `a random text is where its letters, accents and forms put it`() {
+  @Test func `random texts and their collation keys sort as in the reference comparison`() {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -101,7 +100,7 @@ struct CollationTests {
     }
   }
 
-  @Test func `every scalar is where a plain comparison puts it, and no two are in one place`() {
+  @Test func `Unicode scalars have distinct collation keys in the reference order`() {
     var texts: [(text: String, key: [UInt8], plain: PlainText)] = []
     for number in Array(0..<0x3100) + Array(stride(from: 0x3100, to: 0x110000, by: 97)) {
       guard let scalar = Unicode.Scalar(UInt32(number)) else { continue }
@@ -117,7 +116,7 @@ struct CollationTests {
     }
   }
 
-  @Test func `what is no text is compared all the same`() {
+  @Test func `invalid UTF-8 compares consistently, and its stored form has no collation key`() {
     let bytes: [[UInt8]] = [[0xFF], [0xE9, 0x80], [0xC3], [0xED, 0xA0, 0x80], [0x61, 0xCC], []]
     for a in bytes {
       for b in bytes {
@@ -131,7 +130,7 @@ struct CollationTests {
     #expect(throws: DatabaseError.self) { try Collation.key(of: damaged) }
   }
 
-  @Test func `values of any depth and texts with any number of accents take bounded time`() {
+  @Test func `deeply nested values and long runs of accents can be compared`() {
     var deep: Value = 1
     for _ in 0..<2000 { deep = [deep] }
     #expect(Collation.compare(deep, deep) == 0)
@@ -140,7 +139,7 @@ struct CollationTests {
     #expect(Collation.precedes("a", marks) && Collation.precedes(marks, "ab"))
   }
 
-  @Test func `values are in the order that CouchDB has them in`() throws {
+  @Test func `values collate in CouchDB's order`() throws {
     guard let directory = ProcessInfo.processInfo.environment["DIVAN_VECTORS"] else {
       print("DIVAN_VECTORS is not set: collation-order.json was not read")
       return

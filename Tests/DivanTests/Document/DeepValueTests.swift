@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Values nested far deeper than a stack of 512 KiB can walk by recursion.
+/// Tests of values nested far too deep for recursion on a stack of 512 KiB.
 @Suite struct `Deep values` {
   private static let depth = 200_000
 
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `comparing and hashing need no deep stack`(isObject: Bool) {
+  func `comparing, hashing and printing deep values need no deep stack`(isObject: Bool) {
     let (a, b, c) = (
       Deep(isObject: isObject), Deep(isObject: isObject), Deep(isObject: isObject, innermost: 2)
     )
@@ -69,13 +69,13 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `text with lines does not grow with the square of the depth`(isObject: Bool) {
+  func `pretty-printed JSON grows linearly with the nesting depth`(isObject: Bool) {
     let deep = Deep(isObject: isObject)
     #expect(onSmallStack { deep.value.prettyJSON.utf8.count } < `Deep values`.depth * 500)
   }
 
   @Test(arguments: [false, true])
-  func `storing such a value is refused`(isObject: Bool) throws {
+  func `storing or encoding a value nested too deep is refused`(isObject: Bool) throws {
     let deep = Deep(isObject: isObject)
     let database = try Database.inMemory()
     let code = onSmallStack { () -> DatabaseError.Code? in
@@ -110,7 +110,7 @@ import Testing
     #expect(other)
   }
 
-  @Test func `merging takes what is too deep as a whole`() {
+  @Test func `a three-way merge treats objects nested too deep as single values`() {
     let (a, b, c) = (
       Deep(isObject: true, depth: 3000), Deep(isObject: true, innermost: 2, depth: 3000),
       Deep(isObject: true, innermost: 3, depth: 3000)

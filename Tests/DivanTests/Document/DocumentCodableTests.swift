@@ -3,7 +3,7 @@ import Foundation
 import ProofKit
 import Testing
 
-/// Codable types whose documents record their type.
+/// Tests of Codable types that store their document type.
 struct DocumentCodableTests {
   struct Recipe: DocumentCodable, Equatable {
     @DocumentID var id: String?
@@ -29,7 +29,7 @@ struct DocumentCodableTests {
 
   private func type(_ id: String) throws -> Value? { try database.snapshot().get(id)?["type"] }
 
-  @Test func `a query asks the documents of the type only, and no other makes it throw`() throws {
+  @Test func `a query for a type skips documents of other types, even undecodable ones`() throws {
     try database.write { transaction in
       try transaction.put(Recipe(name: "Soup", minutes: 20), id: "r")
       try transaction.put(Film(name: "M"), id: "f")
@@ -53,7 +53,7 @@ struct DocumentCodableTests {
     #expect(error?.documentID == "x" && error?.propertyPath == "name")
   }
 
-  @Test func `every way to make a document of a value stores its type`() throws {
+  @Test func `every way to encode a value stores its document type`() throws {
     var soup = Recipe(name: "Soup")
     soup.id = "a"
     try database.write { transaction in
@@ -83,7 +83,9 @@ struct DocumentCodableTests {
     #expect(try type("p") == nil && type("b") == "film")
   }
 
-  @Test func `documents that were put before are found once they have the type`() throws {
+  @Test func `putting an untyped document as a typed value makes the type's queries find it`()
+    throws
+  {
     try database.write { _ = try $0.put(Document(id: "old", ["name": "Stew"])) }
     #expect(try database.snapshot().count(Query<Recipe>()) == 0)
     let old = try #require(try database.snapshot().get(Recipe.self, "old"))
@@ -91,7 +93,7 @@ struct DocumentCodableTests {
     #expect(try database.snapshot().find(Query<Recipe>()).map(\.name) == ["Stew"])
   }
 
-  @Test func `an index with the type as its condition answers a query for the type`() throws {
+  @Test func `a partial index on the document type answers queries for the type`() throws {
     try database.addIndex(
       DocumentIndex("recipes", on: "minutes", where: [.equal("type", "Recipe")]))
     try database.write { transaction in
@@ -120,7 +122,7 @@ struct DocumentCodableTests {
     var type: Int
   }
 
-  @Test func `a property that is coded as the type must be the type`() throws {
+  @Test func `a coded property named type must equal the document type`() throws {
     func refused(_ body: (WriteTransaction) throws -> Void) throws {
       let error = #expect(throws: DatabaseError.self) { try database.write { try body($0) } }
       #expect(error?.code == .invalidValue && error?.propertyPath == "type")
@@ -147,7 +149,7 @@ struct DocumentCodableTests {
 
   final class Dog: Animal {}
 
-  @Test func `an object has the type of its own class`() throws {
+  @Test func `a subclass instance is stored with the type of its own class`() throws {
     let animal: Animal = Dog()
     let document = try DocumentEncoder().encode(animal, id: "d")
     #expect(document["type"] == "Dog")
@@ -158,7 +160,7 @@ struct DocumentCodableTests {
   }
 }
 
-/// Creating a model with an ID that may be in use.
+/// Tests of creating a model with an ID that may be in use.
 struct ModelInsertionTests {
   final class Note: Model {
     @Persisted var text = "new"
@@ -169,7 +171,7 @@ struct ModelInsertionTests {
 
   init() throws { database = try Database.inMemory() }
 
-  @Test func `an ID that is taken is told when the model is made`() throws {
+  @Test func `inserting a model under an ID in use throws`() throws {
     let context = database.makeContext()
     let note = try context.insert(Note.self, id: "a")
     #expect(note.id == "a" && context.unsavedModels == [note] && note.text == "new")
@@ -194,7 +196,9 @@ struct ModelInsertionTests {
     #expect(try database.snapshot().get("a")?["text"] == "again")
   }
 
-  @Test func `a transaction's context sees what the transaction has stored`() throws {
+  @Test func `inserting a model in a transaction checks the IDs that the transaction has stored`()
+    throws
+  {
     try database.write { transaction in
       _ = try transaction.put(Document(id: "a", ["type": "note"]))
       let error = #expect(throws: DatabaseError.self) {
@@ -208,7 +212,7 @@ struct ModelInsertionTests {
     #expect(try database.snapshot().get("b")?["text"] == "b")
   }
 
-  @Test func `what is stored between making and saving is a conflict, and stays as it is`() throws {
+  @Test func `saving a new model whose ID was stored in the meantime is a conflict`() throws {
     let context = database.makeContext()
     let inserted = try context.insert(Note.self, id: "a")
     // The initializer does not check the ID.

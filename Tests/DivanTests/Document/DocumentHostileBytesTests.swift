@@ -21,7 +21,7 @@ private func probe(_ bytes: [UInt8]) {
 }
 
 struct DocumentHostileBytesTests {
-  @Test func `a stored value with any byte changed, or cut, is read or refused`() throws {
+  @Test func `reading a stored value with changed or missing bytes never traps`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -52,7 +52,7 @@ struct DocumentHostileBytesTests {
     }
   }
 
-  @Test func `bytes that mean nothing are refused without a trap`() {
+  @Test func `reading random bytes as a value never traps`() {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -91,7 +91,7 @@ struct DocumentHostileBytesTests {
       [0xE8, 0x00, 0x02],  // 1.0 with an exponent of 0
       [0xA6], [0xAF], [0xFF], [0xBA], [0xCF], [0xD7],
     ] as [[UInt8]])
-  func `a form that is not the one of its value is refused`(bytes: [UInt8]) {
+  func `validation refuses encodings that are not canonical`(bytes: [UInt8]) {
     #expect(throws: DatabaseError.self) {
       try EncodedValue(SharedBytes(copying: bytes)).validate()
     }

@@ -6,7 +6,7 @@ struct DocumentIDTests {
   @Test(arguments: [
     "a", "é", " ", "a_", "-", "_design/a", "_design/_", String(repeating: "x", count: 240),
   ])
-  func `these are document IDs`(id: String) throws {
+  func `valid document IDs are accepted`(id: String) throws {
     try DocumentID.validate(id)
   }
 
@@ -16,14 +16,14 @@ struct DocumentIDTests {
     (String(repeating: "x", count: 241), "241 bytes"),
     (String(repeating: "é", count: 121), "242 bytes"),
   ])
-  func `these are none, for a reason that is named`(id: String, reason: String) {
+  func `invalid document IDs are refused with the reason`(id: String, reason: String) {
     #expect { try DocumentID.validate(id) } throws: {
       let error = $0 as? DatabaseError
       return error?.code == .invalidDocumentID && error?.message.contains(reason) == true
     }
   }
 
-  @Test func `new IDs ascend, though the clock may step back`() throws {
+  @Test func `generated IDs ascend even if the clock steps back`() throws {
     let clock = Mutex<UInt64>(1_700_000_000_000)
     let generator = DocumentIDGenerator.timeOrdered(
       millisecondsSince1970: {
@@ -47,7 +47,7 @@ struct DocumentIDTests {
   }
 
   /// Regression: IDs began with a hyphen, which command-line tools take for an option.
-  @Test func `new IDs begin with no hyphen and no underscore, whatever the clock says, and ascend`()
+  @Test func `generated IDs ascend and never begin with a hyphen or an underscore`()
     throws
   {
     var last = ""
@@ -64,7 +64,7 @@ struct DocumentIDTests {
     #expect(DocumentIDGenerator.timeOrdered.next().first?.isNumber == true)
   }
 
-  @Test func `the largest random bits carry over`() {
+  @Test func `generated IDs ascend when the random bits overflow`() {
     let generator = DocumentIDGenerator.timeOrdered(
       millisecondsSince1970: { 5 }, random: { UInt64.max })
     var last = generator.next()
@@ -75,7 +75,7 @@ struct DocumentIDTests {
     }
   }
 
-  @Test func `a generator of one's own is used as it is`() {
+  @Test func `the IDs of a custom generator are used unchanged`() {
     let count = Atomic(0)
     let generator = DocumentIDGenerator { "doc\(count.add(1, ordering: .relaxed).newValue)" }
     #expect(generator.next() == "doc1")
@@ -85,7 +85,7 @@ struct DocumentIDTests {
 
 struct DocumentPropertyNamesTests {
   @Test(arguments: ["_id", "_", "_x"])
-  func `names that begin with an underscore are reserved at the top`(name: String) throws {
+  func `top-level property names that begin with an underscore are reserved`(name: String) throws {
     let object: Value.Object = ["Above": 1, name: 1, "a": 2, "\u{1}": 1]
     func check(_ error: any Error) -> Bool {
       let error = error as? DatabaseError
@@ -96,7 +96,7 @@ struct DocumentPropertyNamesTests {
     #expect { try PropertyNames.validate(stored) } throws: { check($0) }
   }
 
-  @Test func `deeper down all names are free`() throws {
+  @Test func `nested properties may have any name`() throws {
     let value: Value = ["a": ["_id": 1], "A_": 1, "": 1]
     try PropertyNames.validate(try #require(value.objectValue))
     try PropertyNames.validate(EncodedValue(try value.stored))

@@ -9,7 +9,9 @@ import Testing
 #endif
 
 struct DocumentJSONTests {
-  @Test func `values come back from JSON text, and both ways to the stored form agree`() throws {
+  @Test func `values survive a round trip through JSON, and both ways to the stored form agree`()
+    throws
+  {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -37,7 +39,7 @@ struct DocumentJSONTests {
   ]
 
   @Test(arguments: readings)
-  func `JSON becomes values`(text: String, value: Value) throws {
+  func `JSON text parses into the expected values`(text: String, value: Value) throws {
     #expect(try Value(json: text) == value)
     #expect(
       try ValueCoding.encode(json: SharedBytes(copying: Array(text.utf8))) == value.stored)
@@ -57,7 +59,7 @@ struct DocumentJSONTests {
     ("\u{FEFF}1", 0, ""),
     ("NaN", 0, ""), ("[1]]", 3, ""),
   ])
-  func `what is not JSON, or would be lost, is refused with its place`(
+  func `invalid or lossy JSON is refused with its offset and path`(
     text: String, offset: Int, message: String
   ) throws {
     func check(_ error: any Error) -> Bool {
@@ -74,7 +76,7 @@ struct DocumentJSONTests {
     }
   }
 
-  @Test func `bytes that are not UTF-8 are refused`() throws {
+  @Test func `JSON that is not valid UTF-8 is refused with its offset`() throws {
     for bytes in [
       [0x22, 0xFF, 0x22], [0x22, 0xC0, 0x80, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22],
       [0x22, 0xE2, 0x98, 0x22], [0x22, 0xF5, 0x80, 0x80, 0x80, 0x22], [0x22, 0xE2],
@@ -103,7 +105,9 @@ struct DocumentJSONTests {
     }
   }
 
-  @Test func `what is not UTF-8 cannot get into a store through texts either`() throws {
+  @Test func `a string decoded from invalid UTF-8 is stored with its replacement characters`()
+    throws
+  {
     // Swift replaces such bytes with replacement characters, and the text is stored with them.
     let text = String(decoding: [0x61, 0xFF, 0xED, 0xA0, 0x80] as [UInt8], as: UTF8.self)
     #expect(text.unicodeScalars.contains("\u{FFFD}"))
@@ -120,7 +124,7 @@ struct DocumentJSONTests {
     #expect(try Value(json: document.json) == .object(document.properties))
   }
 
-  @Test func `nesting ends at one hundred levels, in every direction`() throws {
+  @Test func `parsing, encoding and decoding share the nesting limit of 100 levels`() throws {
     let allowed = String(repeating: "[", count: 100) + String(repeating: "]", count: 100)
     var value = try Value(json: allowed)
     let stored = try value.stored
@@ -148,7 +152,7 @@ struct DocumentJSONTests {
     #expect(throws: DatabaseError.self) { try Value(json: bomb) }
   }
 
-  @Test func `a document above the limit is refused`() throws {
+  @Test func `encoding an object above the size limit is refused`() throws {
     let half = Value.string(String(repeating: "x", count: DocumentLimits.sizeInBytes / 2))
     #expect(throws: Never.self) { try (["a": half] as Value).stored }
     #expect { try (["a": half, "b": half] as Value).stored } throws: {
@@ -172,7 +176,7 @@ struct DocumentJSONTests {
   ]
 
   @Test(arguments: texts)
-  func `elements come one by one from an array or from lines`(
+  func `JSON elements are read one by one from an array or from lines`(
     text: String, expected: [Value]
   ) throws {
     let bytes = SharedBytes(copying: Array(text.utf8))
@@ -200,7 +204,7 @@ struct DocumentJSONTests {
   }
 
   @Test(arguments: ["[1 2]", "[1,", "[1]2", "[1,]", "{\"a\":1}x", "[", "{\"a\":"])
-  func `an error among the elements is final`(text: String) throws {
+  func `after a syntax error the element reader repeats the same error`(text: String) throws {
     var elements = JSON.elements(of: SharedBytes(copying: Array(text.utf8)))
     var count = 0
     let error = #expect(throws: DatabaseError.self) {
@@ -210,7 +214,7 @@ struct DocumentJSONTests {
     #expect { try elements.next() } throws: { ($0 as? DatabaseError)?.offset == error?.offset }
   }
 
-  @Test func `the stored form of real films takes no more bytes than their JSON`() throws {
+  @Test func `the stored form of real documents takes no more bytes than their JSON`() throws {
     guard let directory = ProcessInfo.processInfo.environment["DIVAN_DATA"] else {
       print("DIVAN_DATA is not set: no films were read")
       return

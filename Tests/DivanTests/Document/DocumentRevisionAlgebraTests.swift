@@ -2,7 +2,7 @@ import Testing
 
 @testable import Divan
 
-/// Machines that edit one document and exchange revisions.
+/// Tests of replicas that edit one document and exchange revisions.
 struct DocumentRevisionAlgebraTests {
   /// A revision with its whole history, newest first, and whether it is a deletion.
   private struct Edit: Hashable {
@@ -15,12 +15,12 @@ struct DocumentRevisionAlgebraTests {
     }
   }
 
-  /// A machine: its tree, and the revisions that it received, as a plain set.
-  private struct Machine {
+  /// A replica: its tree, and the revisions that it received, as a plain set.
+  private struct Replica {
     var tree = RevisionTree()
     var known: Set<Edit> = []
 
-    mutating func learn(_ edit: Edit) throws {
+    mutating func receive(_ edit: Edit) throws {
       tree.insert(try edit.path(), isDeleted: edit.isDeleted)
       known.insert(edit)
     }
@@ -43,9 +43,9 @@ struct DocumentRevisionAlgebraTests {
     }
   }
 
-  private struct World {
+  private struct Cluster {
     var random: SeededRandom
-    var machines: [Machine]
+    var replicas: [Replica]
 
     /// Returns a new edit of `parent`, or a first revision.
     mutating func edit(_ parent: Edit?, isDeleted: Bool = false) -> Edit {
@@ -58,60 +58,62 @@ struct DocumentRevisionAlgebraTests {
     }
 
     mutating func step() throws {
-      let index = Int.random(in: machines.indices, using: &random)
-      let leaves = machines[index].leaves
+      let index = Int.random(in: replicas.indices, using: &random)
+      let leaves = replicas[index].leaves
       switch Int.random(in: 0..<12, using: &random) {
-      case 0: try machines[index].learn(edit(nil))
-      case 1...4: try machines[index].learn(edit(leaves.randomElement(using: &random)))
-      case 5: try machines[index].learn(edit(leaves.first, isDeleted: true))
+      case 0: try replicas[index].receive(edit(nil))
+      case 1...4: try replicas[index].receive(edit(leaves.randomElement(using: &random)))
+      case 5: try replicas[index].receive(edit(leaves.first, isDeleted: true))
       case 6:
         // A conflict: an edit of a revision that has edits.
-        let parent = machines[index].known.sorted { $0.history[0] < $1.history[0] }
+        let parent = replicas[index].known.sorted { $0.history[0] < $1.history[0] }
           .randomElement(using: &random)
-        try machines[index].learn(edit(parent, isDeleted: .random(using: &random)))
+        try replicas[index].receive(edit(parent, isDeleted: .random(using: &random)))
       case 7:
         // A resolution: one leaf continues, and the others are deleted.
-        for (place, leaf) in leaves.enumerated() where !leaf.isDeleted || place == 0 {
-          try machines[index].learn(edit(leaf, isDeleted: place > 0))
+        for (offset, leaf) in leaves.enumerated() where !leaf.isDeleted || offset == 0 {
+          try replicas[index].receive(edit(leaf, isDeleted: offset > 0))
         }
       default:
-        // Another machine receives some revisions, with whole histories, in any order.
-        let other = Int.random(in: machines.indices, using: &random)
-        let told = machines[index].known.sorted { $0.history[0] < $1.history[0] }
+        // Another replica receives some revisions, with whole histories, in any order.
+        let other = Int.random(in: replicas.indices, using: &random)
+        let sent = replicas[index].known.sorted { $0.history[0] < $1.history[0] }
           .shuffled(using: &random)
-        for edit in told.prefix(Int.random(in: 0...4, using: &random)) {
+        for edit in sent.prefix(Int.random(in: 0...4, using: &random)) {
           // A revision comes with all its ancestors.
-          let before = machines[index].known.filter { edit.history.contains($0.history[0]) }
-          try machines[other].learn(edit)
-          machines[other].known.formUnion(before)
+          let before = replicas[index].known.filter { edit.history.contains($0.history[0]) }
+          try replicas[other].receive(edit)
+          replicas[other].known.formUnion(before)
         }
       }
     }
   }
 
-  @Test func `machines that have heard of everything agree, whoever told them what first`() throws {
+  @Test func `replicas with the same revisions have equal trees in any order of delivery`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
     for _ in 0..<30 {
-      var world = World(
+      var cluster = Cluster(
         random: SeededRandom(seed: random.next()),
-        machines: Array(repeating: Machine(), count: Int.random(in: 2...4, using: &random)))
-      for _ in 0..<Int.random(in: 5...60, using: &random) { try world.step() }
-      for machine in world.machines { machine.check() }
+        replicas: Array(repeating: Replica(), count: Int.random(in: 2...4, using: &random)))
+      for _ in 0..<Int.random(in: 5...60, using: &random) { try cluster.step() }
+      for replica in cluster.replicas { replica.check() }
 
-      let everything = Set(world.machines.flatMap(\.known)).sorted { $0.history[0] < $1.history[0] }
-      var trees: [RevisionTree] = []
-      for index in world.machines.indices {
-        let leaves = world.machines.flatMap(\.leaves).shuffled(using: &random)
-        for leaf in leaves {
-          try world.machines[index].learn(leaf)
-        }
-        world.machines[index].known = Set(everything)
-        world.machines[index].check()
-        trees.append(world.machines[index].tree)
+      let everything = Set(cluster.replicas.flatMap(\.known)).sorted {
+        $0.history[0] < $1.history[0]
       }
-      // A new machine may receive everything in any order, some revisions twice, and some without
+      var trees: [RevisionTree] = []
+      for index in cluster.replicas.indices {
+        let leaves = cluster.replicas.flatMap(\.leaves).shuffled(using: &random)
+        for leaf in leaves {
+          try cluster.replicas[index].receive(leaf)
+        }
+        cluster.replicas[index].known = Set(everything)
+        cluster.replicas[index].check()
+        trees.append(cluster.replicas[index].tree)
+      }
+      // A new replica may receive everything in any order, some revisions twice, and some without
       // their whole histories.
       for _ in 0..<3 {
         var tree = RevisionTree()
@@ -143,7 +145,7 @@ struct DocumentRevisionAlgebraTests {
   }
 
   @Test(arguments: [2, 4, 40])
-  func `any histories merge as in the plainest tree, whatever the depth`(digests: Int) throws {
+  func `random histories merge as in the reference tree at every depth limit`(digests: Int) throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -178,9 +180,9 @@ struct DocumentRevisionAlgebraTests {
 
   /// The last history ends in a revision with successors, and everything new in it is cut off.
   ///
-  /// Regression: it was reported as a change, because its body was still there when that was
+  /// Regression: it was reported as a change, because its payload was still present when that was
   /// decided.
-  @Test func `a history of which a cut leaves nothing is no change`() throws {
+  @Test func `inserting a history whose new revisions are all pruned reports no change`() throws {
     var tree = RevisionTree()
     let histories: [(start: UInt64, ids: [String])] = [
       (1, ["d0"]), (2, ["d1", "d1"]), (4, ["d1"]), (2, ["d1"]), (4, ["d0", "d1", "d0", "d0"]),

@@ -9,7 +9,7 @@ struct DocumentRevisionIDTests {
     ("1-utiopturoewpt", "1-utiopturoewpt"), ("321-fdjfdsj-e", "321-fdjfdsj-e"),
     ("1-ABCDEF", "1-ABCDEF"), ("9223372036854775807-x", "9223372036854775807-x"),
   ])
-  func `accepted forms are kept`(text: String, kept: String) throws {
+  func `valid revision IDs parse and survive a round trip`(text: String, kept: String) throws {
     let revision = try RevisionID(parsing: text)
     #expect(revision.description == kept)
     var writer = ByteWriter()
@@ -24,7 +24,7 @@ struct DocumentRevisionIDTests {
     "99999999999999999999999-x",
     "١-a",
   ])
-  func `other texts are refused`(text: String) {
+  func `invalid revision IDs are refused`(text: String) {
     #expect(RevisionID(text) == nil)
     #expect { try RevisionID(parsing: text) } throws: {
       ($0 as? DatabaseError)?.code == .invalidRevisionID
@@ -50,7 +50,7 @@ struct DocumentRevisionIDTests {
     #expect((a == b) == (order == 0))
   }
 
-  @Test func `the same edit of the same parent has the same ID`() throws {
+  @Test func `equal edits of the same parent have the same revision ID`() throws {
     let first = try RevisionID.compute(
       parent: nil, isDeleted: false, body: try (["v": 1] as Value).stored)
     let second = try RevisionID.compute(
@@ -76,7 +76,7 @@ struct DocumentRevisionIDTests {
     #expect(batch.finish() == [])
   }
 
-  @Test func `attachments count, in whatever order they are given`() throws {
+  @Test func `a revision ID depends on the attachments but not on their order`() throws {
     let body = try (["v": 1] as Value).stored
     let a = RevisionID.AttachmentDigest(
       name: "a.txt", contentType: "text/plain", length: 3, digest: SHA256.digest(of: body))
@@ -89,7 +89,7 @@ struct DocumentRevisionIDTests {
     #expect(try Set([id([]), id([a]), id([b]), id([a, b])]).count == 4)
   }
 
-  @Test func `no generation follows the largest`() throws {
+  @Test func `an edit beyond the largest generation is refused`() throws {
     let last = try #require(RevisionID(generation: RevisionID.generationLimit, digest: "x"))
     #expect { try RevisionID.compute(parent: last, isDeleted: false, body: .empty) } throws: {
       ($0 as? DatabaseError)?.code == .invalidRevisionID
@@ -101,7 +101,7 @@ struct DocumentRevisionIDTests {
       [0x00], [0x02], [0x03, 0x00], [0x03, 0x01, 0xFF], [0x01, 0x01, 0x61], [0x80, 0x00],
     ]
       as [[UInt8]])
-  func `bytes that are no stored revision ID are refused`(bytes: [UInt8]) {
+  func `invalid encodings of a revision ID are refused`(bytes: [UInt8]) {
     #expect(throws: ByteError.self) {
       var reader = ByteReader(SharedBytes(copying: bytes))
       _ = try RevisionID(from: &reader)

@@ -53,7 +53,7 @@ private func probe(_ bytes: [UInt8]) {
 }
 
 struct DocumentRevisionTreeCodingTests {
-  @Test func `the stored form is what the page of the format says`() throws {
+  @Test func `a tree's stored form matches the documented format`() throws {
     var tree = RevisionTree(
       try RevisionTree.Path(
         RevisionID(parsing: "3-c"),
@@ -68,9 +68,9 @@ struct DocumentRevisionTreeCodingTests {
         24, 1, 1, 0x61,  // 1-a, a root
         0, 0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,  // its child
         0x88, 0x99, 0xAA, 0xBB, 0xCC, 0xDD, 0xEE, 0xFF,
-        15, 1, 0x63, 0xAC, 0x02,  // 3-c, deleted, foreign, with a body
+        15, 1, 0x63, 0xAC, 0x02,  // 3-c, deleted, external, with a payload
         40, 1, 1, 0x62,  // 2-b, one generation below 3-c
-        28, 7, 2, 0xC3, 0xA9, 5,  // 7-é, a root with a body
+        28, 7, 2, 0xC3, 0xA9, 5,  // 7-é, a root with a payload
       ])
     #expect(try tree.copyByCoding() == tree)
     #expect(RevisionTree().stored.array == [0])
@@ -89,10 +89,10 @@ struct DocumentRevisionTreeCodingTests {
       // A child of the last generation.
       [2, 24, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 1, 0x61, 8, 1, 0x61],
       [1, 24, 1, 0], [1, 24, 1, 1, 0xFF],  // no digest, no text
-      [1, 24, 1, 32] + Array(repeating: 0x61, count: 32),  // an own digest as a foreign one
+      [1, 24, 1, 32] + Array(repeating: 0x61, count: 32),  // an own digest as an external one
       [1, 24, 1, 32] + Array(repeating: 0x41, count: 32),
       [1, 24, 1, 0x81, 0x02] + Array(repeating: 0x61, count: 257),  // too long
-      [1, 28, 1, 1, 0x61, 0],  // a body in record 0
+      [1, 28, 1, 1, 0x61, 0],  // a payload in record 0
       [1, 28, 1, 1, 0x61, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10],
       // Roots out of order.
       [2, 24, 1, 1, 0x62, 24, 1, 1, 0x61], [2, 24, 1, 1, 0x61, 24, 1, 1, 0x61],
@@ -102,16 +102,18 @@ struct DocumentRevisionTreeCodingTests {
       [2, 24, 1, 1, 0x61, 40, 0, 1, 0x62],  // a sibling of a root
       [3, 24, 1, 1, 0x61, 8, 1, 0x62, 40, 1, 1, 0x63],
       [3, 24, 1, 1, 0x61, 8, 1, 0x62, 40, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 1, 0x63],
-      [3, 24, 1, 1, 0x61, 8, 1, 0x62, 24, 2, 1, 0x62],  // a root that also occurs elsewhere
+      [3, 24, 1, 1, 0x61, 8, 1, 0x62, 24, 2, 1, 0x62],  // a root that also occurs below another
     ] as [[UInt8]])
-  func `other forms are refused`(bytes: [UInt8]) {
+  func `invalid and non-canonical encodings of a tree are refused`(bytes: [UInt8]) {
     #expect(throws: ByteError.self) {
       var reader = ByteReader(SharedBytes(copying: bytes))
       _ = try RevisionTree(from: &reader)
     }
   }
 
-  @Test func `a tree with any byte changed, or cut, is read or refused`() throws {
+  @Test func `a stored tree with changed or missing bytes is refused or reads as a sound tree`()
+    throws
+  {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -131,7 +133,7 @@ struct DocumentRevisionTreeCodingTests {
     }
   }
 
-  @Test func `bytes that mean nothing are read or refused without a trap`() {
+  @Test func `random bytes are refused or read as a sound tree`() {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -148,7 +150,7 @@ struct DocumentRevisionTreeCodingTests {
     }
   }
 
-  @Test func `digests that are alike do not make reading slow`() throws {
+  @Test func `digests with a common first half do not make reading a tree slow`() throws {
     // All with the same first half, as an attacker may choose them.
     var writer = ByteWriter()
     writer.appendVarint(20_000)
@@ -162,6 +164,6 @@ struct DocumentRevisionTreeCodingTests {
     let start = ContinuousClock.now
     let tree = try RevisionTree(stored: bytes)
     #expect(tree.rootCount == 20_000)
-    #expect(start.duration(to: .now) < .seconds(20), "their hashes are alike, too")
+    #expect(start.duration(to: .now) < .seconds(20), "their hashes collide")
   }
 }

@@ -38,7 +38,9 @@ extension RevisionTree {
   }
 
   /// Returns the index of a revision that must exist.
-  func place(_ text: String) throws -> Int { try #require(index(of: RevisionID(parsing: text))) }
+  func nodeIndex(_ text: String) throws -> Int {
+    try #require(index(of: RevisionID(parsing: text)))
+  }
 }
 
 private func revision(_ text: String) throws -> RevisionID { try RevisionID(parsing: text) }
@@ -62,7 +64,7 @@ struct DocumentRevisionTreeTests {
     var cases: [Case]
   }
 
-  @Test func `histories merge as written down`() throws {
+  @Test func `histories merge as in the recorded cases`() throws {
     let merges: Merges = try Self.fixture("merges.json")
     #expect(merges.cases.count > 30)
     for each in merges.cases {
@@ -91,7 +93,7 @@ struct DocumentRevisionTreeTests {
     var cases: [Case]
   }
 
-  @Test func `leaves stand for the document in one order`() throws {
+  @Test func `the winner and the order of leaves do not depend on the insertion order`() throws {
     let winners: Winners = try Self.fixture("winners.json")
     #expect(winners.cases.count >= 10)
     for each in winners.cases {
@@ -106,7 +108,7 @@ struct DocumentRevisionTreeTests {
     }
   }
 
-  @Test func `an empty tree has nothing`() throws {
+  @Test func `an empty tree has no revisions, leaves or winner`() throws {
     var tree = RevisionTree()
     #expect(tree.isEmpty && tree.isChain && tree.isPlainChain && tree.winner == nil)
     #expect(tree.leaves == [] && tree.leafRevisions == [] && tree.heldSequences == [])
@@ -116,27 +118,27 @@ struct DocumentRevisionTreeTests {
     #expect(tree.problem == nil)
   }
 
-  @Test func `a straight line says so, and whether its leaf and digests say all`() throws {
+  @Test func `a chain is plain if only its leaf has a payload and no ancestor is deleted`() throws {
     var tree = try RevisionTree("3-c,b,a")
     #expect(tree.isChain && tree.isPlainChain)
     try tree.insert(RevisionPathForm("4-d,c"), sequence: 2)
     #expect(tree.isChain && !tree.isPlainChain)
-    tree.setSequence(0, at: try tree.place("3-c"))
+    tree.setSequence(0, at: try tree.nodeIndex("3-c"))
     #expect(tree.isPlainChain)
     #expect(
-      try tree.history(of: tree.place("4-d")).map(\.revision) == [
+      try tree.history(of: tree.nodeIndex("4-d")).map(\.revision) == [
         revision("4-d"), revision("3-c"), revision("2-b"), revision("1-a"),
       ])
     try tree.insert(RevisionPathForm("5-e,d!"), sequence: 3)
     try tree.insert(RevisionPathForm("6-f,e"), sequence: 4)
-    tree.setSequence(0, at: try tree.place("4-d"))
-    tree.setSequence(0, at: try tree.place("5-e"))
-    #expect(tree.isChain && !tree.isPlainChain, "that it was deleted once is not said by a digest")
+    tree.setSequence(0, at: try tree.nodeIndex("4-d"))
+    tree.setSequence(0, at: try tree.nodeIndex("5-e"))
+    #expect(tree.isChain && !tree.isPlainChain, "a digest does not say that a revision is deleted")
     try tree.insert(RevisionPathForm("2-x,a"))
     #expect(!tree.isChain && !tree.isPlainChain)
   }
 
-  @Test func `what is there keeps its flags and its body`() throws {
+  @Test func `inserting a known revision changes neither its flags nor its payload`() throws {
     var tree = try RevisionTree("2-b,a!", "3-c,b")
     let before = tree
     for text in ["2-b,a", "2-b", "3-c,b,a!", "3-c"] {
@@ -144,11 +146,11 @@ struct DocumentRevisionTreeTests {
       #expect(!insertion.isNewRevision && !insertion.hasChangedTree)
     }
     #expect(tree == before)
-    #expect(try tree.nodes[tree.place("2-b")].isDeleted)
+    #expect(try tree.nodes[tree.nodeIndex("2-b")].isDeleted)
     #expect(tree.heldSequences == [1, 2])
   }
 
-  @Test func `a leaf that gets a longer history is not new, and keeps its body`() throws {
+  @Test func `a leaf that receives a longer history is not new and keeps its payload`() throws {
     for depth in [Int.max, 4, 3] {
       var tree = try RevisionTree("1-a", "3-c!")
       let insertion = try tree.insert(RevisionPathForm("3-c,b,a"), sequence: 9, depth: depth)
@@ -166,9 +168,9 @@ struct DocumentRevisionTreeTests {
     #expect(tree.heldSequences == [2, 3])
   }
 
-  @Test func `a revision is found as a leaf if one of several is one`() throws {
+  @Test func `looking up a revision with several occurrences prefers a leaf`() throws {
     let tree = try RevisionTree("2-x,a", "2-x,b", "3-y,x,a")
-    let leaf = try tree.place("2-x")
+    let leaf = try tree.nodeIndex("2-x")
     #expect(tree.isLeaf(leaf))
     #expect(try tree.firstIndex(of: revision("2-x")) != leaf)
     #expect(try tree.contains(revision("2-x")) && !tree.contains(revision("2-z")))
@@ -178,22 +180,22 @@ struct DocumentRevisionTreeTests {
     #expect(other.texts == ["3-z,x,b", "3-y,x,a"])
   }
 
-  @Test func `an edit of a revision that has edits is a conflict, and one made twice is one`()
+  @Test func `editing a revision with successors branches once, however often it is repeated`()
     throws
   {
     var tree = try RevisionTree("3-c,b,a")
-    let parent = try tree.place("2-b")
+    let parent = try tree.nodeIndex("2-b")
     #expect(tree.insert(try revision("3-d"), childOf: parent).kind == .newBranch)
     #expect(tree.insert(try revision("3-d"), childOf: parent).kind == .internalNode)
     #expect(tree.insert(try revision("3-c"), childOf: parent).kind == .internalNode)
     #expect(tree.texts == ["3-d,b,a", "3-c,b,a"])
   }
 
-  @Test func `a peer learns what is missing, and what may be an ancestor of it`() throws {
+  @Test func `a tree lists missing revisions and their possible ancestors`() throws {
     let tree = try RevisionTree("4-d,c,b,a", "3-x,b,a", "2-z,a!", "6-q,p")
-    let asked = try ["3-c", "9-z", "3-x", "1-b", "6-q", "4-e"].map(revision)
-    #expect(try tree.missing(of: asked) == ["9-z", "1-b", "4-e"].map(revision))
-    #expect(try tree.missing(of: Array(asked.prefix(2))) == ["9-z"].map(revision))
+    let requested = try ["3-c", "9-z", "3-x", "1-b", "6-q", "4-e"].map(revision)
+    #expect(try tree.missing(of: requested) == ["9-z", "1-b", "4-e"].map(revision))
+    #expect(try tree.missing(of: Array(requested.prefix(2))) == ["9-z"].map(revision))
     func ancestors(_ text: String) throws -> [String] {
       try tree.possibleAncestors(of: revision(text)).map(\.description)
     }
@@ -204,7 +206,7 @@ struct DocumentRevisionTreeTests {
     #expect(try ancestors("1-m") == [])
   }
 
-  @Test func `pruning says whose bodies are needed no more`() throws {
+  @Test func `pruning returns the sequence numbers whose payloads are released`() throws {
     var line = try RevisionTree("1-a", "2-b,a", "3-c,b", "4-d,c")
     #expect(line.prune(toDepth: 4) == [])
     #expect(line.prune(toDepth: 2) == [1, 2])
@@ -218,24 +220,24 @@ struct DocumentRevisionTreeTests {
     #expect(tree.rootCount == 2 && tree.problem == nil)
   }
 
-  @Test func `a leaf goes with those before it that no other leaf needs`() throws {
+  @Test func `removing a leaf removes the ancestors that no other leaf needs`() throws {
     var tree = try RevisionTree("1-a", "2-b,a", "3-c,b", "4-d,c", "3-x,b", "7-q,p")
-    #expect(tree.removeLeaf(at: try tree.place("4-d")) == [3, 4])
+    #expect(tree.removeLeaf(at: try tree.nodeIndex("4-d")) == [3, 4])
     #expect(tree.texts == ["7-q,p", "3-x,b,a"])
     #expect(tree.problem == nil)
-    #expect(tree.removeLeaf(at: try tree.place("7-q")) == [6])
-    #expect(tree.removeLeaf(at: try tree.place("3-x")) == [1, 2, 5])
+    #expect(tree.removeLeaf(at: try tree.nodeIndex("7-q")) == [6])
+    #expect(tree.removeLeaf(at: try tree.nodeIndex("3-x")) == [1, 2, 5])
     #expect(tree.isEmpty && tree.problem == nil && tree.leafCount == 0 && tree.rootCount == 0)
   }
 
-  @Test func `the body of a revision may come later`() throws {
+  @Test func `a revision's payload can be added after the revision`() throws {
     var tree = try RevisionTree("2-b,a")
-    tree.setBody(isDeleted: false, isForeignEdit: true, sequence: 7, at: try tree.place("1-a"))
+    tree.setBody(isDeleted: false, isForeignEdit: true, sequence: 7, at: try tree.nodeIndex("1-a"))
     #expect(tree.heldSequences == [7, 1])
-    #expect(try tree.nodes[tree.place("1-a")].isForeignEdit)
+    #expect(try tree.nodes[tree.nodeIndex("1-a")].isForeignEdit)
   }
 
-  @Test func `a history that contradicts itself is refused`() throws {
+  @Test func `an inconsistent history is refused`() throws {
     for texts in [
       [], ["3-c", "1-a"], ["3-c", "3-b"], ["2-b", "3-a"], ["3-c", "2-b", "1-a", "1-z"],
     ] {
@@ -252,7 +254,7 @@ struct DocumentRevisionTreeTests {
     #expect(tree.problem == nil && tree.leafCount == 2)
   }
 
-  @Test func `many conflicts and a long history stay small`() throws {
+  @Test func `many conflicts or a long history take little space`() throws {
     #expect(MemoryLayout<RevisionNode>.stride == 48)
     func own(_ generation: UInt64, _ number: UInt64) -> RevisionID {
       RevisionID(generation: generation, digest: .own(number, number))

@@ -112,7 +112,7 @@ extension RevisionTree {
   }
 }
 
-/// Cases recorded from CouchDB, which run only where the recordings are present.
+/// Tests with cases recorded from CouchDB, which run only where the recordings are present.
 struct DocumentRevisionVectorTests {
   private static func read<T: Decodable>(_ name: String) throws -> T? {
     guard let directory = ProcessInfo.processInfo.environment["DIVAN_VECTORS"] else {
@@ -144,7 +144,7 @@ struct DocumentRevisionVectorTests {
     var cases: [Case]
   }
 
-  @Test func `the winner is CouchDB's`() throws {
+  @Test func `the winner is the same as in CouchDB`() throws {
     guard let winners: Winners = try Self.read("winning-rev.json") else { return }
     #expect(winners.cases.count == 39)
     for each in winners.cases {
@@ -208,7 +208,7 @@ struct DocumentRevisionVectorTests {
     }
   }
 
-  @Test func `revision IDs have the forms and the order of others' stores`() throws {
+  @Test func `revision IDs parse and sort as in CouchDB`() throws {
     guard let forms: Forms = try Self.read("rev-ids.json") else { return }
     for form in forms.accepted_rev_forms where form.revisions == nil {
       // CouchDB stores generation 0 and empty digests, which mean nothing; we refuse them.

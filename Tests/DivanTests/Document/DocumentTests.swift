@@ -4,7 +4,7 @@ import Testing
 
 @testable import Divan
 
-/// Documents as values: new ones, ones that were read, and changes to both.
+/// Tests of documents as values: new ones, ones that were read, and changes to both.
 struct DocumentTests {
   private let database: Database
 
@@ -21,7 +21,7 @@ struct DocumentTests {
     return (put, try #require(try database.snapshot().get("film:1")))
   }
 
-  @Test func `a document that was read is what was put`() throws {
+  @Test func `reading a document returns what was put`() throws {
     let (put, read) = try readDocument()
     #expect(read == put)
     #expect(read.id == "film:1" && read.revision == put.revision && !read.isDeleted)
@@ -30,7 +30,7 @@ struct DocumentTests {
     #expect(read["year"] == 1931 && read.properties == ["title": "M", "year": 1931])
   }
 
-  @Test func `a document that is changed stays the one that it was changed from`() throws {
+  @Test func `editing a document keeps its ID, revision and attachments until it is put`() throws {
     let (_, read) = try readDocument()
     var changed = read
     changed["title"] = "M – Eine Stadt sucht einen Mörder"
@@ -43,7 +43,7 @@ struct DocumentTests {
     #expect(try database.snapshot().get("film:1") == stored)
   }
 
-  @Test func `what says that a document was deleted is read as a document`() throws {
+  @Test func `a tombstone reads as a deleted document`() throws {
     let (put, _) = try readDocument()
     try database.write { _ = try $0.delete(id: "film:1") }
     let tombstone = try #require(try database.snapshot().tombstone("film:1"))
@@ -53,8 +53,7 @@ struct DocumentTests {
     #expect(changed.isDeleted && changed.id == "film:1")
   }
 
-  @Test func `bytes of its own make no other document of one that was read, made or edited`() throws
-  {
+  @Test func `copying a document's bytes gives an equal document`() throws {
     let (put, read) = try readDocument()
     var edited = read
     edited["year"] = 1932
@@ -67,7 +66,7 @@ struct DocumentTests {
     }
   }
 
-  @Test func `a foreign revision and its foreign parent are read as they are`() throws {
+  @Test func `an external revision and its parent are read back unchanged`() throws {
     let revisions = ["3-c", "2-b", "1-a"].compactMap { RevisionID($0) }
     try database.write {
       _ = try $0.insert(Document(id: "far", ["n": 3]), history: revisions)
@@ -77,7 +76,7 @@ struct DocumentTests {
   }
 
   /// Mapped data may be read from the medium again after it was checked.
-  @Test func `a foreign revision that cannot be read any more is nobody's`() {
+  @Test func `an unreadable external digest reads as a placeholder revision without a parent`() {
     var layout = DocumentLayout()
     layout.generation = 3
     layout.traits = [.foreignDigest, .foreignAncestors]

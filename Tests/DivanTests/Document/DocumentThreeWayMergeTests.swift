@@ -20,7 +20,7 @@ struct DocumentThreeWayMergeTests {
     return edited
   }
 
-  @Test func `what one side changed is taken from it`() {
+  @Test func `a merge takes the changes of either side`() {
     let mine = edit { $0["year"] = 1927 }
     let theirs = edit {
       $0["title"] = "Metropolis (restored)"
@@ -39,7 +39,7 @@ struct DocumentThreeWayMergeTests {
         })
   }
 
-  @Test func `what both changed in the same way is no overlap`() {
+  @Test func `equal changes by both sides do not overlap`() {
     let edited = edit {
       $0["year"] = 1927
       $0["stars"] = nil
@@ -49,7 +49,7 @@ struct DocumentThreeWayMergeTests {
     #expect(merge.overlaps == [] && merge.properties == edited)
   }
 
-  @Test func `what both changed in different ways overlaps, and stays as it was`() {
+  @Test func `different changes by both sides overlap and keep the base value`() {
     let mine = edit {
       $0["year"] = 1927
       $0["stars"] = 5
@@ -70,7 +70,7 @@ struct DocumentThreeWayMergeTests {
     #expect(merge.overlaps.map(\.theirs) == [["Helm", "Abel", "Fröhlich"], 148, nil, 1927.0])
   }
 
-  @Test func `objects are merged by their properties, however deep`() {
+  @Test func `nested objects merge property by property`() {
     let mine = edit {
       $0["place"] = [
         "city": "Potsdam", "country": "Germany", "studio": ["name": "UFA", "hall": 4],
@@ -87,7 +87,7 @@ struct DocumentThreeWayMergeTests {
   }
 
   @Test
-  func `objects that both sides added are merged, and those in place of other values are not`() {
+  func `objects added by both sides merge, objects that replace other values overlap`() {
     let added = ThreeWayMerge(
       base: [:], mine: ["o": ["a": 1, "c": 1]], theirs: ["o": ["b": 2, "c": 2]])
     #expect(added.properties == ["o": ["a": 1, "b": 2]])
@@ -101,14 +101,14 @@ struct DocumentThreeWayMergeTests {
     #expect(null.properties == ["a": 1] && null.overlapTexts == ["a"])
   }
 
-  @Test func `a resolver decides, one overlap after the other`() throws {
-    var asked: [[String]] = []
+  @Test func `a resolver decides each overlap in order`() throws {
+    var overlaps: [[String]] = []
     let merge = ThreeWayMerge(
       base: ["a": 1, "b": 1, "c": 1, "d": 1, "n": ["e": 1], "f": 0],
       mine: ["a": 2, "b": 2, "c": 2, "d": 2, "n": ["e": 2], "f": 1],
       theirs: ["a": 3, "c": 3, "d": 3, "n": ["e": 3], "f": 0]
     ) { (overlap) -> ThreeWayMerge.Resolution in
-      asked.append(overlap.path)
+      overlaps.append(overlap.path)
       switch overlap.path {
       case ["a"]: return .mine
       case ["b"]: return .theirs
@@ -117,7 +117,7 @@ struct DocumentThreeWayMergeTests {
       default: return .unresolved
       }
     }
-    #expect(asked == [["a"], ["b"], ["c"], ["d"], ["n", "e"]])
+    #expect(overlaps == [["a"], ["b"], ["c"], ["d"], ["n", "e"]])
     #expect(merge.properties == ["a": 2, "d": 1, "n": ["e": "both"], "f": 1])
     #expect(merge.overlapTexts == ["d"])
     struct Stop: Error {}
@@ -126,7 +126,7 @@ struct DocumentThreeWayMergeTests {
     }
   }
 
-  @Test func `random values merge without preference for a side`() throws {
+  @Test func `merging random values is symmetric`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -158,7 +158,7 @@ struct DocumentThreeWayMergeTests {
   }
 
   /// The objects have one shape: the paths `a`, `a.b` and `a.b.c`; only the last is no object.
-  @Test func `edits of single properties merge as if they had been made one after the other`() {
+  @Test func `edits of different properties merge as if they were made one after the other`() {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -234,7 +234,7 @@ extension Value.Object {
     return edited
   }
 
-  @Test func `without a base, what only one side has overlaps, at any depth`() {
+  @Test func `without a base, properties that only one side has overlap at any depth`() {
     let merge = ThreeWayMerge(
       base: nil, mine: ["a": 1, "o": ["x": 1, "y": 2], "same": 0],
       theirs: ["o": ["y": 2], "same": 0])

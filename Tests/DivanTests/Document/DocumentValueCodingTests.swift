@@ -3,7 +3,7 @@ import DivanLog
 import Testing
 
 struct DocumentValueCodingTests {
-  @Test func `every value comes back from its stored form`() throws {
+  @Test func `every value survives a round trip through its stored form`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -15,7 +15,7 @@ struct DocumentValueCodingTests {
     }
   }
 
-  @Test func `every number comes back from its stored form`() throws {
+  @Test func `numbers of every size survive a round trip through a compact stored form`() throws {
     let numbers: [Value] = [
       0, 63, 64, 255, 256, 65535, 65536, -1, -16, -17, -256, -257, -258, .int(.max), .int(.min),
       .unsigned(.max), .unsigned(1 << 63), 0.0, -0.0, 1.0, -1.0, 0.1, 1e15, 1e16, 1e22, 1e23, 1e-7,
@@ -33,7 +33,7 @@ struct DocumentValueCodingTests {
     }
   }
 
-  @Test func `a property is found without decoding the rest`() throws {
+  @Test func `properties and elements are found without decoding the rest`() throws {
     var random = SeededRandom(seed: 7)
     for count in [0, 1, 2, 16, 17, 32, 33, 200, 1000] {
       var object = Value.Object()

@@ -2,7 +2,7 @@ import Divan
 import Testing
 
 struct DocumentValueTests {
-  @Test func `values are equal if their stored forms are`() {
+  @Test func `values are equal exactly if their stored forms are equal`() {
     #expect(Value.int(1) != 1.0)
     #expect(Value.double(0.0) != -0.0)
     #expect(Value.double(.nan) == .double(.nan))
@@ -16,7 +16,7 @@ struct DocumentValueTests {
     #expect(([1, 2] as Value) != [2, 1])
   }
 
-  @Test func `values are taken apart`() {
+  @Test func `accessors of a value return nil for other types and missing keys`() {
     let value: Value = ["n": 1, "d": 1.5, "s": "x", "a": [true, .null], "u": .unsigned(.max)]
     #expect(value["n"]?.intValue == 1)
     #expect(value["n"]?.doubleValue == 1)
@@ -34,7 +34,7 @@ struct DocumentValueTests {
     #expect(value.objectValue?.count == 5)
   }
 
-  @Test func `an object behaves as a dictionary that is sorted by the bytes of its keys`() {
+  @Test func `an object behaves like a dictionary sorted by the bytes of its keys`() {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -62,7 +62,7 @@ struct DocumentValueTests {
     #expect(Value.Object(object.map { ($0.key, $0.value) }.shuffled()) == object)
   }
 
-  @Test func `of properties with the same key the last counts, or they are refused`() throws {
+  @Test func `the last value of a repeated key wins unless unique keys are required`() throws {
     #expect(Value.Object([("a", 1), ("b", 2), ("a", 3)]) == ["a": 3, "b": 2])
     #expect(try Value.Object(uniqueKeysWithValues: [("b", 2), ("a", 1)]) == ["a": 1, "b": 2])
     #expect { try Value.Object(uniqueKeysWithValues: [("a", 1), ("b", 2), ("a", 3)]) } throws: {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Divan
 
-/// Inputs of twice the size take about twice as long, never four times, or are refused.
+/// Tests that twice the input takes about twice as long, never four times, or is refused.
 @Suite(.serialized) struct `Time that grows with the input` {
   /// Returns the least processor time of some runs, which other load affects little.
   private func time(_ body: () throws -> Void) rethrows -> Duration {
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(arguments: [TextDifferences.letterCase, .diacritics, .caseAndDiacritics])
-  func `looking for a text that is not ASCII`(ignored: TextDifferences) throws {
+  func `searching for text outside ASCII takes linear time`(ignored: TextDifferences) throws {
     let matcher = TextMatcher(.anywhere, "ähnlich", ignored)
     expectLinear(2_000) { count in
       let text = Array(String(repeating: "Größe über Ödland, ", count: count / 4).utf8)
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func `marks are ignored, and those that are not are put in order`() {
+  @Test func `matching that ignores case and diacritics accepts every normalization form`() {
     func same(_ a: String, _ b: String) -> Bool {
       let bytes = Array(b.utf8)
       return TextMatcher(.whole, a, .caseAndDiacritics).matches(bytes.span)
@@ -71,7 +71,7 @@ import Testing
     #expect(!same("a", "b"))
   }
 
-  @Test func `joining many terms`() throws {
+  @Test func `combining many filter terms takes linear time`() throws {
     for isAnd in [true, false] {
       for isReversed in [false, true] {
         expectLinear(4_000) { count in
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  @Test func `terms come in the order in which they were joined`() {
+  @Test func `filter terms keep the order in which they were combined`() {
     let subject = QuerySubject<Document>()
     let filter =
       (subject["a"] == 1 && subject["b"] == 2)
@@ -101,7 +101,7 @@ import Testing
     #expect(filter.description == "a = 1 and b = 2 and (c = 3 or d = 4 or e = 5) and f = 6")
   }
 
-  @Test func `a query of many terms`() throws {
+  @Test func `running a query with many terms takes linear time`() throws {
     let database = try Database.inMemory()
     try database.addIndex(DocumentIndex("byN", on: "n"))
     try database.write { transaction in
@@ -119,7 +119,7 @@ import Testing
     }
   }
 
-  @Test func `a path of more steps than documents have is refused`() throws {
+  @Test func `a property path longer than the nesting limit is refused`() throws {
     let database = try Database.inMemory()
     expectLinear(10_000) { count in
       var property = QuerySubject<Document>()["a"]
@@ -136,7 +136,7 @@ import Testing
     #expect(try database.snapshot().ids(Query<Document>().filter(property == 1)).isEmpty)
   }
 
-  @Test func `changing properties of a large document`() {
+  @Test func `changing properties of a large document takes linear time`() {
     expectLinear(1_000) { count in
       var document = Document(
         id: "a", Value.Object((0..<count).map { (String(100_000 + $0), Value.int(0)) }))
@@ -145,7 +145,7 @@ import Testing
     }
   }
 
-  @Test func `a name that is far too long is not written out when it is refused`() throws {
+  @Test func `errors about overlong names do not contain the whole name`() throws {
     let database = try Database.inMemory()
     let name = String(repeating: "\u{1}é", count: 200_000)
     var document = Document(id: "a")

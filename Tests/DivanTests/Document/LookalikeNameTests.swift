@@ -28,7 +28,7 @@ import Testing
     return document
   }
 
-  @Test func `attachments are kept under both names`() throws {
+  @Test func `a document keeps attachments and properties under canonically equal names`() throws {
     let database = try Database.inMemory()
     let stored = try database.write { try $0.put(document()) }
     #expect(stored.attachments.count == 2)
@@ -43,7 +43,9 @@ import Testing
     #expect(try texts(database.snapshot().get("a")) == ["one"])
   }
 
-  @Test func `importing what was exported brings both attachments and both properties`() throws {
+  @Test func `export and import keep attachments and properties with canonically equal names`()
+    throws
+  {
     let source = try Database.inMemory()
     try source.write { _ = try $0.put(document()) }
     var lines: [UInt8] = []
@@ -59,7 +61,9 @@ import Testing
     #expect(read?.properties == document().properties)
   }
 
-  @Test func `a line with two such attachments loses none`() throws {
+  @Test func `importing a line with canonically equal attachment names keeps both attachments`()
+    throws
+  {
     let database = try Database.inMemory()
     var lines = [
       Array(
@@ -69,7 +73,7 @@ import Testing
     #expect(try texts(database.snapshot().get("a")) == ["two", "one"])
   }
 
-  @Test func `branches with such attachments are merged to both`() throws {
+  @Test func `resolving branches keeps attachments with canonically equal names`() throws {
     let database = try Database.inMemory()
     var base = Document(id: "a", ["n": 1])
     base = try database.write { [base] in try $0.put(base) }
@@ -88,7 +92,7 @@ import Testing
     #expect(try texts(database.snapshot().get("a")) == ["two", "one"])
   }
 
-  @Test func `a dictionary that can keep only one of two keys is not read`() throws {
+  @Test func `decoding canonically equal keys into a Swift dictionary throws`() throws {
     let document = document()
     #expect(throws: (any Error).self) { try document.decode([String: Int].self) }
     #expect(try document.decode(Value.Object.self) == document.properties)
@@ -99,14 +103,14 @@ import Testing
     #expect(try plain.decode(Outer.self).inner == ["a": 1, "\u{E9}": 2])
   }
 
-  @Test func `another format that would keep only one of two keys is not written`() throws {
+  @Test func `encoding canonically equal keys with another encoder throws`() throws {
     #expect(throws: EncodingError.self) {
       try JSONEncoder().encode(Value.object(document().properties))
     }
     #expect(try JSONEncoder().encode(["é": 1] as Value) == Data(#"{"é":1}"#.utf8))
   }
 
-  @Test func `a model keeps both of what it does not declare`() throws {
+  @Test func `a model keeps undeclared properties with canonically equal names`() throws {
     let database = try Database.inMemory()
     let context = database.makeContext()
     let model = Model(in: context)

@@ -60,40 +60,40 @@ struct NumberTableTests {
     let database = try Database.inMemory()
     try database.put("a", #"{"n": \#(json), "maybe": \#(json), "list": [\#(json), \#(json)]}"#)
     let context = database.makeContext()
-    let told = Told()
-    context.mismatchHandler = { _ in told.count += 1 }
+    let mismatches = MismatchCount()
+    context.mismatchHandler = { _ in mismatches.count += 1 }
     let model = try #require(try context.model(Counted<Number>.self, "a"))
     let found = model.maybe
-    let place = "\(json) as \(type)"
-    #expect(model.n == found ?? Number._empty, "\(place)")
-    #expect(model.list == (found.map { [$0, $0] } ?? []), "\(place)")
+    let label = "\(json) as \(type)"
+    #expect(model.n == found ?? Number._empty, "\(label)")
+    #expect(model.list == (found.map { [$0, $0] } ?? []), "\(label)")
     // Null counts as a missing property, but not as an element.
-    #expect(told.count == (found != nil ? 0 : json == "null" ? 1 : 3), "\(place)")
+    #expect(mismatches.count == (found != nil ? 0 : json == "null" ? 1 : 3), "\(label)")
 
     let document = try #require(try database.snapshot().get("a"))
     func decoded(_ key: String) -> Coded<Number>? {
       try? Document(id: "b", [key: document[key] ?? .null]).decode(Coded<Number>.self)
     }
-    #expect(decoded("n")?.n == found && decoded("maybe")?.maybe == found, "\(place)")
-    #expect(decoded("list")?.list == found.map { [$0, $0] }, "\(place)")
+    #expect(decoded("n")?.n == found && decoded("maybe")?.maybe == found, "\(label)")
+    #expect(decoded("list")?.list == found.map { [$0, $0] }, "\(label)")
 
     let query = Query<Counted<Number>>()
     let value = try Value(json: json)
     #expect(
-      try context.sum(query) { $0.n } == (found == nil ? 0 : value.doubleValue), "\(place)")
-    #expect(try context.sum(query) { $0.maybe } == context.sum(query) { $0.n }, "\(place)")
+      try context.sum(query) { $0.n } == (found == nil ? 0 : value.doubleValue), "\(label)")
+    #expect(try context.sum(query) { $0.maybe } == context.sum(query) { $0.n }, "\(label)")
     let average = try context.average(query) { $0.n }
-    #expect((average == nil) == (found == nil), "\(place)")
+    #expect((average == nil) == (found == nil), "\(label)")
     if let found, !isRounded(found, value) {
-      #expect(try context.count(query.filter { $0.n == found }) == 1, "\(place)")
-      #expect(try context.count(query.filter { $0.maybe == found }) == 1, "\(place)")
-      #expect(try context.count(query.filter { $0.list.contains(found) }) == 1, "\(place)")
-      #expect(try context.count(query.filter { $0.n < found }) == 0, "\(place)")
+      #expect(try context.count(query.filter { $0.n == found }) == 1, "\(label)")
+      #expect(try context.count(query.filter { $0.maybe == found }) == 1, "\(label)")
+      #expect(try context.count(query.filter { $0.list.contains(found) }) == 1, "\(label)")
+      #expect(try context.count(query.filter { $0.n < found }) == 0, "\(label)")
     }
     return found
   }
 
-  private final class Told { var count = 0 }
+  private final class MismatchCount { var count = 0 }
 
   /// Whether a number differs from the stored value.
   private static func isRounded(_ number: some CountedNumber, _ value: Value) -> Bool {
@@ -123,14 +123,14 @@ struct NumberTableTests {
   }
 
   @Test(arguments: stored)
-  func `models, Codable types, filters and sums read the same of a stored number`(json: String)
+  func `models, Codable types, filters and aggregates read a stored number alike`(json: String)
     throws
   {
     let cells = try NumberTableTests.row(json)
     #expect(cells["Int"] == cells["Int64"] && cells["UInt"] == cells["UInt64"])
   }
 
-  @Test func `whole numbers are what they are, however they are written`() throws {
+  @Test func `a whole number reads the same however its JSON is written`() throws {
     for json in ["2", "2.0", "2e0", "0.2e1"] {
       #expect(try NumberTableTests.row(json).filter { Double($0.value) != 2 }.isEmpty)
     }
@@ -139,7 +139,9 @@ struct NumberTableTests {
     #expect(try NumberTableTests.read("18446744073709551615", as: UInt64.self) == .max)
   }
 
-  @Test func `a sum of whole numbers is whole, and leaves out what does not fit`() throws {
+  @Test func `the sum of an integer property is an integer and skips values that do not fit`()
+    throws
+  {
     let database = try Database.inMemory()
     for (index, json) in ["2.0", "3", "2.5", "1e30", #""4""#].enumerated() {
       try database.put("\(index)", #"{"n": \#(json)}"#)
@@ -151,7 +153,7 @@ struct NumberTableTests {
   }
 
   /// The failure message contains the table that the article should have.
-  @Test func `the guide's table is what is read`() throws {
+  @Test func `the guide's table of numbers matches what is read`() throws {
     let types = ["Int8", "UInt8", "Int", "UInt", "Float", "Double"]
     let rows = [
       "2", "2.0", "-1", "2.5", "200", "16777217", "9007199254740993", "9223372036854775808",

@@ -65,7 +65,7 @@ struct PlainText: Comparable {
       let base = letters[index - 1][2]
       for (position, mark) in marks[index].enumerated() {
         guard let whole = Self.joined[[base, mark]] else { continue }
-        letters[index - 1] = Self.place(whole)
+        letters[index - 1] = Self.position(whole)
         marks[index].remove(at: position)
         break
       }
@@ -119,16 +119,16 @@ struct PlainText: Comparable {
     let lower = value.properties.lowercaseMapping.unicodeScalars.map(\.value)
     let isCapital =
       scalar < 0x80 || Self.isInTable(scalar) ? lower.count == 1 && lower != [scalar] : false
-    letters.append(Self.place(isCapital ? lower[0] : scalar))
+    letters.append(Self.position(isCapital ? lower[0] : scalar))
     forms.append(form + (isCapital ? 1 : 0))
     marks.append([])
   }
 
   /// Returns the group of a letter, its number in the group, and its scalar.
-  private static func place(_ scalar: UInt32) -> [UInt32] {
+  private static func position(_ scalar: UInt32) -> [UInt32] {
     for (index, alphabet) in alphabets.enumerated() {
-      guard let place = alphabet.firstIndex(of: scalar) else { continue }
-      return [UInt32([1, 3, 4, 6, 8][index]), UInt32(place), scalar]
+      guard let position = alphabet.firstIndex(of: scalar) else { continue }
+      return [UInt32([1, 3, 4, 6, 8][index]), UInt32(position), scalar]
     }
     let group: UInt32 =
       switch scalar {

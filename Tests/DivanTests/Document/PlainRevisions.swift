@@ -32,12 +32,12 @@ struct PlainRevisions {
     for index in trees.indices {
       let tree = trees[index]
       if tree.start <= start {
-        // The positions of the history's first revision in the tree; the first one in its order is
+        // The paths to the history's first revision in the tree; the first one in order is
         // used.
         let steps = Int(start - tree.start)
-        let places = tree.histories.filter { $0.count > steps && $0[steps] == history[0] }
+        let prefixes = tree.histories.filter { $0.count > steps && $0[steps] == history[0] }
           .map { Array($0[..<steps]) }.sorted { $0.lexicographicallyPrecedes($1) }
-        if let place = places.first { return trees[index].add(place + history) }
+        if let prefix = prefixes.first { return trees[index].add(prefix + history) }
       } else {
         let steps = Int(tree.start - start)
         if history.count > steps, history[steps] == tree.histories[0][0] {

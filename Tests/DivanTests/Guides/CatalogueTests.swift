@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The code examples of the documentation catalogue, run as tests.
+/// Tests that run the code examples of the documentation catalogue.
 struct CatalogueTests {
   private let disk = SimulatedDisk()
 
@@ -43,7 +43,7 @@ struct CatalogueTests {
     }
   }
 
-  @Test func `values of Codable types are put, read, and said not to fit`() throws {
+  @Test func `Codable values are put, read and reported if they do not decode`() throws {
     let database = try open()
     var problems: [String] = []
     var soup = Recipe(name: "Soup", minutes: 30)
@@ -98,7 +98,7 @@ struct CatalogueTests {
       try database.snapshot().conflicts(of: "note").map { $0["text"] } == ["Green tea", "Coffee"])
   }
 
-  @Test func `documents are deleted, come back, and are purged`() throws {
+  @Test func `documents are deleted, created again and purged`() throws {
     let database = try open()
     try database.write { try $0.put(Document(id: "note", ["text": "Tea"])) }
     try database.write { transaction in
@@ -128,7 +128,7 @@ struct CatalogueTests {
     }
   }
 
-  @Test func `attachments are stored, and read whole and in parts`() throws {
+  @Test func `attachments are stored and read as a whole and in parts`() throws {
     let sound = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     try Data(repeating: 5, count: 70_000).write(to: sound)
     defer { try? FileManager.default.removeItem(at: sound) }
@@ -163,7 +163,7 @@ struct CatalogueTests {
     #expect(try database.snapshot().get("note")?.attachments["film"]?.length == 150_000)
   }
 
-  @Test func `versions are named, and read by their numbers`() throws {
+  @Test func `versions are read by name, by sequence number and by time`() throws {
     var configuration = Configuration()
     configuration.history = HistoryRetention(revisions: 10, age: .seconds(7 * 86_400))
     configuration = disk.configuration(configuration)
@@ -186,7 +186,9 @@ struct CatalogueTests {
     #expect(try atNoon.get("a")?["n"] == 1)
   }
 
-  @Test func `documents are watched over, and followed`() async throws {
+  @Test func `documents are validated, expire and are observed through the change feed`()
+    async throws
+  {
     let database = try open()
     let tomorrow = Date(timeIntervalSince1970: 4_000_000_000)
     var titles: [String] = []
@@ -229,7 +231,7 @@ struct CatalogueTests {
     #expect(try database.snapshot().expiry(of: "ticket") == tomorrow)
   }
 
-  @Test func `documents are found by their properties`() throws {
+  @Test func `documents are found through indexes of their properties`() throws {
     let database = try open()
     var titles: [String] = []
     var taken: String?
@@ -258,7 +260,7 @@ struct CatalogueTests {
     #expect(taken != nil)
   }
 
-  @Test func `documents are found by several properties, and some documents only`() throws {
+  @Test func `documents are found through compound and partial indexes`() throws {
     let database = try open()
     try database.write { transaction in
       try transaction.put(
@@ -281,7 +283,7 @@ struct CatalogueTests {
     #expect(count == 1)
   }
 
-  @Test func `lines are exported and imported`() throws {
+  @Test func `JSON lines are exported and imported`() throws {
     let database = try open()
     let copy = try open("/Copy.divan")
     try database.write { _ = try $0.put(Document(id: "m", ["title": "M"])) }
@@ -297,7 +299,7 @@ struct CatalogueTests {
     #expect(try ids.rest() == ["Metropolis", "m"])
   }
 
-  @Test func `an import tells how far it is, and is cancelled`() throws {
+  @Test func `an import reports its progress and can be cancelled`() throws {
     let copy = try open("/Copy.divan")
     let more = String(repeating: " and more", count: 20)
     let text = (0..<10_000).map { "{\"_id\":\"\($0)\",\"text\":\"\($0)\(more)\"}\n" }.joined()
@@ -348,7 +350,7 @@ struct CatalogueTests {
     }
   }
 
-  @Test func `state that is no property is written when a model is saved`() throws {
+  @Test func `a model's own state is written into properties when it is saved`() throws {
     let context = try open().makeContext()
     let sketch = Sketch(in: context)
     sketch.line.append((x: 1, y: 2))
@@ -364,7 +366,7 @@ struct CatalogueTests {
     }
   }
 
-  @Test func `models are made, saved, found, refused, merged and named`() async throws {
+  @Test func `models are created, saved, found, validated, merged and undone`() async throws {
     let database = try open()
     var titles: [String] = []
     var problems: [String] = []
@@ -475,7 +477,7 @@ struct CatalogueTests {
     var due: Date?
   }
 
-  @Test func `what another library had becomes models, batch by batch`() throws {
+  @Test func `objects of another library are moved to models in batches`() throws {
     let database = try open()
     let batches = (0..<3).map { batch in
       (0..<10).map { OldChore(id: "\(batch)-\($0)", title: "Chore \($0)") }
@@ -504,7 +506,7 @@ struct CatalogueTests {
     var title: String
   }
 
-  @Test func `documents are arranged by keys of one's own, and reduced`() throws {
+  @Test func `views map documents to keys and reduce them`() throws {
     let database = try open()
     var titles: [String] = []
     try database.write { transaction in
@@ -562,7 +564,7 @@ struct CatalogueTests {
     #expect(difference.deletions == [0] && difference.insertions == [1])
   }
 
-  @Test func `the rows of a view are followed`() async throws {
+  @Test func `the rows of a view are observed`() async throws {
     let database = try open()
     var bars: [String] = []
     let byYear = MapReduceView("films by year", version: "1", reduction: .count) { film, emit in
@@ -581,7 +583,7 @@ struct CatalogueTests {
     #expect(bars == ["1922 1", "1927 1", "1931 1"])
   }
 
-  @Test func `models, values and documents are asked for`() throws {
+  @Test func `models, values and documents are queried`() throws {
     let database = try open()
     let context = database.makeContext()
     let list = ChoreList(in: context)
@@ -645,7 +647,7 @@ struct CatalogueTests {
     #expect(try snapshot.ids(named) == ["Frau im Mond", "Metropolis"])
   }
 
-  @Test func `what a query means is counted, grouped, changed and explained`() throws {
+  @Test func `the matches of a query are counted, grouped, changed and explained`() throws {
     let database = try open()
     let films = Query<Document>().filter { $0["kind"] == "film" }
     try database.write { transaction in
@@ -692,7 +694,7 @@ struct CatalogueTests {
     }
   }
 
-  @Test func `what queries mean is followed`() async throws {
+  @Test func `the results of queries are observed`() async throws {
     let database = try open()
     var titles: [String] = []
     @Sendable func put(_ title: String, _ year: Int64) throws {
@@ -741,7 +743,7 @@ struct CatalogueTests {
     }
   }
 
-  @Test func `indexes are declared by classes of models`() throws {
+  @Test func `model classes declare indexes`() throws {
     let database = try open()
     try database.addIndexes(for: Errand.self)
     let context = database.makeContext()
@@ -756,7 +758,7 @@ struct CatalogueTests {
     #expect(try context.explain(next).indexes == ["model:errand.done+due"])
   }
 
-  @Test func `a damaged store is opened`() throws {
+  @Test func `a damaged store is opened for reading`() throws {
     let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     let path = directory.path
     defer { try? FileManager.default.removeItem(at: directory) }
@@ -814,7 +816,7 @@ struct CatalogueTests {
       .filter { !$0.isEmpty }
   }
 
-  @Test func `the code of the catalogue is the code of these tests`() throws {
+  @Test func `the code of the documentation catalogue is the code of these tests`() throws {
     let here = URL(filePath: #filePath)
     let source = lines(try String(contentsOf: here, encoding: .utf8))
     let catalogue = ProjectFolder.url.appending(path: "Sources/Divan/Divan.docc")

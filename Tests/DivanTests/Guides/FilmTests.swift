@@ -2,24 +2,23 @@ import Divan
 import Foundation
 import Testing
 
-/// A collection of real films: how they are stored, and how they are found.
+/// Tests of storing and finding a collection of real films.
 ///
 /// The films are stored once for all tests, which therefore run one after the other.
 @Suite(.serialized) struct FilmTests {
-  @Test func `every film comes back as it was`() throws {
+  @Test func `every film survives a round trip`() throws {
     guard let collection = try FilmCollection.shared() else { return }
     let snapshot = try collection.database.snapshot()
     let stored = try snapshot.get(Film.self, collection.films.compactMap(\.id))
     #expect(stored.count == collection.films.count && stored.count > 10_000)
     #expect(try snapshot.count == stored.count)
     for (film, other) in zip(collection.films, stored) where film != other {
-      Issue.record("\(film) came back as \(String(describing: other))")
+      Issue.record("\(film) was read as \(String(describing: other))")
     }
     print("films:", stored.count)
   }
 
-  @Test func `films are found by year and genre, by their cast and in the order of titles`() throws
-  {
+  @Test func `queries for films agree with a plain search, with and without indexes`() throws {
     guard let collection = try FilmCollection.shared() else { return }
     let all = Query<Film>()
     let western = all.filter { $0.year == 1950 && $0.genres.contains("Western") }.sort(\.title)
@@ -32,11 +31,11 @@ import Testing
     let decades = Dictionary(grouping: collection.films) { $0.year / 10 * 10 }.mapValues(\.count)
     #expect(westerns.count > 100 && starring.count > 100 && decades.count == 10)
 
-    func ask(_ snapshot: Snapshot) throws {
+    func expectResults(_ snapshot: Snapshot) throws {
       #expect(try snapshot.ids(western) == westerns.map { $0.id })
       #expect(try snapshot.ids(cowboy) == starring.map { $0.id })
     }
-    try ask(try collection.database.snapshot())
+    try expectResults(try collection.database.snapshot())
     let years = try collection.database.snapshot().groups(all, by: { $0.year }, .count)
     var counts: [Int: Int] = [:]
     for group in years {
@@ -49,7 +48,7 @@ import Testing
     try collection.database.addIndex(
       DocumentIndex("cast", on: "cast", eachElement: true, where: isFilm))
     let snapshot = try collection.database.snapshot()
-    try ask(snapshot)
+    try expectResults(snapshot)
     #expect(try snapshot.explain(western).indexes == ["year"])
     #expect(try snapshot.explain(cowboy).indexes == ["cast"])
     for (decade, count) in decades {

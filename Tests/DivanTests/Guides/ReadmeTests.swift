@@ -16,9 +16,9 @@ private struct Book: Codable {
   var published: Date?
 }
 
-/// Runs the examples of the README.
+/// Tests that run the examples of the README.
 struct ReadmeTests {
-  @Test func `the code of the README does what it says`() throws {
+  @Test func `models, snapshots and history work as in the README`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path + "/Films.divan"
     do {
@@ -54,19 +54,19 @@ struct ReadmeTests {
     #expect(try database.snapshot().get("m")?["year"] == 1932)
   }
 
-  @Test func `the code about watching over documents does what it says`() async throws {
+  @Test func `validation, expiry and the change feed work as in the README`() async throws {
     let database = try Database.inMemory()
     try await database.write { _ = try $0.put(Document(id: "m", ["title": "M"])) }
     try watch(database)
     let snapshot = try database.snapshot()
     #expect(try snapshot.get("m")?["seen"] == true)
     #expect(try snapshot.expiry(of: "m") != nil)
-    var told: [String] = []
+    var ids: [String] = []
     for try await change in database.changes(since: 0) {
-      told.append(change.id)
+      ids.append(change.id)
       if change.id == "m" { break }
     }
-    #expect(told == ["m"])
+    #expect(ids == ["m"])
     await #expect(throws: DatabaseError.self) {
       try await database.write { _ = try $0.put(Document(id: "n")) }
     }
@@ -88,7 +88,7 @@ struct ReadmeTests {
     #expect(settings == ["theme": "dark"])
   }
 
-  @Test func `the Codable type of the README is stored and read`() throws {
+  @Test func `a Codable type is stored and read as in the README`() throws {
     let database = try Database.inMemory()
     var book = Book(title: "Berlin Alexanderplatz")
     try database.write { try $0.put(&book) }
@@ -98,7 +98,7 @@ struct ReadmeTests {
     #expect(book.id != nil)
   }
 
-  @Test func `the branches and the attachment of the README are stored and read`() throws {
+  @Test func `branches and attachments are stored and read as in the README`() throws {
     let database = try Database.inMemory()
     let base = try database.write { try $0.put(Document(id: "note", ["text": "Tea"])) }
     for text in ["Green tea", "Tea and cake"] {
@@ -126,7 +126,7 @@ struct ReadmeTests {
     #expect(size == jpeg.count)
   }
 
-  @Test func `the films of the README are found by indexes`() throws {
+  @Test func `indexes find documents as in the README`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
       try transaction.put(
@@ -144,7 +144,7 @@ struct ReadmeTests {
     #expect(try database.indexes().count == 3)
   }
 
-  @Test func `the query of the README finds its film`() throws {
+  @Test func `a query finds its film as in the README`() throws {
     let database = try Database.inMemory()
     let context = database.makeContext()
     for (title, year) in [("Metropolis", 1927), ("M", 1931), ("The Kid", 1921)] {
@@ -164,7 +164,7 @@ struct ReadmeTests {
     #expect(try context.find(silent).map(\.title) == ["Metropolis"])
   }
 
-  @Test func `the lines of the README are exported and imported`() throws {
+  @Test func `JSON lines are exported and imported as in the README`() throws {
     let disk = SimulatedDisk()
     let database = try Database(at: "Films.divan", configuration: disk.configuration())
     let copy = try Database(at: "Copy.divan", configuration: disk.configuration())
@@ -180,7 +180,7 @@ struct ReadmeTests {
     #expect(try copy.snapshot().get("Metropolis") != nil)
   }
 
-  @Test func `the code of the README is the code above`() throws {
+  @Test func `the code of the README is the code of these tests`() throws {
     let here = URL(filePath: #filePath)
     let root = here.deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()

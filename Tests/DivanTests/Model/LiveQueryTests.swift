@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// Tests of live queries that follow a context and return its models.
+/// Tests of live queries of a context, which return its models.
 @MainActor
 struct LiveQueryTests {
   private class Note: Model, Observable {
@@ -43,18 +43,20 @@ struct LiveQueryTests {
       if try condition() { return }
       try await Task.sleep(for: .milliseconds(5))
     }
-    Issue.record("it did not happen within ten seconds")
+    Issue.record("the condition did not hold within ten seconds")
   }
 
   /// Returns how often an observer of `reading` is notified during `work`.
-  private func told(reading: @escaping () -> Void, by work: () throws -> Void) rethrows -> Int {
-    let told = Recorder<Int>()
-    withObservationTracking(reading) { told.append(1) }
+  private func notificationCount(reading: @escaping () -> Void, by work: () throws -> Void) rethrows
+    -> Int
+  {
+    let notifications = Recorder<Int>()
+    withObservationTracking(reading) { notifications.append(1) }
     try work()
-    return told.all.count
+    return notifications.all.count
   }
 
-  @Test func `without an actor it follows what the context saves, and what it is refreshed to`()
+  @Test func `without an actor a live query is updated by the context's saves and refreshes`()
     throws
   {
     let context = database.makeContext()
@@ -72,7 +74,7 @@ struct LiveQueryTests {
     try context.saveAllModels()
     #expect(live.results.map(\.id) == ["b"] && changes.count == 2)
     #expect(changes[1].deletions == [1] && changes[1].updates.map(\.from) == [0])
-    // Changes of others appear when the context is refreshed.
+    // External changes appear when the context is refreshed.
     try put("c", 1)
     #expect(live.results.count == 1)
     try context.refresh()
@@ -84,7 +86,7 @@ struct LiveQueryTests {
     #expect(changes.count == 4)
   }
 
-  @Test func `on an actor it follows by itself, purges too`() async throws {
+  @Test func `on an actor a live query updates itself, even after purges`() async throws {
     let context = database.makeContext(
       autosavingAfter: .milliseconds(5), isolation: MainActor.shared)
     let live = context.live(open)
@@ -113,7 +115,7 @@ struct LiveQueryTests {
     var ids: [String]? { live?.results.map(\.id) }
   }
 
-  @Test func `it lives on any actor`() async throws {
+  @Test func `a live query works on any actor`() async throws {
     let keeper = Keeper()
     await keeper.start(database, open)
     try put("a", 1)
@@ -123,16 +125,16 @@ struct LiveQueryTests {
     #expect(await keeper.ids == ["a"])
   }
 
-  @Test func `whoever reads results is told when they change, and only then`() throws {
+  @Test func `observers of live results are notified exactly when these change`() throws {
     let context = database.makeContext()
     let a = try note(context, "a", 1)
     try note(context, "b", 2)
     let live = context.live(open)
     let read = { _ = live.results }
-    #expect(try told(reading: read, by: { try note(context, "c", 3) }) == 1)
+    #expect(try notificationCount(reading: read, by: { try note(context, "c", 3) }) == 1)
     // None of these changes affects which models are in the result, or their order.
     #expect(
-      try told(reading: read) {
+      try notificationCount(reading: read) {
         a.text = "x"
         try a.save()
         try database.put("x", "{}")
@@ -140,25 +142,27 @@ struct LiveQueryTests {
         let other = Note(in: context, id: "closed")
         try other.save()
       } == 0)
-    #expect(told(reading: { _ = a.text }, by: { a.text = "y" }) == 1)
+    #expect(notificationCount(reading: { _ = a.text }, by: { a.text = "y" }) == 1)
     a.count = 9
-    #expect(try told(reading: read, by: { try a.save() }) == 1)
+    #expect(try notificationCount(reading: read, by: { try a.save() }) == 1)
     #expect(live.results.map(\.id) == ["b", "c", "a"])
-    #expect(try told(reading: { _ = live.error }, by: { try note(context, "d", 3) }) == 0)
+    #expect(
+      try notificationCount(reading: { _ = live.error }, by: { try note(context, "d", 3) }) == 0)
   }
 
-  @Test func `models that tell nobody are told of by the query`() throws {
+  @Test func `a live query notifies observers of changes to models that are not observable`() throws
+  {
     let context = database.makeContext()
     let todo = Todo(in: context)
     try todo.save()
     let live = context.live(Query<Todo>())
     todo.text = "x"
-    #expect(try told(reading: { _ = live.results }, by: { try todo.save() }) == 1)
+    #expect(try notificationCount(reading: { _ = live.results }, by: { try todo.save() }) == 1)
     try context.refresh()
     #expect(live.results.count == 1 && live.results[0] === todo)
   }
 
-  @Test func `many changes at once show as they would be found`() throws {
+  @Test func `a live query agrees with a new query after many changes at once`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -192,7 +196,7 @@ struct LiveQueryTests {
     }
   }
 
-  @Test func `it knows subclasses, and a document that becomes one of another class`() throws {
+  @Test func `a live query includes subclasses and documents that change their class`() throws {
     try put("a", 1)
     try put("b", 2, type: "long")
     let context = database.makeContext(try ModelRegistry(Note.self, LongNote.self))
@@ -205,7 +209,7 @@ struct LiveQueryTests {
     #expect(live.results == (try context.find(open)))
   }
 
-  @Test func `a query that cannot be answered says why`() throws {
+  @Test func `a live query that cannot be answered reports its error`() throws {
     let context = database.makeContext()
     var query = open
     query.core.filter = .refused(DatabaseError(.invalidQuery, "no"))
@@ -217,7 +221,7 @@ struct LiveQueryTests {
     }
   }
 
-  @Test func `what is told of a change may save and look again`() throws {
+  @Test func `a change handler may save models and read the results again`() throws {
     let context = database.makeContext()
     let live = context.live(open)
     var counts: [Int] = []
@@ -230,8 +234,7 @@ struct LiveQueryTests {
     live.onChange = nil
   }
 
-  @Test func `what is saved while a change is told of shows after it, and is told of next`() throws
-  {
+  @Test func `saves within a change handler appear after it and are reported next`() throws {
     let context = database.makeContext()
     let live = context.live(open)
     var shown: [String] = []
@@ -249,7 +252,7 @@ struct LiveQueryTests {
     live.onChange = nil
   }
 
-  @Test func `whatever has changed is told of, though a step between has failed`() throws {
+  @Test func `changes are reported completely after an update that failed`() throws {
     func write(_ id: String, _ count: Int, text: String) throws {
       try database.put(
         id, #"{"type": "note", "count": \#(count), "isOpen": true, "text": \#(text)}"#)
@@ -277,7 +280,7 @@ struct LiveQueryTests {
     #expect(changes.count == 2 && changes.last?.updates.map(\.to) == [1])
   }
 
-  @Test func `nothing keeps a query but its owner, and it keeps no context`() throws {
+  @Test func `a live query is retained by its owner only and does not retain its context`() throws {
     var context: ModelContext? = database.makeContext()
     weak let dropped = context
     var live = context?.live(open)

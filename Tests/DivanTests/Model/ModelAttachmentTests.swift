@@ -6,7 +6,7 @@ import Testing
 
 /// Tests of attachments of models.
 ///
-/// Additions and removals show at once, and are stored when the model is saved.
+/// Additions and removals appear immediately, and are stored when the model is saved.
 struct ModelAttachmentTests {
   private let database: Database
   private let context: ModelContext
@@ -38,7 +38,7 @@ struct ModelAttachmentTests {
     #expect(!todo.needsSave && todo.attachments["note"]?.digest != nil)
   }
 
-  @Test func `what is added and removed shows at once and is stored with the rest`() throws {
+  @Test func `added and removed attachments appear immediately and are stored on saving`() throws {
     let todo = Todo(in: context)
     todo.attachments = ["a": text("1"), "b": text("2")]
     try todo.save()
@@ -53,8 +53,8 @@ struct ModelAttachmentTests {
     #expect(try database.json(todo.id)?.contains("changed") == true)
   }
 
-  /// Regression test: saving a model removed the attachments of its document.
-  @Test func `saving other changes leaves the attachments of the document alone`() throws {
+  /// Regression: saving a model removed the attachments of its document.
+  @Test func `saving other changes keeps the document's attachments`() throws {
     let todo = Todo(in: context)
     try todo.save()
     try change(todo.id) { $0.attachments["note"] = text("elsewhere") }
@@ -64,7 +64,8 @@ struct ModelAttachmentTests {
     #expect(Set(todo.attachments.keys) == ["note"])
   }
 
-  @Test func `changes of different attachments come together, those of one are a conflict`() throws
+  @Test func `changes to different attachments merge, changes to the same one are a conflict`()
+    throws
   {
     let todo = Todo(in: context)
     todo.attachments = ["a": text("1"), "b": text("2")]
@@ -82,8 +83,8 @@ struct ModelAttachmentTests {
     #expect(try stored(todo.id) == ["a": "mine again", "b": "theirs"])
   }
 
-  /// Regression test: the later attachment replaced the other one without an error.
-  @Test func `an attachment that two add under one name is a conflict`() throws {
+  /// Regression: the later attachment replaced the other one without an error.
+  @Test func `adding attachments under one name on both sides is a conflict`() throws {
     let todo = Todo(in: context)
     try todo.save()
     todo.attachments["a"] = text("mine")
@@ -93,7 +94,7 @@ struct ModelAttachmentTests {
     #expect(try stored(todo.id) == ["a": "theirs"])
   }
 
-  @Test func `what is put back changes nothing, and reverting takes changes back`() throws {
+  @Test func `putting an attachment back is no change, and reverting discards changes`() throws {
     let todo = Todo(in: context)
     todo.attachments["a"] = text("1")
     try todo.save()
@@ -108,7 +109,7 @@ struct ModelAttachmentTests {
     #expect(try database.snapshot().sequence == sequence)
   }
 
-  @Test func `attachments that were changed elsewhere show after a refresh`() throws {
+  @Test func `external changes to attachments appear after a refresh`() throws {
     let todo = Todo(in: context)
     todo.attachments["a"] = text("1")
     try todo.save()
@@ -119,7 +120,7 @@ struct ModelAttachmentTests {
     #expect(Set(todo.attachments.keys) == ["a", "b"])
   }
 
-  @Test func `a model that was made of a document has its attachments again when it is reverted`()
+  @Test func `reverting a model created from a document restores its attachments`()
     throws
   {
     var document = Document(id: "d", ["text": "x"])
@@ -140,7 +141,7 @@ struct ModelAttachmentTests {
     #expect(Set(todo.attachments.keys) == ["a"] && !todo.needsSave)
   }
 
-  @Test func `a document that is put in as a model brings its attachments`() throws {
+  @Test func `a model created from a document has its attachments`() throws {
     var document = Document(id: "d", ["text": "x"])
     document.attachments["a"] = text("1")
     let todo = try context.insert(Todo.self, document: document)

@@ -26,10 +26,10 @@ struct ModelAutosaveTests {
       if try condition() { return }
       try await Task.sleep(for: .milliseconds(5))
     }
-    Issue.record("it did not happen within ten seconds")
+    Issue.record("the condition did not hold within ten seconds")
   }
 
-  @Test func `what is changed is saved after a while`() async throws {
+  @Test func `autosave saves changed models after its delay`() async throws {
     let context = context
     let saving = Task { await context.autosave(after: .milliseconds(20)) { Issue.record($0) } }
     let todo = Todo(in: context, id: "a")
@@ -42,7 +42,7 @@ struct ModelAutosaveTests {
     await saving.value
   }
 
-  @Test func `what cannot be saved is told of, and tried again`() async throws {
+  @Test func `autosave reports a model that cannot be saved and retries it`() async throws {
     let context = context
     var errors: [DatabaseError.Code] = []
     let strict = Strict(in: context, id: "a")
@@ -60,7 +60,7 @@ struct ModelAutosaveTests {
     #expect(try database.json("a") == #"{"text":"x"}"#)
   }
 
-  @Test func `one model that cannot be saved does not keep others from being saved`() async throws {
+  @Test func `a model that cannot be saved does not prevent the autosave of others`() async throws {
     let context = context
     var errors = 0
     let strict = Strict(in: context, id: "a")
@@ -73,7 +73,7 @@ struct ModelAutosaveTests {
     #expect(errors == 2)
   }
 
-  @Test func `what is unsaved when the task is cancelled is saved at once`() async throws {
+  @Test func `cancelling the autosave task saves unsaved models immediately`() async throws {
     let context = context
     let saving = Task { await context.autosave(after: .seconds(1000)) { Issue.record($0) } }
     let todo = Todo(in: context, id: "a")
@@ -84,8 +84,7 @@ struct ModelAutosaveTests {
     #expect(!todo.needsSave)
   }
 
-  @Test func `of a closed database nothing is saved any more, and that is told once`() async throws
-  {
+  @Test func `autosave of a closed database reports one error and ends`() async throws {
     let context = context
     var errors: [DatabaseError.Code] = []
     let saving = Task {
@@ -100,7 +99,7 @@ struct ModelAutosaveTests {
   }
 }
 
-/// Tests of properties that were changed both here and elsewhere.
+/// Tests of properties that were changed both locally and externally.
 struct ModelConflictTests {
   private let database: Database
   private let context: ModelContext
@@ -114,20 +113,20 @@ struct ModelConflictTests {
     try todo.save()
   }
 
-  private func conflict(here: String, elsewhere: String) throws {
-    todo.text = here
-    try database.put("t", #"{"done": false, "text": "\#(elsewhere)", "priority": 9}"#)
+  private func conflict(local: String, external: String) throws {
+    todo.text = local
+    try database.put("t", #"{"done": false, "text": "\#(external)", "priority": 9}"#)
   }
 
-  @Test func `without a handler it is an error, and everything stays unsaved`() throws {
-    try conflict(here: "mine", elsewhere: "theirs")
+  @Test func `without a handler a conflict throws and everything stays unsaved`() throws {
+    try conflict(local: "mine", external: "theirs")
     let error = #expect(throws: DatabaseError.self) { try todo.save() }
     #expect(error?.code == .conflict && error?.propertyPath == "text")
     #expect(todo.needsSave && todo.text == "mine")
   }
 
-  @Test func `the handler is shown all three, and refuses`() throws {
-    try conflict(here: "mine", elsewhere: "theirs")
+  @Test func `a conflict handler gets the base and both sides and can refuse`() throws {
+    try conflict(local: "mine", external: "theirs")
     var shown: [Value?] = []
     context.conflictHandler = { conflict in
       shown = [conflict.base, conflict.mine, conflict.theirs]
@@ -142,10 +141,10 @@ struct ModelConflictTests {
     (ModelConflict.Resolution.mine, "mine"), (.theirs, "theirs"), (.value("both"), "both"),
     (.value(nil), ""),
   ])
-  func `the handler chooses a side, or says something else`(
+  func `a conflict handler can choose either side or another value`(
     resolution: ModelConflict.Resolution, text: String
   ) throws {
-    try conflict(here: "mine", elsewhere: "theirs")
+    try conflict(local: "mine", external: "theirs")
     context.conflictHandler = { _ in resolution }
     try todo.save()
     #expect(todo.text == text && todo.priority == 9 && !todo.needsSave)
@@ -153,12 +152,12 @@ struct ModelConflictTests {
     #expect(stored?["text"] == (text.isEmpty ? nil : .string(text)))
   }
 
-  @Test func `equal changes, and those of different properties, are no conflict`() throws {
+  @Test func `equal changes and changes to different properties are no conflict`() throws {
     context.conflictHandler = { conflict in
       Issue.record("\(conflict.key)")
       return .refuse
     }
-    try conflict(here: "same", elsewhere: "same")
+    try conflict(local: "same", external: "same")
     todo.done = true
     try todo.save()
     #expect(todo.priority == 9 && todo.text == "same")

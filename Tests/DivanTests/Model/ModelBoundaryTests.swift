@@ -115,14 +115,14 @@ struct ModelBoundaryTests {
     }
     """,
   ])
-  func `what belongs to one isolation domain compiles, and what crosses as it should`(
+  func `programs that respect isolation domains compile`(
     program: String
   ) throws {
     let compilation = try compile(program)
     #expect(compilation.status == 0, "\(compilation.output)")
   }
 
-  @Test func `a client whose code is the main actor's by default compiles`() throws {
+  @Test func `a client with the main actor as default isolation compiles`() throws {
     let compilation = try compile(
       """
       class Note: Model {
@@ -221,14 +221,14 @@ struct ModelBoundaryTests {
       "@Persisted can only be used on properties of Model subclasses"
     ),
   ])
-  func `what cannot be stored does not compile, and says what to do`(
+  func `an unsupported property does not compile, and the message says what to do`(
     program: String, message: String
   ) throws {
     try expectRefusal(of: "struct Plain {}\n" + program, saying: message)
   }
 
   @Test
-  func `without metadata of its fields a class keeps its properties, and saving says why not`()
+  func `saving a class compiled without reflection metadata throws with the reason`()
     throws
   {
     let directory = try TemporaryDirectory()
@@ -244,12 +244,12 @@ struct ModelBoundaryTests {
     let compilation = try compile(
       """
       let context = try Database.inMemory().makeContext()
-      var told = 0
-      context.errorHandler = { _ in told += 1 }
+      var errorCount = 0
+      context.errorHandler = { _ in errorCount += 1 }
       let todo = Todo(in: context)
       todo.text = "x"
       todo.text += "y"
-      print(todo.text, told)
+      print(todo.text, errorCount)
       do { try todo.save() } catch let error as DatabaseError { print(error.code, error.hint ?? "") }
       """, options: ["-Xfrontend", "-disable-reflection-metadata"] + objects, to: program)
     try #require(compilation.status == 0, "\(compilation.output)")

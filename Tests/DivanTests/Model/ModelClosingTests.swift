@@ -49,7 +49,7 @@ struct ModelClosingTests {
     database.makeContext(autosavingAfter: .seconds(1000), isolation: MainActor.shared)
   }
 
-  @Test func `closing saves what contexts of its actor have not saved yet`() throws {
+  @Test func `closing saves the unsaved models of contexts on the same actor`() throws {
     let context = makeContext()
     let todo = Todo(in: context, id: "a")
     todo.text = "x"
@@ -58,14 +58,14 @@ struct ModelClosingTests {
     #expect(try reopen().json("a")?.contains(#""text":"x""#) == true)
   }
 
-  @Test func `a context that nobody holds any more is saved, too`() throws {
+  @Test func `closing saves the unsaved models of a released context`() throws {
     func makeTodo() { Todo(in: makeContext(), id: "a").text = "x" }
     makeTodo()
     try database.close()
     #expect(try reopen().json("a")?.contains(#""text":"x""#) == true)
   }
 
-  @Test func `what a running autosave has not saved yet is saved`() async throws {
+  @Test func `closing saves models that a running autosave has not saved yet`() async throws {
     let context = database.makeContext()
     let saving = Task { await context.autosave(after: .seconds(1000)) { Issue.record($0) } }
     try await Task.sleep(for: .milliseconds(20))
@@ -77,7 +77,7 @@ struct ModelClosingTests {
     await saving.value
   }
 
-  @Test func `what cannot be saved keeps the database open`() throws {
+  @Test func `a model that cannot be saved keeps the database open`() throws {
     let context = makeContext()
     let named = Named(in: context, id: "a")
     let todo = Todo(in: context, id: "b")
@@ -92,7 +92,7 @@ struct ModelClosingTests {
     #expect(try reopened.json("b") != nil)
   }
 
-  @Test func `what belongs to another actor keeps the database open`() async throws {
+  @Test func `unsaved models on another actor keep the database open`() async throws {
     let keeper = Keeper(database)
     await keeper.add("a")
     #expect(code { try database.close() } == DatabaseError.Code("unsavedModels"))
@@ -102,14 +102,14 @@ struct ModelClosingTests {
     #expect(try reopen().json("a") != nil)
   }
 
-  @Test func `that actor closes it and saves`() async throws {
+  @Test func `closing on the actor of a context saves its models`() async throws {
     let keeper = Keeper(database)
     await keeper.add("a")
     try await keeper.close()
     #expect(try reopen().json("a") != nil)
   }
 
-  @Test func `a context that saves nothing by itself keeps nothing open`() throws {
+  @Test func `unsaved models of a context without autosave do not keep the database open`() throws {
     let context = database.makeContext()
     let todo = Todo(in: context, id: "a")
     try database.close()

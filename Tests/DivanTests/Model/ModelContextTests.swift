@@ -12,7 +12,7 @@ struct ModelContextTests {
   }
 
   @Test(arguments: [true, false])
-  func `a new model is not mistaken for the one that had its ID`(isDeleted: Bool) throws {
+  func `a new model is distinct from an earlier one with the same ID`(isDeleted: Bool) throws {
     try database.put("t", #"{"text":"x"}"#)
     try context.refresh()
     var old = try context.model(Todo.self, "t")
@@ -32,7 +32,7 @@ struct ModelContextTests {
     #expect(try database.snapshot().get("t")?["text"] == "again")
   }
 
-  @Test func `a context has one object for each document, while it lives`() throws {
+  @Test func `a context has one object for each document while the object is referenced`() throws {
     try database.put("t", #"{"text":"x"}"#)
     try context.refresh()
     var todo = try context.model(Todo.self, "t")
@@ -53,7 +53,7 @@ struct ModelContextTests {
     #expect(Set([Todo(), Todo()]).count == 2)
   }
 
-  @Test func `an unsaved model goes with its context`() throws {
+  @Test func `an unsaved model is released with its context`() throws {
     var context: ModelContext? = database.makeContext()
     weak let todo = context.map { Todo(in: $0) }
     #expect(todo != nil)
@@ -66,14 +66,14 @@ struct ModelContextTests {
     #expect(try database.read { try $0.get(kept.id)?["text"] } == "still")
   }
 
-  @Test func `saving several models is all or nothing`() throws {
+  @Test func `saving several models is atomic`() throws {
     let good = Todo(in: context, id: "good")
     let bad = Everything(in: context, id: "bad")
     bad.ratio = .infinity
     #expect(code { try context.saveModels([good, bad]) } == .invalidValue)
     #expect(good.isNew && bad.isNew && context.unsavedModels.count == 2)
     #expect(try database.read { try $0.count } == 0)
-    // A model whose ID is taken, saved after one that was changed.
+    // A model whose ID is in use, saved after one that was changed.
     try good.save()
     good.text = "x"
     try database.put("taken", "{}")
@@ -101,7 +101,7 @@ struct ModelContextTests {
     #expect(try database.read { $0.sequence } == 1199)
   }
 
-  @Test func `what was changed elsewhere is merged by property`() throws {
+  @Test func `external changes are merged by property`() throws {
     let todo = Todo(in: context, id: "t")
     todo.text = "a"
     try todo.save()
@@ -119,7 +119,7 @@ struct ModelContextTests {
         == #"{"done":true,"extra":1,"priority":3,"tags":[],"text":"b"}"#)
   }
 
-  @Test func `changing a property here and elsewhere is a conflict`() throws {
+  @Test func `changing a property both locally and externally is a conflict`() throws {
     let todo = Todo(in: context, id: "t")
     let other = Todo(in: context, id: "o")
     try context.saveAllModels()
@@ -150,7 +150,7 @@ struct ModelContextTests {
     #expect(todo.text == "last" && !todo.needsSave)
   }
 
-  @Test func `refreshing rereads what was not changed`() throws {
+  @Test func `refreshing rereads properties without local changes`() throws {
     let todo = Todo(in: context, id: "t")
     todo.text = "a"
     todo.tags = ["x"]
@@ -167,7 +167,7 @@ struct ModelContextTests {
     #expect(todo.changedProperties == ["priority"])
   }
 
-  @Test func `reverting brings back what the document says, or the class`() throws {
+  @Test func `reverting restores stored or declared values`() throws {
     let todo = Todo(in: context, id: "t")
     todo.text = "a"
     todo.priority = 8
@@ -209,7 +209,7 @@ struct ModelContextTests {
     #expect(context.unsavedModels.isEmpty && new.isDeleted)
   }
 
-  @Test func `deleting what was changed elsewhere is a conflict`() throws {
+  @Test func `deleting an externally changed model is a conflict`() throws {
     let todo = Todo(in: context, id: "t")
     try todo.save()
     try database.write { try $0.update("t") { $0["text"] = "b" } }
@@ -224,8 +224,8 @@ struct ModelContextTests {
     #expect(todo.isDeleted && todo.text == "again")
   }
 
-  @Test func `references may go in circles, and hold nothing`() throws {
-    weak var gone: TodoList?
+  @Test func `references may form cycles and retain no models`() throws {
+    weak var released: TodoList?
     do {
       let list = TodoList(in: context, id: "l")
       let todo = Todo(in: context, id: "t")
@@ -233,9 +233,9 @@ struct ModelContextTests {
       todo.list = list
       #expect(list.first?.list?.first === todo)
       try context.saveAllModels()
-      gone = list
+      released = list
     }
-    #expect(gone == nil)
+    #expect(released == nil)
     #expect(
       try database.json("l") == #"{"first":"t","title":""}"#)
     let todo = try #require(try context.model(Todo.self, "t"))
@@ -278,7 +278,7 @@ struct ModelContextTests {
     #expect(again?.context == nil && again?.list?.title == "Work")
   }
 
-  @Test func `a new model of a document keeps everything in it`() throws {
+  @Test func `a model created from a document keeps all of its properties`() throws {
     guard
       case .object(let source) = try Value(json: #"{"done":null,"text":"x","year":1927,"z":{}}"#)
     else { return }
@@ -299,7 +299,7 @@ struct ModelContextTests {
     #expect(try database.json(person.id) == #"{"full name":"A","type":"person"}"#)
   }
 
-  @Test func `models come in the order of their IDs, the same objects as elsewhere`() throws {
+  @Test func `a cursor returns the context's objects in the order of their IDs`() throws {
     for index in 0..<50 { try database.put("t\(index)", #"{"priority":\#(index)}"#) }
     try context.refresh()
     let known = try #require(try context.model(Todo.self, "t7"))
@@ -312,7 +312,7 @@ struct ModelContextTests {
     #expect(sum == 1225 + 93)
   }
 
-  @Test func `a class may be found by several threads at once`() async throws {
+  @Test func `several threads can use a model class for the first time at once`() async throws {
     final class Raced: Model {
       @Persisted(key: "n") var number = 4
       @Persisted(key: "m") var other: String
@@ -352,7 +352,7 @@ struct ModelContextTests {
     var text: String? { todo?.text }
   }
 
-  @Test func `an actor keeps a context, and is sent new models`() async throws {
+  @Test func `an actor can own a context and receive new models`() async throws {
     let keeper = Keeper(database)
     let todo = Todo()
     todo.text = "sent"
@@ -362,7 +362,7 @@ struct ModelContextTests {
   }
 
   @Test
-  func `unsaved models are in the order in which they became so, whatever is saved meanwhile`()
+  func `unsaved models are listed in the order in which they became unsaved`()
     throws
   {
     let todos = (0..<100).map { Todo(in: context, id: "t\($0)") }

@@ -35,15 +35,17 @@ struct ModelDamageTests {
     database.tamper { $0.index(entry, SharedBytes(utf8: id), scratch: &scratch) }
   }
 
-  @Test func `a damaged document is no model, and references to it read as nil and stay`() throws {
+  @Test func `loading a damaged document throws, and references to it read as nil and are kept`()
+    throws
+  {
     try damage("t")
     let context = database.makeContext()
-    let told = errors(of: context)
+    let reported = errors(of: context)
     #expect(code { _ = try context.model(Todo.self, "t") } == .damaged)
     let list = try #require(try context.model(TodoList.self, "l"))
     let pair = try #require(try context.model(Pair.self, "p"))
     #expect(list.first == nil && pair.todos.isEmpty)
-    #expect(told.all == [.damaged, .damaged])
+    #expect(reported.all == [.damaged, .damaged])
     list.title = "M"
     pair.note = "n"
     try context.saveAllModels()
@@ -51,7 +53,7 @@ struct ModelDamageTests {
     #expect(try database.snapshot().get("p")?["todos"] == ["t"])
   }
 
-  @Test func `a cursor throws for a damaged document, and goes on behind it`() throws {
+  @Test func `a cursor throws for a damaged document and continues after it`() throws {
     try damage("p")
     var all = try database.makeContext().models(Model.self)
     #expect(try all.next()?.id == "l")
@@ -59,16 +61,16 @@ struct ModelDamageTests {
     #expect(try all.rest().map(\.id) == ["t"])
   }
 
-  @Test func `a property whose bytes make no sense reads as declared, and is never saved back`()
+  @Test func `an unreadable property reads as declared and is never overwritten`()
     throws
   {
-    let told = errors(of: context)
+    let reported = errors(of: context)
     let todo = try #require(try context.model(Todo.self, "t"))
     let whole = try #require(todo.body?.bytes.array)
     todo.attach(EncodedValue(SharedBytes(copying: Array(whole.dropLast(2)))), state: .stored)
     // The properties before the damage are intact.
     #expect(todo.text == "" && todo.priority == 1 && !todo.needsSave)
-    #expect(told.all == [.damaged])
+    #expect(reported.all == [.damaged])
     #expect(code { try todo.load() } == .damaged)
     #expect(code { _ = try todo.value(for: "text") } == .damaged)
     todo.done = true
@@ -78,13 +80,13 @@ struct ModelDamageTests {
     #expect(try database.snapshot().get("t")?["done"] == nil)
   }
 
-  @Test func `of a closed database a model shows what it has, and keeps what was changed`() throws {
-    let told = errors(of: context)
+  @Test func `after its database is closed a model keeps its values and unsaved changes`() throws {
+    let reported = errors(of: context)
     let list = try #require(try context.model(TodoList.self, "l"))
     list.title = "M"
     try database.close()
     #expect(list.title == "M" && list.first == nil && list.attachments.isEmpty)
-    #expect(told.all == [.closed, .closed])
+    #expect(reported.all == [.closed, .closed])
     #expect(code { try list.save() } == .closed)
     #expect(code { try list.delete() } == .closed)
     #expect(code { try context.saveAllModels() } == .closed)
@@ -99,7 +101,7 @@ struct ModelDamageTests {
     #expect(code { try Todo(in: late).save() } == .closed)
   }
 
-  @Test func `what could not be read for a while is read when it can be`() throws {
+  @Test func `a reference is read again once a read error is gone`() throws {
     let disk = SimulatedFileSystem()
     let fixture = CrashFixture(disk, CrashWriter(seed: 1))
     let database = try fixture.open {
@@ -109,10 +111,10 @@ struct ModelDamageTests {
     try database.put("t", #"{"text": "x"}"#)
     try database.put("l", #"{"first": "t"}"#)
     let context = database.makeContext()
-    let told = errors(of: context)
+    let reported = errors(of: context)
     let list = try #require(try context.model(TodoList.self, "l"))
     disk.fail(.read, with: .inputOutput, isLasting: true)
-    #expect(list.first == nil && told.all == [.inputOutput])
+    #expect(list.first == nil && reported.all == [.inputOutput])
     #expect(code { _ = try context.model(Todo.self, "t") } == .inputOutput)
     disk.stopFailing()
     #expect(list.first?.text == "x" && !list.needsSave)

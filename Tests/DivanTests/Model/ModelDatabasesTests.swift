@@ -50,7 +50,7 @@ struct ModelDatabasesTests {
     return human
   }
 
-  @Test func `a reference to a model of another database is its ID, and gives that object`() throws
+  @Test func `a reference into another database is stored as an ID and returns that object`() throws
   {
     let lang = try human("lang")
     // A film and a person with the same ID are different models.
@@ -64,16 +64,15 @@ struct ModelDatabasesTests {
     m.cast.removeFirst()
     #expect(m.cast == [other] && m.changedProperties == ["cast"])
 
-    let elsewhere = filmDatabase.makeContext()
-    #expect(try elsewhere.model(Picture.self, "m")?.director == nil)
+    let otherFilms = filmDatabase.makeContext()
+    #expect(try otherFilms.model(Picture.self, "m")?.director == nil)
     let again = peopleDatabase.makeContext()
-    elsewhere.setContext(again, for: Human.self)
-    #expect(try elsewhere.model(Picture.self, "m")?.director?.name == "m")
-    #expect(try elsewhere.model(Picture.self, "m")?.director === again.model(Human.self, "m"))
+    otherFilms.setContext(again, for: Human.self)
+    #expect(try otherFilms.model(Picture.self, "m")?.director?.name == "m")
+    #expect(try otherFilms.model(Picture.self, "m")?.director === again.model(Human.self, "m"))
   }
 
-  @Test func `a subclass is where its superclass is, unless something else was said of it`() throws
-  {
+  @Test func `a subclass uses the context of its superclass unless it has its own`() throws {
     let m = Picture(in: films)
     m.star = Actor(in: people, id: "a")
     #expect(m.star?.context === people)
@@ -87,7 +86,7 @@ struct ModelDatabasesTests {
     #expect(m.star?.context === people)
   }
 
-  @Test func `a model in no context comes where those of its class are, and is saved there`() throws
+  @Test func `a model without a context joins the context of its class and is saved there`() throws
   {
     let m = Picture()
     m.director = Human()
@@ -102,7 +101,7 @@ struct ModelDatabasesTests {
   }
 
   @Test(arguments: [false, true])
-  func `an inverse finds models of another database, and is told of them`(withIndex: Bool) throws {
+  func `an inverse finds saved and unsaved models of another database`(withIndex: Bool) throws {
     if withIndex { try filmDatabase.addIndexes(for: Human.self) }
     let lang = try human("lang")
     let m = Picture(in: films, id: "m")
@@ -115,36 +114,35 @@ struct ModelDatabasesTests {
     #expect(lang.pictures.isEmpty)
   }
 
-  @Test func `who observes inverses is told of models of one ID in two databases`() throws {
+  @Test func `observers of inverses distinguish models with one ID in two databases`() throws {
     let human = try human("m")
     var picture: Picture? = Picture(in: films, id: "m")
     let other = Picture(in: films, id: "n")
     /// Returns whether the observer of `first` is notified if `second` is observed after it.
-    func isTold(
+    func isNotified(
       observing first: () -> Void, then second: () -> Void, of change: () -> Void
     ) -> Bool {
-      let told = Recorder<Bool>()
-      withObservationTracking(first, onChange: { told.append(true) })
+      let notifications = Recorder<Bool>()
+      withObservationTracking(first, onChange: { notifications.append(true) })
       withObservationTracking(second, onChange: {})
       change()
-      return told.all == [true]
+      return notifications.all == [true]
     }
     let readHuman = { _ = human.pictures }
     let readPicture = { _ = picture?.prequels }
-    #expect(isTold(observing: readHuman, then: readPicture) { other.cast = [human] })
-    #expect(isTold(observing: readPicture, then: readHuman) { other.sequel = picture })
+    #expect(isNotified(observing: readHuman, then: readPicture) { other.cast = [human] })
+    #expect(isNotified(observing: readPicture, then: readHuman) { other.sequel = picture })
     other.sequel = nil
     try films.saveAllModels()
-    // The human's observer is still notified when the picture is gone.
-    let isToldStill = isTold(observing: readHuman, then: readPicture) {
+    // The human's observer is still notified after the picture was released.
+    let isStillNotified = isNotified(observing: readHuman, then: readPicture) {
       picture = nil
       other.cast = []
     }
-    #expect(isToldStill)
+    #expect(isStillNotified)
   }
 
-  @Test func `a rule that reaches into another database is refused, and nothing is deleted`() throws
-  {
+  @Test func `a delete rule into another database throws, and nothing is deleted`() throws {
     let keeper = Keeper(in: films, id: "k")
     keeper.kept = try human("lang")
     let denier = Denier(in: people, id: "d")
@@ -163,7 +161,7 @@ struct ModelDatabasesTests {
     #expect(m.director == nil)
   }
 
-  @Test func `when the other context is gone its models are missing, which is told, and stay`()
+  @Test func `references into a released context read as nil, report an error and are kept`()
     throws
   {
     var other: ModelContext? = peopleDatabase.makeContext()
@@ -173,19 +171,19 @@ struct ModelDatabasesTests {
     (m.director, m.cast) = (lang, [lang])
     try films.saveAllModels()
     other = nil
-    let told = Recorder<DatabaseError.Code>()
+    let reported = Recorder<DatabaseError.Code>()
     films.errorHandler = { error in
-      if let error = error as? DatabaseError { told.append(error.code) }
+      if let error = error as? DatabaseError { reported.append(error.code) }
     }
     #expect(m.director == nil && m.cast.isEmpty)
-    #expect(told.all == [.closed, .closed])
+    #expect(reported.all == [.closed, .closed])
     m.sequel = m
     try films.saveAllModels()
     #expect(
       try filmDatabase.json("m") == #"{"cast":["lang"],"director":"lang","sequel":"m"}"#)
   }
 
-  @Test func `contexts that refer to each other hold nothing`() throws {
+  @Test func `contexts that refer to each other are released`() throws {
     weak var first: ModelContext?
     weak var second: ModelContext?
     weak var model: Human?

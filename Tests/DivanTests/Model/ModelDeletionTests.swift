@@ -70,7 +70,7 @@ struct ModelDeletionTests {
     return try ids.rest()
   }
 
-  @Test func `nullify takes references out of the documents that have them`() throws {
+  @Test func `nullify removes references from the documents that have them`() throws {
     let (ada, bob) = (Author(in: context, id: "ada"), Author(in: context, id: "bob"))
     let x = try book("x") {
       $0.authors = [ada, bob, ada]
@@ -91,8 +91,7 @@ struct ModelDeletionTests {
     #expect(bob.books == [x, y])
   }
 
-  @Test func `a reference that was changed and not saved is taken out of the document, too`() throws
-  {
+  @Test func `nullify removes a stored reference even if it was changed locally`() throws {
     let (ada, bob) = (Author(in: context, id: "ada"), Author(in: context, id: "bob"))
     let x = try book("x") { $0.editor = ada }
     x.editor = bob
@@ -103,7 +102,7 @@ struct ModelDeletionTests {
     #expect(try database.snapshot().get("x")?["editor"] == "bob")
   }
 
-  @Test func `nullify leaves documents of other classes alone`() throws {
+  @Test func `nullify does not change documents of other classes`() throws {
     let context = database.makeContext(try ModelRegistry(Artist.self, Painting.self))
     let ada = Artist(in: context, id: "ada")
     let painting = Painting(in: context, id: "p")
@@ -119,7 +118,7 @@ struct ModelDeletionTests {
   }
 
   @Test(arguments: [true, false])
-  func `a reference that came elsewhere keeps a model from being deleted until it was seen`(
+  func `deleting a model with a new external reference is a conflict until a refresh`(
     withIndex: Bool
   ) throws {
     if !withIndex {
@@ -135,7 +134,7 @@ struct ModelDeletionTests {
     #expect(other?.code == .stillReferenced)
   }
 
-  @Test func `what was changed and not saved hides no reference from a rule`() throws {
+  @Test func `an unsaved change does not hide a stored reference from a deny rule`() throws {
     let publisher = Publisher(in: context, id: "p")
     let book = try book("x") { $0.publisher = publisher }
     book.publisher = nil
@@ -144,7 +143,7 @@ struct ModelDeletionTests {
     try publisher.delete()
   }
 
-  @Test func `taking a reference out is no conflict beside what others changed`() throws {
+  @Test func `nullify does not conflict with external changes or a new local reference`() throws {
     let (ada, bob) = (Author(in: context, id: "ada"), Author(in: context, id: "bob"))
     let x = try book("x") { $0.editor = ada }
     x.editor = bob
@@ -155,7 +154,7 @@ struct ModelDeletionTests {
     #expect(stored["editor"] == "bob" && stored["pages"] == 9)
   }
 
-  @Test func `a reference to something of another class does not keep a model from being deleted`()
+  @Test func `cascade skips a referenced document of another class`()
     throws
   {
     let ada = Author(in: context, id: "ada")
@@ -166,7 +165,7 @@ struct ModelDeletionTests {
     #expect(try ids() == [ada.id])
   }
 
-  @Test func `cascade deletes what refers to a model, and what it refers to`() throws {
+  @Test func `cascade deletes referring and referenced models`() throws {
     let book = try book("x") {
       $0.chapters = [Chapter(in: context, id: "one"), Chapter(in: context, id: "two")]
       $0.cover = Picture(in: context, id: "cover")
@@ -183,7 +182,7 @@ struct ModelDeletionTests {
     #expect(context.unsavedModels.isEmpty)
   }
 
-  @Test func `deny keeps a model from being deleted, and all that would go with it`() throws {
+  @Test func `deny prevents the deletion of a model and of all that cascades from it`() throws {
     let publisher = Publisher(in: context, id: "p")
     let book = try book("x") { $0.publisher = publisher }
     let error = #expect(throws: DatabaseError.self) { try publisher.delete() }
@@ -205,7 +204,7 @@ struct ModelDeletionTests {
     #expect(try ids().isEmpty)
   }
 
-  @Test func `models that delete each other are deleted once`() throws {
+  @Test func `models that cascade to each other are deleted once`() throws {
     let (a, b) = (Review(in: context, id: "a"), Review(in: context, id: "b"))
     a.answered = b
     b.answered = a
@@ -214,7 +213,7 @@ struct ModelDeletionTests {
     #expect(try ids().isEmpty && b.isDeleted)
   }
 
-  @Test func `a long chain is deleted as a whole`() throws {
+  @Test func `a long chain of cascades is deleted as a whole`() throws {
     var last: Review?
     for index in 0..<2000 {
       let next = Review(in: context, id: "r\(index)")
@@ -226,7 +225,7 @@ struct ModelDeletionTests {
     #expect(try ids().isEmpty)
   }
 
-  @Test func `if anything that goes was changed elsewhere, nothing is deleted`() throws {
+  @Test func `if a model of a cascade was changed externally, nothing is deleted`() throws {
     let book = try book("x") { $0.chapters = [Chapter(in: context, id: "one")] }
     let chapter = try #require(book.chapters.first)
     try database.write { try $0.put(Document(id: "x2", ["authors": ["ada"]])) }
@@ -240,7 +239,7 @@ struct ModelDeletionTests {
     #expect(try ids() == ["x2"])
   }
 
-  @Test func `a deletion that takes references out merges with what others changed`() throws {
+  @Test func `nullify merges with external changes`() throws {
     let ada = Author(in: context, id: "ada")
     let x = try book("x") { $0.editor = ada }
     x.title = "mine"

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Divan
 
-/// Tests of models while others change, delete and purge the same documents.
+/// Tests of models whose documents are changed, deleted and purged externally.
 struct ModelElsewhereTests {
   private let database: Database
   private let context: ModelContext
@@ -24,8 +24,10 @@ struct ModelElsewhereTests {
     return todo
   }
 
-  /// Regression test: a cursor made models from its older snapshot that no refresh updated.
-  @Test func `a cursor gives what the context knows, also when it has moved on meanwhile`() throws {
+  /// Regression: a cursor created models from its older snapshot that no refresh updated.
+  @Test func `a cursor returns the state of its context even if the context advanced meanwhile`()
+    throws
+  {
     for id in ["a", "b", "c", "d"] { try database.put(id, #"{"text": "old"}"#) }
     try context.refresh()
     var cursor = try context.models(Todo.self)
@@ -39,7 +41,7 @@ struct ModelElsewhereTests {
     #expect(rest.map(\.text) == ["old", "new"])
   }
 
-  @Test func `a document that was deleted can be made again while the old model is held`() throws {
+  @Test func `a deleted document can be created again while its old model is referenced`() throws {
     let old = try todo("a", "old")
     try old.delete()
     let new = try todo("a", "new")
@@ -50,8 +52,8 @@ struct ModelElsewhereTests {
     #expect(new.text == "newest")
   }
 
-  /// Regression test: saving another model dropped the change without an error.
-  @Test func `a change of what was deleted elsewhere stays until its own saving says so`() throws {
+  /// Regression: saving another model dropped the change without an error.
+  @Test func `saving another model keeps the changes of an externally deleted one`() throws {
     let (changed, other) = (try todo("a", "x"), try todo("b", "x"))
     changed.text = "mine"
     try database.remove("a")
@@ -66,7 +68,7 @@ struct ModelElsewhereTests {
     try context.saveAllModels()
   }
 
-  @Test func `a document that was purged or has expired is gone at the next refresh`() throws {
+  @Test func `the models of purged documents are deleted at the next refresh`() throws {
     let (purged, changed, stays) = (try todo("a", "x"), try todo("b", "x"), try todo("c", "x"))
     changed.text = "mine"
     try database.write { transaction in
@@ -80,33 +82,32 @@ struct ModelElsewhereTests {
     #expect(try context.refresh().isEmpty)
   }
 
-  @Test func `what came with saving is told to observers, and counts as changed elsewhere`() throws
-  {
-    final class Watched: Model, Observable {
+  @Test func `changes merged in by a save notify observers and count as external`() throws {
+    final class Observed: Model, Observable {
       @Persisted var text: String
       @Persisted var done = false
     }
-    let watched = Watched(in: context, id: "w")
-    try watched.save()
+    let observed = Observed(in: context, id: "w")
+    try observed.save()
     try database.put("w", #"{"text": "theirs", "done": false}"#)
-    let told = Recorder<Int>()
+    let notifications = Recorder<Int>()
     withObservationTracking {
-      _ = watched.text
+      _ = observed.text
     } onChange: {
-      told.append(1)
+      notifications.append(1)
     }
-    watched.done = true
-    #expect(told.all.isEmpty && watched.timeSinceExternallyChanged == nil)
-    try watched.save()
-    #expect(told.all == [1] && watched.text == "theirs" && watched.done)
-    #expect(watched.timeSinceExternallyChanged != nil)
+    observed.done = true
+    #expect(notifications.all.isEmpty && observed.timeSinceExternallyChanged == nil)
+    try observed.save()
+    #expect(notifications.all == [1] && observed.text == "theirs" && observed.done)
+    #expect(observed.timeSinceExternallyChanged != nil)
   }
 
   private final class Pair: Model {
     @Persisted var todos: [Todo]
   }
 
-  @Test func `IDs that look alike are those of different documents`() throws {
+  @Test func `models with canonically equal IDs are distinct`() throws {
     let (one, other) = ("\u{E9}", "e\u{301}")
     try database.put(one, #"{"text": "one"}"#)
     try database.put(other, #"{"text": "other"}"#)
@@ -129,8 +130,7 @@ struct ModelElsewhereTests {
     #expect(first.map { Array($0.utf8) } == Array(other.utf8))
   }
 
-  @Test func `one document that cannot be read does not keep others from being taken over`() throws
-  {
+  @Test func `a refresh that meets a damaged document updates the other models`() throws {
     let models = try ["a", "b", "c"].map { try todo($0, "x") }
     for id in ["a", "b", "c"] { try database.put(id, #"{"text": "y"}"#) }
     var entry = try database.entry(of: "b")
@@ -142,8 +142,8 @@ struct ModelElsewhereTests {
     #expect(models[2].text == "y" && models[0].text == "y")
   }
 
-  /// Regression test: the context had advanced, so no later refresh read these documents.
-  @Test func `what a refresh could not read for a while is taken over by the next one`() throws {
+  /// Regression: the context had advanced, so no later refresh read these documents.
+  @Test func `a refresh updates the models that a failed one could not read`() throws {
     let disk = SimulatedFileSystem()
     let fixture = CrashFixture(disk, CrashWriter(seed: 1))
     let database = try fixture.open {

@@ -31,7 +31,7 @@ struct ModelFailingAloneTests {
     return errors
   }
 
-  @Test func `one that is not valid does not delay what is changed after it`() throws {
+  @Test func `an invalid model does not delay the autosave of later changes`() throws {
     let named = Named(in: context, id: "a")
     #expect(save() == 1)
     let todo = Todo(in: context, id: "b")
@@ -42,7 +42,7 @@ struct ModelFailingAloneTests {
     #expect(named.needsSave && save() == 0)
   }
 
-  @Test func `one that is mended is saved like one that was changed`() throws {
+  @Test func `a corrected model is saved like a changed one`() throws {
     let named = Named(in: context, id: "a")
     let order = context.core.lastOrder
     #expect(save() == 1 && context.core.lastOrder == order)
@@ -61,7 +61,7 @@ struct ModelFailingAloneTests {
     #expect(save() == 0 && !named.needsSave && context.core.saveFailures.isEmpty)
   }
 
-  @Test func `one in conflict does not delay others, and is saved when the conflict is settled`()
+  @Test func `a model in conflict does not delay others and is saved once that is settled`()
     throws
   {
     let todo = Todo(in: context, id: "a")
@@ -76,14 +76,14 @@ struct ModelFailingAloneTests {
     #expect(try database.json("a")?.contains(#""text":"mine""#) == true)
   }
 
-  @Test func `one that fails is tried again by itself, and once it is mended`() async throws {
+  @Test func `autosave retries a failed model by itself and after it is corrected`() async throws {
     let context = database.makeContext(
       autosavingAfter: .milliseconds(5), isolation: MainActor.shared)
     var errors = 0
     context.errorHandler = { _ in errors += 1 }
     func wait(until condition: () -> Bool) async throws {
       for _ in 0..<12_000 where !condition() { try await Task.sleep(for: .milliseconds(5)) }
-      #expect(condition(), "it did not happen within a minute")
+      #expect(condition(), "the condition did not hold within a minute")
     }
     let named = Named(in: context, id: "a")
     try await wait { errors == 2 }

@@ -70,9 +70,9 @@ func code(_ body: () throws -> Void) -> DatabaseError.Code? {
 
 /// Records the codes of all errors that a context reports.
 func errors(of context: ModelContext) -> Recorder<DatabaseError.Code> {
-  let told = Recorder<DatabaseError.Code>()
+  let codes = Recorder<DatabaseError.Code>()
   context.errorHandler = { error in
-    if let error = error as? DatabaseError { told.append(error.code) }
+    if let error = error as? DatabaseError { codes.append(error.code) }
   }
-  return told
+  return codes
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Divan
 
-/// Tests of contexts that follow changes on their actor, and of values that cross between actors.
+/// Tests of contexts that observe changes on their actor, and of values sent between actors.
 @MainActor
 struct ModelFollowingTests {
   private let database: Database
@@ -19,10 +19,10 @@ struct ModelFollowingTests {
       if try condition() { return }
       try await Task.sleep(for: .milliseconds(5))
     }
-    Issue.record("it did not happen within ten seconds")
+    Issue.record("the condition did not hold within ten seconds")
   }
 
-  @Test func `what is changed elsewhere arrives, and what is changed here is saved`() async throws {
+  @Test func `external changes arrive and local ones are saved automatically`() async throws {
     let context = makeContext()
     let todo = Todo(in: context, id: "a")
     try await wait { !todo.needsSave }
@@ -35,7 +35,7 @@ struct ModelFollowingTests {
     try await wait { todo.isDeleted }
   }
 
-  @Test func `what was changed on both sides is a conflict still when the model has moved on`()
+  @Test func `a property changed on both sides stays a conflict after the model was updated`()
     async throws
   {
     try database.put("a", #"{"priority":1,"text":"first"}"#)
@@ -47,21 +47,21 @@ struct ModelFollowingTests {
     #expect(todo.text == "mine")
     let error = #expect(throws: DatabaseError.self) { try todo.save() }
     #expect(error?.code == .conflict && error?.propertyPath == "text")
-    var asked: [ModelConflict] = []
+    var reported: [ModelConflict] = []
     context.conflictHandler = { conflict in
-      asked.append(conflict)
+      reported.append(conflict)
       return .mine
     }
     try todo.save()
-    #expect(asked.map(\.base) == ["first"] && asked.map(\.theirs) == ["theirs"])
+    #expect(reported.map(\.base) == ["first"] && reported.map(\.theirs) == ["theirs"])
     #expect(try database.json("a") == #"{"priority":2,"text":"mine"}"#)
     // The conflict is settled once the model is saved.
     todo.text = "again"
     try todo.save()
-    #expect(asked.count == 1)
+    #expect(reported.count == 1)
   }
 
-  @Test func `a refresh lets what was changed here win, also over what arrived by itself`()
+  @Test func `a refresh settles conflicts for local changes, even after automatic updates`()
     async throws
   {
     try database.put("a", #"{"priority":1,"text":"first"}"#)
@@ -75,7 +75,7 @@ struct ModelFollowingTests {
     #expect(try database.json("a") == #"{"priority":2,"text":"mine"}"#)
   }
 
-  @Test func `a context that is dropped saves what it was to save, and then goes`() async throws {
+  @Test func `a released context saves its unsaved models before it is deallocated`() async throws {
     var context: ModelContext? = makeContext()
     weak let dropped = context
     do {
@@ -87,7 +87,7 @@ struct ModelFollowingTests {
     try await wait { dropped == nil }
   }
 
-  @Test func `when the database is closed nothing goes on`() async throws {
+  @Test func `closing the database ends automatic saving with one error`() async throws {
     let context = makeContext()
     var errors: [DatabaseError.Code?] = []
     context.errorHandler = { errors.append(($0 as? DatabaseError)?.code) }
@@ -99,7 +99,7 @@ struct ModelFollowingTests {
   }
 
   @Test
-  func `a context that is dropped with something to save goes when the database is closed`()
+  func `a released context with unsaved models is deallocated when its database closes`()
     async throws
   {
     var context: ModelContext? = makeContext()
@@ -124,7 +124,7 @@ struct ModelFollowingTests {
     #expect(live.results.isEmpty)
   }
 
-  @Test func `without an actor nothing happens by itself`() throws {
+  @Test func `a context without an actor starts no tasks`() throws {
     let context = database.makeContext(isolation: nil)
     #expect(context.core.tasks.isEmpty)
   }
@@ -138,7 +138,7 @@ struct ModelFollowingTests {
     }
   }
 
-  @Test func `an actor that keeps its context goes when nobody holds it`() async throws {
+  @Test func `an actor that owns its context is deallocated once it is released`() async throws {
     var keeper: Keeper? = Keeper()
     weak let dropped = keeper
     let id = try #require(await keeper?.start(database))
@@ -148,7 +148,7 @@ struct ModelFollowingTests {
     #expect(try database.json(id) != nil)
   }
 
-  @Test func `a model with a conflict that nobody has seen is not deleted`() async throws {
+  @Test func `deleting a model with an unsettled conflict throws`() async throws {
     try database.put("a", #"{"text":"first"}"#)
     let context = makeContext(autosavingAfter: nil)
     let todo = try #require(try context.model(Todo.self, "a"))
@@ -162,9 +162,9 @@ struct ModelFollowingTests {
     #expect(try database.json("a") == nil)
   }
 
-  // MARK: Crossing actors
+  // MARK: Sending between actors
 
-  @Test func `a copy has the conflicts of its model`() async throws {
+  @Test func `a detached copy has the conflicts of its model`() async throws {
     try database.put("a", #"{"text":"first"}"#)
     let context = makeContext(autosavingAfter: nil)
     let todo = try #require(try context.model(Todo.self, "a"))
@@ -178,7 +178,7 @@ struct ModelFollowingTests {
   }
 
   @Test
-  func `a copy that is older than its context shows what is there, and is settled by refreshing`()
+  func `an outdated detached copy is updated on insertion and settled by a refresh`()
     throws
   {
     try database.put("a", #"{"priority":1,"text":"first"}"#)
@@ -199,14 +199,14 @@ struct ModelFollowingTests {
     try context.refresh()
     try changed.save()
     #expect(try database.json("a") == #"{"priority":2,"text":"mine"}"#)
-    // A detached copy whose document is gone counts as deleted.
+    // A detached copy whose document was deleted counts as deleted.
     let last = try changed.detachedCopy()
     try database.remove("a")
     try database.makeContext().insert(last)
     #expect(last.isDeleted)
   }
 
-  @Test func `an ID of a model crosses to another actor, and finds the model there`() async throws {
+  @Test func `a model's ID can be sent to another actor and finds the model there`() async throws {
     let context = database.makeContext()
     let todo = Todo(in: context)
     todo.text = "x"
@@ -219,7 +219,7 @@ struct ModelFollowingTests {
     #expect(try context.model(ModelID<Todo>("none")) == nil)
   }
 
-  @Test func `a detached copy crosses with its changes, and merges them when it is saved there`()
+  @Test func `a detached copy keeps its changes on another actor and merges them on saving`()
     async throws
   {
     try database.put("a", #"{"extra":1,"priority":1,"tags":["old"],"text":"first"}"#)
@@ -245,7 +245,7 @@ struct ModelFollowingTests {
     #expect(throws: DatabaseError.self) { try context.insert(todo.detachedCopy()) }
   }
 
-  @Test func `a copy of a new model is a new one`() throws {
+  @Test func `a detached copy of a new model is new`() throws {
     let context = database.makeContext()
     let todo = UrgentTodo(in: context, id: "a")
     todo.text = "x"
@@ -257,7 +257,7 @@ struct ModelFollowingTests {
     #expect(try database.json("a")?.contains(#""text":"x""#) == true)
   }
 
-  @Test func `a model stays in its context`() throws {
+  @Test func `a model cannot be inserted into another context`() throws {
     let context = database.makeContext()
     let todo = Todo(in: context)
     try context.insert(todo)

@@ -85,7 +85,7 @@ struct ModelHierarchyIndexTests {
 
   // MARK: One order for all classes
 
-  @Test func `a class with subclasses is sorted by one index, and few rows are read`() throws {
+  @Test func `one index sorts a class with its subclasses, and few rows are read`() throws {
     try database.addIndexes(for: Work.self, Film.self, Short.self, Series.self)
     try fill(800, in: context)
     #expect(try types("model:work.year") == Self.all)
@@ -103,7 +103,7 @@ struct ModelHierarchyIndexTests {
     #expect(try context.find(oldest).map { $0.year ?? 0 } == Array(allYears.sorted().prefix(10)))
   }
 
-  @Test func `a filter and a limit need no more rows of several classes than of one`() throws {
+  @Test func `a filter with a limit on a class with subclasses reads few rows`() throws {
     try database.addIndexes(for: Work.self, Film.self, Short.self, Series.self)
     try fill(800, in: context)
     let some = Query<Work>().filter { $0.year > 1950 && $0.title.hasSuffix("1") }
@@ -115,7 +115,7 @@ struct ModelHierarchyIndexTests {
     #expect(one.indexes == ["model:work.year"] && one.documentsRead == 0, "\(one)")
   }
 
-  @Test func `a subclass is asked by its own index, and by that of its superclass without one`()
+  @Test func `a query for a subclass uses its own index or else that of its superclass`()
     throws
   {
     try database.addIndexes(for: Work.self, Film.self, Short.self, Series.self)
@@ -139,7 +139,7 @@ struct ModelHierarchyIndexTests {
         == (try all(Series.self).count { ($0.year ?? 0) > 1990 }))
   }
 
-  @Test func `what is found with the indexes of a hierarchy is what is found without`() throws {
+  @Test func `queries on a class hierarchy agree with and without indexes`() throws {
     try database.addIndexes(for: Work.self, Film.self, Short.self, Series.self)
     try fill(300, in: context)
     let plain = try Database.inMemory()
@@ -178,7 +178,7 @@ struct ModelHierarchyIndexTests {
 
   // MARK: Unique among all classes
 
-  @Test func `what is unique in a class is unique among its subclasses`() throws {
+  @Test func `a unique property is unique across a class and its subclasses`() throws {
     let film = Film(in: context)
     film.code = "x"
     try context.saveAllModels()
@@ -200,7 +200,7 @@ struct ModelHierarchyIndexTests {
     #expect(try types("model:place.code") == .equal("type", "place"))
   }
 
-  @Test func `a context without a registry keeps values unique among the classes that it saves`()
+  @Test func `without a registry values are unique across the classes that were saved`()
     throws
   {
     let context = database.makeContext()
@@ -214,7 +214,7 @@ struct ModelHierarchyIndexTests {
     #expect(try types("model:work.code") == .isIn("type", ["film", "series", "work"]))
   }
 
-  @Test func `two classes with one value keep the earlier index in place`()
+  @Test func `duplicates across two classes keep the earlier index in use`()
     throws
   {
     try database.addIndexes(for: Work.self)
@@ -238,9 +238,9 @@ struct ModelHierarchyIndexTests {
     #expect(try types("model:work.code") == .isIn("type", ["series", "work"]))
   }
 
-  // MARK: Which subclasses there are
+  // MARK: Known subclasses
 
-  @Test func `an index is made again with a subclass that becomes known`() throws {
+  @Test func `an index is rebuilt when a subclass becomes known`() throws {
     try database.addIndexes(for: Work.self)
     #expect(try types("model:work.year") == .equal("type", "work"))
     let work = Work(in: context, id: "w")
@@ -253,7 +253,7 @@ struct ModelHierarchyIndexTests {
     #expect(try database.check().isSound)
   }
 
-  @Test func `types that were known before stay, so that a start makes no index again`() throws {
+  @Test func `known subclasses stay in the index, so that reopening rebuilds no index`() throws {
     let system = SimulatedFileSystem()
     var configuration = Configuration()
     configuration.fileSystem = system
@@ -281,7 +281,7 @@ struct ModelHierarchyIndexTests {
     override class var documentType: String? { "film" }
   }
 
-  @Test func `a class that is no subclass any more leaves the index`() throws {
+  @Test func `a class that is no longer a subclass is removed from the index`() throws {
     try database.write {
       _ = try $0.put(Document(id: "f", ["type": "film", "year": 1]))
     }
@@ -294,7 +294,7 @@ struct ModelHierarchyIndexTests {
     #expect(try database.snapshot().ids(by: "model:work.year").collected() == [])
   }
 
-  @Test func `a subclass without a type of its own is in the index of its superclass`() throws {
+  @Test func `a subclass without a document type is in the index of its superclass`() throws {
     try database.addIndexes(for: Play.self)
     #expect(try types("model:work.year") == .equal("type", "work"))
     let play = Play(in: database.makeContext())
@@ -310,7 +310,7 @@ struct ModelHierarchyIndexTests {
     override class var documentTypeKey: String { "kind" }
   }
 
-  @Test func `a subclass with another key for its type is not in the index`() throws {
+  @Test func `a subclass with another document type key is not in the index`() throws {
     try database.addIndexes(for: Work.self, Elsewhere.self)
     #expect(try types("model:work.year") == .equal("type", "work"))
     #expect(try types("model:elsewhere.year") == .equal("kind", "elsewhere"))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Divan
 
-/// Tests of the hooks of models, and of what they may do in them.
+/// Tests of the hooks of models, and of what models may do in them.
 struct ModelHookTests {
   /// A model that records the hooks called on it and runs a closure in each.
   private final class Noting: Model {
@@ -49,7 +49,7 @@ struct ModelHookTests {
     context = database.makeContext()
   }
 
-  @Test func `a new model awakes once, in its context or when it comes into one`() throws {
+  @Test func `awakeFromInitializer runs once, when a new model is in a context`() throws {
     #expect(Noting(in: context, id: "a").notes == ["awake"])
     let detached = Noting()
     #expect(detached.notes == [])
@@ -58,13 +58,13 @@ struct ModelHookTests {
     #expect(detached.notes == ["awake"])
   }
 
-  @Test func `a model of a document is told that it was loaded, and then awakes`() throws {
+  @Test func `didLoad and then awakeFromInitializer run for a model of a document`() throws {
     try database.put("a", #"{"text": "x"}"#)
     try context.refresh()
     #expect(try context.model(Noting.self, "a")?.notes == ["loaded x", "awake"])
   }
 
-  @Test func `a model is told when it takes over what was changed elsewhere`() throws {
+  @Test func `didLoad runs when a model takes over external changes`() throws {
     try database.put("a", #"{"text": "x"}"#)
     try context.refresh()
     let a = try #require(try context.model(Noting.self, "a"))
@@ -80,8 +80,7 @@ struct ModelHookTests {
     #expect(a.takeNotes() == [])
   }
 
-  @Test func `saving tells what was changed, lets it be changed, and tells when it is done`() throws
-  {
+  @Test func `willSave gets the changed properties and may change more before didSave`() throws {
     let a = Noting(in: context, id: "a")
     a.text = "x"
     a.whenSaved = { $0.stamp += 1 }
@@ -94,7 +93,7 @@ struct ModelHookTests {
     #expect(a.takeNotes() == [])
   }
 
-  @Test func `a model that takes its change back before it is saved is not saved`() throws {
+  @Test func `a model that reverts itself in willSave is not saved`() throws {
     let a = Noting(in: context, id: "a")
     try a.save()
     a.text = "x"
@@ -105,7 +104,7 @@ struct ModelHookTests {
     #expect(try database.json("a") == #"{"stamp":0,"text":""}"#)
   }
 
-  @Test func `what a model changes or makes before it is saved is saved with everything`() throws {
+  @Test func `models changed or created in willSave are saved with all others`() throws {
     let a = Noting(in: context, id: "a")
     let b = Noting(in: context, id: "b")
     try context.saveAllModels()
@@ -121,7 +120,7 @@ struct ModelHookTests {
     #expect(context.unsavedModels.isEmpty)
   }
 
-  @Test func `saving one model leaves what it changed in others unsaved`() throws {
+  @Test func `saving one model leaves the changes of its willSave to others unsaved`() throws {
     let a = Noting(in: context, id: "a")
     let b = Noting(in: context, id: "b")
     try context.saveAllModels()
@@ -131,7 +130,7 @@ struct ModelHookTests {
     #expect(context.unsavedModels == [b])
   }
 
-  @Test func `whoever saves while it is about to be saved gets an error, and the rest is saved`()
+  @Test func `saving in willSave throws, and the outer save succeeds`()
     throws
   {
     let a = Noting(in: context, id: "a")
@@ -141,7 +140,7 @@ struct ModelHookTests {
     #expect(try database.json("a") != nil)
   }
 
-  @Test func `everything that is wrong with all models is told at once, and nothing is saved`()
+  @Test func `one error has all validation failures of all models, and nothing is saved`()
     throws
   {
     let models = ["a", "b", "c"].map { Noting(in: context, id: $0) }
@@ -164,7 +163,7 @@ struct ModelHookTests {
     #expect(try database.snapshot().count == 3)
   }
 
-  @Test func `a condition that holds is no problem`() throws {
+  @Test func `validation fails only for a condition that is false`() throws {
     var validation = ModelValidation(Noting(in: context, id: "a"))
     validation.require(true, "never")
     #expect(validation.failures.isEmpty)
@@ -172,7 +171,7 @@ struct ModelHookTests {
     #expect(validation.failures.map(\.message) == ["always"])
   }
 
-  @Test func `a model that another one deletes while it is validated is not saved`() throws {
+  @Test func `a model that another one deletes during validation is not saved`() throws {
     let (a, b) = (Noting(in: context, id: "a"), Noting(in: context, id: "b"))
     try context.saveAllModels()
     (a.text, b.text) = ("x", "y")
@@ -183,7 +182,7 @@ struct ModelHookTests {
     #expect(try !database.snapshot().exists("b"))
   }
 
-  @Test func `models are told in the order of their IDs`() throws {
+  @Test func `hooks and deletions run in the order of IDs`() throws {
     let ids = (10..<30).map { "m\($0)" }
     struct Stop: Error {}
     try database.write { transaction in
@@ -192,18 +191,18 @@ struct ModelHookTests {
     try database.write { transaction in
       let context = transaction.models
       let models = try ids.map { try #require(try context.model(Noting.self, $0)) }
-      var told: [String] = []
-      for model in models { model.whenLoaded = { told.append($0.id) } }
+      var order: [String] = []
+      for model in models { model.whenLoaded = { order.append($0.id) } }
       #expect(throws: Stop.self) {
         try transaction.nested {
           for id in ids.reversed() { _ = try transaction.overwrite(id, with: ["text": "x"]) }
           try context.refresh()
-          #expect(told == ids)
-          told = []
+          #expect(order == ids)
+          order = []
           throw Stop()
         }
       }
-      #expect(told == ids)
+      #expect(order == ids)
     }
     try context.refresh()
     let models = try ids.map { try #require(try context.model(Noting.self, $0)) }

@@ -54,7 +54,7 @@ struct ModelIndexTests {
     try context.saveAllModels()
   }
 
-  @Test func `what a class declares is made, of its documents only, and called after its type`()
+  @Test func `declared indexes cover the documents of a class and are named for its type`()
     throws
   {
     try database.addIndexes(for: Task.self, Board.self)
@@ -80,7 +80,7 @@ struct ModelIndexTests {
     #expect(try database.indexes() == indexes)
   }
 
-  @Test func `queries for the class use its indexes`() throws {
+  @Test func `queries for a class use its declared indexes`() throws {
     try database.addIndexes(for: Task.self, Errand.self, Board.self)
     try tasks(120)
     let context = database.makeContext(try ModelRegistry(Task.self, Errand.self, Board.self))
@@ -98,7 +98,7 @@ struct ModelIndexTests {
     #expect(try context.count(Query<Task>().filter { $0.rank == 7 }) == 12)
   }
 
-  @Test func `a query for a class and its subclasses uses one index of all`() throws {
+  @Test func `a query for a class and its subclasses uses one common index`() throws {
     try database.addIndexes(for: Task.self, Errand.self)
     try tasks(100)
     let errand = Errand(in: context, id: "e")
@@ -109,7 +109,7 @@ struct ModelIndexTests {
     #expect(found.results == 11 && found.documentsRead == 0)
   }
 
-  @Test func `two models cannot have what is unique, and stay unsaved`() throws {
+  @Test func `saving a duplicate of a unique value throws and leaves the models unsaved`() throws {
     let first = Board(in: context, id: "first")
     first.name = "Home"
     try context.saveAllModels()
@@ -130,7 +130,7 @@ struct ModelIndexTests {
     try database.write { _ = try $0.put(Document(id: "x", ["type": "other", "name": "Home"])) }
   }
 
-  @Test func `nil is never taken, and two models can exchange what they have`() throws {
+  @Test func `nil is never a duplicate, and two models can swap their unique values`() throws {
     try database.addIndexes(for: Errand.self)
     for number in 0..<3 { _ = Errand(in: context, id: "e\(number)") }
     try context.saveAllModels()
@@ -148,7 +148,7 @@ struct ModelIndexTests {
     @Persisted(index: .value) var size: Int
   }
 
-  @Test func `a class without a type has indexes of all documents`() throws {
+  @Test func `the indexes of a class without a document type cover all documents`() throws {
     try database.addIndexes(for: Plain.self)
     #expect(try database.indexes() == [DocumentIndex("model:size", on: "size")])
   }
@@ -163,7 +163,7 @@ struct ModelIndexTests {
     override class var documentType: String? { "declared" }
   }
 
-  @Test func `an index that is declared in another way is made anew`() throws {
+  @Test func `an index whose declaration changed is rebuilt`() throws {
     try database.addIndexes(for: Early.self)
     #expect(try database.indexes().map(\.isUnique) == [false])
     try database.addIndexes(for: Late.self)
@@ -192,20 +192,20 @@ struct ModelIndexTests {
     try owned.save()
     #expect(try database.indexes() == [unique])
     let context = database.makeContext()
-    let told = errors(of: context)
+    let reported = errors(of: context)
     for name in ["B", "C"] {
       let labelled = Labelled(in: context, id: name)
       labelled.name = name
       try labelled.save()
     }
-    #expect(told.all == [.invalidModelClass])
+    #expect(reported.all == [.invalidModelClass])
     #expect(try database.indexes() == [unique])
     // An explicit call replaces the index.
     try database.addIndexes(for: Labelled.self)
     #expect(try database.indexes() == [DocumentIndex("model:name", on: "name")])
   }
 
-  @Test func `duplicates keep a unique index from being made, and models can be saved`() throws {
+  @Test func `duplicates prevent the build of a unique index, but models can be saved`() throws {
     try database.write { transaction in
       for id in ["a", "b"] {
         _ = try transaction.put(Document(id: id, ["type": "board", "name": "Home"]))
@@ -213,14 +213,14 @@ struct ModelIndexTests {
     }
     let error = #expect(throws: DatabaseError.self) { try database.addIndexes(for: Board.self) }
     #expect(error?.code == .notUnique)
-    var told: [DatabaseError.Code] = []
-    context.errorHandler = { if let error = $0 as? DatabaseError { told.append(error.code) } }
+    var reported: [DatabaseError.Code] = []
+    context.errorHandler = { if let error = $0 as? DatabaseError { reported.append(error.code) } }
     let board = Board(in: context, id: "c")
     board.name = "Garden"
     try context.saveAllModels()
     board.name = "Work"
     try context.saveAllModels()
-    #expect(told == [.notUnique])
+    #expect(reported == [.notUnique])
   }
 
   class Wrong: Model {
@@ -252,7 +252,7 @@ struct ModelIndexTests {
   }
 
   @Test(arguments: [OnComputed.self, OnReferred.self, OnID.self, WithPattern.self, Twice.self])
-  func `what cannot be indexed is refused with the class, and nothing is made`(
+  func `an invalid index declaration throws with its class and creates no index`(
     type: Wrong.Type
   ) throws {
     let error = #expect(throws: DatabaseError.self) { try database.addIndexes(for: type) }
@@ -262,7 +262,7 @@ struct ModelIndexTests {
     #expect(try database.indexes().isEmpty)
   }
 
-  @Test func `making indexes tells how far it is, and can be cancelled`() throws {
+  @Test func `building indexes reports progress and can be cancelled`() throws {
     try tasks(10)
     for index in try database.indexes() { try database.removeIndex(named: index.name) }
     var shares: [Double] = []

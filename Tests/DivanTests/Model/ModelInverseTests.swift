@@ -57,18 +57,18 @@ struct ModelInverseTests {
 
   /// Returns whether an observer of an artist's `directed` is notified during a change.
   private func observing(_ artist: Artist, _ change: () throws -> Void) rethrows -> Bool {
-    let told = Mutex(false)
+    let wasNotified = Mutex(false)
     withObservationTracking {
       _ = artist.directed
     } onChange: {
-      told.withLock { $0 = true }
+      wasNotified.withLock { $0 = true }
     }
     try change()
-    return told.withLock { $0 }
+    return wasNotified.withLock { $0 }
   }
 
   @Test(arguments: [true, false])
-  func `an inverse shows who refers to a model, by one reference or by several`(
+  func `an inverse returns the models with a single or multiple reference to a model`(
     withIndex: Bool
   ) throws {
     if withIndex { try database.addIndexes(for: Artist.self) }
@@ -86,7 +86,7 @@ struct ModelInverseTests {
       try database.indexes().map(\.name) == ["reference:director", "reference:people"])
   }
 
-  @Test func `what was changed and not saved shows, and what was taken back does not`() throws {
+  @Test func `an inverse includes unsaved changes but not reverted or deleted models`() throws {
     let (ada, bob) = (Artist(in: context, id: "ada"), Artist(in: context, id: "bob"))
     let x = movie("x", by: ada)
     try context.saveAllModels()
@@ -101,7 +101,7 @@ struct ModelInverseTests {
     #expect(ada.directed == [])
   }
 
-  @Test func `only models of the class and of its subclasses are found`() throws {
+  @Test func `an inverse finds only models of its class and subclasses`() throws {
     let ada = Artist(in: context, id: "ada")
     let short = Short(in: context, id: "s")
     short.director = ada
@@ -113,7 +113,7 @@ struct ModelInverseTests {
     #expect(ada.directed == [short])
   }
 
-  @Test func `an index that is missing is made when something is saved`() throws {
+  @Test func `the missing index of an inverse is built on the next save`() throws {
     let ada = Artist(in: context, id: "ada")
     _ = movie("x", by: ada)
     try context.saveAllModels()
@@ -126,7 +126,7 @@ struct ModelInverseTests {
   }
 
   @Test(arguments: [true, false])
-  func `IDs that look alike are those of different models`(withIndex: Bool) throws {
+  func `an inverse distinguishes models with canonically equal IDs`(withIndex: Bool) throws {
     if withIndex { try database.addIndexes(for: Artist.self) }
     let ada = Artist(in: context, id: "ada")
     _ = movie("e\u{301}", with: [ada])
@@ -135,7 +135,7 @@ struct ModelInverseTests {
     #expect(ada.movies.count == 2)
   }
 
-  @Test func `a damaged document hides no others from an inverse without index`() throws {
+  @Test func `a damaged document does not hide others from an inverse without an index`() throws {
     let disk = SimulatedFileSystem()
     var configuration = Configuration()
     configuration.fileSystem = disk
@@ -169,7 +169,7 @@ struct ModelInverseTests {
     #expect(error?.code == .damaged)
   }
 
-  @Test func `documents changed elsewhere are found after the context was refreshed`() throws {
+  @Test func `an inverse finds externally changed documents after a refresh`() throws {
     try database.addIndexes(for: Artist.self)
     let ada = Artist(in: context, id: "ada")
     try ada.save()
@@ -181,30 +181,30 @@ struct ModelInverseTests {
     #expect(ada.directed.map(\.id) == ["x"])
   }
 
-  @Test func `who observes an inverse is told when references come and go`() throws {
+  @Test func `observers of an inverse are notified when references are added or removed`() throws {
     try database.addIndexes(for: Artist.self)
     let (ada, bob) = (Artist(in: context, id: "ada"), Artist(in: context, id: "bob"))
     let x = movie("x")
     try context.saveAllModels()
-    func isTold(of change: () throws -> Void) rethrows -> Bool {
+    func isNotified(of change: () throws -> Void) rethrows -> Bool {
       try observing(ada, change)
     }
-    #expect(isTold { x.director = ada })
-    #expect(!isTold { x.title = "X" })
-    #expect(isTold { x.director = bob })
-    #expect(!isTold { x.director = nil })
+    #expect(isNotified { x.director = ada })
+    #expect(!isNotified { x.title = "X" })
+    #expect(isNotified { x.director = bob })
+    #expect(!isNotified { x.director = nil })
     x.director = ada
-    #expect(isTold { x.revert() })
-    try #expect(!isTold { try context.saveAllModels() })
-    #expect(isTold { _ = movie("y", by: ada) })
+    #expect(isNotified { x.revert() })
+    try #expect(!isNotified { try context.saveAllModels() })
+    #expect(isNotified { _ = movie("y", by: ada) })
     #expect(
-      try isTold {
+      try isNotified {
         try database.write { try $0.put(Document(id: "z", ["type": "movie", "director": "ada"])) }
         try context.refresh()
       })
   }
 
-  @Test func `who observes an inverse is told of what was changed here and deleted elsewhere`()
+  @Test func `observers of an inverse are notified if a changed model is deleted externally`()
     throws
   {
     try database.addIndexes(for: Artist.self)
@@ -220,7 +220,7 @@ struct ModelInverseTests {
     #expect(x.isDeleted && ada.directed == [])
   }
 
-  @Test func `who observes an inverse of a new model is told of what its transaction has`() throws {
+  @Test func `observers of an inverse are notified of documents that its transaction put`() throws {
     try database.addIndexes(for: Artist.self)
     try database.write { transaction in
       let context = transaction.makeContext()
@@ -231,7 +231,7 @@ struct ModelInverseTests {
     }
   }
 
-  @Test func `an inverse that cannot be read is empty, and the context is told`() throws {
+  @Test func `an unreadable inverse is empty and reports its error to the context`() throws {
     let ada = Artist(in: context, id: "ada")
     _ = movie("x", by: ada)
     try context.saveAllModels()
@@ -243,9 +243,10 @@ struct ModelInverseTests {
     #expect(Artist().directed == [])
   }
 
-  @Test func `another index of the name that an inverse needs stays, and is told of once`() throws {
+  @Test func `another index under the name that an inverse needs is kept and reported once`() throws
+  {
     try database.addIndex(DocumentIndex("reference:director", on: "title"))
-    let told = errors(of: context)
+    let reported = errors(of: context)
     let ann = Artist(in: context, id: "ann")
     let movie = movie("m", by: ann)
     for title in ["a", "b", "c"] {
@@ -253,6 +254,6 @@ struct ModelInverseTests {
       try context.saveAllModels()
       #expect(ann.directed == [movie])
     }
-    #expect(told.all == [.alreadyExists])
+    #expect(reported.all == [.alreadyExists])
   }
 }

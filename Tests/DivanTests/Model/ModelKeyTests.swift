@@ -3,7 +3,7 @@ import Testing
 
 @testable import Divan
 
-/// Tests of access to properties by key, of IDs made by the class, and of tombstones.
+/// Tests of access to properties by key, of IDs that the class makes, and of tombstones.
 struct ModelKeyTests {
   private final class Numbered: Model {
     @Persisted var text: String
@@ -23,7 +23,7 @@ struct ModelKeyTests {
     context = database.makeContext()
   }
 
-  @Test func `what the class says of itself is there by its key before it is stored`() throws {
+  @Test func `a new model's document type can be read and set by its key`() throws {
     let person = Person(in: context)
     #expect(try person.value(for: "type") == "person")
     try person.setValue("guest", for: "type")
@@ -56,7 +56,7 @@ struct ModelKeyTests {
     #expect(todo.list == nil)
   }
 
-  @Test func `a value that is none of the property's is refused`() throws {
+  @Test func `setting a value of another type by key is refused`() throws {
     let todo = Todo(in: context)
     for (key, value) in [
       ("text", 1), ("priority", "high"), ("tags", [1]), ("list", 5), ("due_date", "soon"),
@@ -67,7 +67,7 @@ struct ModelKeyTests {
     #expect(todo.changedProperties == [])
   }
 
-  @Test func `properties that the class does not declare are read, set and saved by their keys`()
+  @Test func `undeclared properties are read, set and saved by their keys`()
     throws
   {
     try database.put("t", #"{"text": "x", "colour": "red", "size": 3}"#)
@@ -91,7 +91,7 @@ struct ModelKeyTests {
     #expect(try todo.value(for: "colour") == "blue")
   }
 
-  @Test func `a new model is stored with what was set by key`() throws {
+  @Test func `a new model is stored with undeclared properties that were set by key`() throws {
     let todo = Todo(in: context, id: "t")
     try todo.setValue(true, for: "extra")
     #expect(try todo.propertiesToSave()["extra"] == true)
@@ -101,7 +101,7 @@ struct ModelKeyTests {
       try database.json("t") == #"{"done":false,"extra":true,"priority":3,"tags":[],"text":""}"#)
   }
 
-  @Test func `an undeclared property that was changed elsewhere too is a conflict`() throws {
+  @Test func `changing an undeclared property on both sides is a conflict`() throws {
     try database.put("t", #"{"colour": "red"}"#)
     try context.refresh()
     let todo = try #require(try context.model(Todo.self, "t"))
@@ -115,7 +115,7 @@ struct ModelKeyTests {
     #expect(try database.json("t") == #"{"colour":"blue"}"#)
   }
 
-  @Test func `what cannot be stored is refused when it is set`() throws {
+  @Test func `setting a value that cannot be stored is refused immediately`() throws {
     let todo = Todo(in: context)
     for (key, value) in [("_id", "x"), ("ratio", .double(.infinity))] as [(String, Value)] {
       let error = #expect(throws: DatabaseError.self) { try todo.setValue(value, for: key) }
@@ -123,7 +123,7 @@ struct ModelKeyTests {
     }
   }
 
-  @Test func `a class chooses the IDs of its documents`() throws {
+  @Test func `a class can make the IDs of its documents`() throws {
     let numbered = Numbered(in: context)
     #expect(numbered.id == "numbered:36")
     #expect(Numbered(in: context, id: "own").id == "own")
@@ -131,7 +131,7 @@ struct ModelKeyTests {
     #expect(try database.json("numbered:36") == #"{"text":""}"#)
   }
 
-  @Test func `a tombstone has what the class says`() throws {
+  @Test func `a tombstone has the properties that the class provides`() throws {
     let buried = Buried(in: context, id: "b")
     buried.text = "gone"
     try buried.save()

@@ -6,7 +6,7 @@ import Testing
 
 /// Tests that models are deallocated when they are no longer referenced.
 ///
-/// They are made, saved, loaded and connected in various ways. `Benchmarks --only memory-models
+/// They are created, saved, loaded and connected in various ways. `Benchmarks --only memory-models
 /// --count 1000000` does the same a million times, with a limit to memory.
 @Suite(.serialized)
 struct ModelLifeTests {
@@ -47,7 +47,7 @@ struct ModelLifeTests {
     return models
   }
 
-  @Test func `thousands of models that were made, saved, loaded, changed and dropped are gone`()
+  @Test func `creating, saving, loading and changing thousands of models leaks none`()
     throws
   {
     for round in 0..<100 {
@@ -89,43 +89,43 @@ struct ModelLifeTests {
     #expect(count <= 1)
   }
 
-  @Test func `a context lets go of clean models that nobody holds`() throws {
+  @Test func `a context does not retain models without unsaved changes`() throws {
     let context = database.makeContext()
     _ = make(in: context)
     #expect(count >= ids.count)
     try context.saveAllModels()
     #expect(count <= 1)
     var all = try context.models(Counted.self)
-    var held = try all.rest()
-    #expect(held.count == ids.count && count >= ids.count)
-    held = []
+    var retained = try all.rest()
+    #expect(retained.count == ids.count && count >= ids.count)
+    retained = []
     #expect(count <= 1)
   }
 
   @Test(arguments: [UInt64(1), 2])
-  func `a context knows the models that somebody holds, and only those`(seed: UInt64) throws {
+  func `the identity map has exactly the models that are referenced`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let ids = (0..<300).map { "model \($0)" }
     try database.write { transaction in
       for id in ids { try transaction.put(Document(id: id, ["number": 1])) }
     }
     let context = database.makeContext()
-    var held: [String: Counted] = [:]
+    var retained: [String: Counted] = [:]
     for step in 0..<3000 {
       let id = ids[random.below(ids.count)]
       // Phases in which most models are retained alternate with those in which few are.
       if random.below(4) < (step / 500 % 2 == 0 ? 1 : 3) {
-        held[id] = nil
+        retained[id] = nil
         continue
       }
       let model = try context.model(Counted.self, id)
-      if let known = held[id], model !== known {
+      if let known = retained[id], model !== known {
         Issue.record("another model in step \(step) of seed \(seed)")
       }
-      held[id] = model
+      retained[id] = model
     }
-    #expect(count <= held.count + 1)
-    for (id, model) in held { #expect(try context.model(Counted.self, id) === model) }
+    #expect(count <= retained.count + 1)
+    for (id, model) in retained { #expect(try context.model(Counted.self, id) === model) }
   }
 
   /// A model that runs a closure when it is deinitialized.
@@ -135,7 +135,7 @@ struct ModelLifeTests {
     deinit { atEnd?() }
   }
 
-  @Test func `who asks for a document while its model goes gets another model of it`() throws {
+  @Test func `loading a document while its model is deinitialized returns another model`() throws {
     try database.write { try $0.put(Document(id: "ending", ["number": 1])) }
     let context = database.makeContext()
     var other: Ending?
@@ -147,9 +147,9 @@ struct ModelLifeTests {
     #expect(try context.model(Ending.self, "ending") === other)
   }
 
-  @Test func `changes of many, live queries and what is taken back hold no models either`() throws {
+  @Test func `updates by query, live queries and rollbacks leak no models`() throws {
     struct Stop: Error {}
-    func goRound() throws {
+    func runRound() throws {
       let context = database.makeContext()
       context.undoLimit = 2
       let some = context.live(Query<Counted>().filter { $0.number > 10 }.sort(\.number))
@@ -162,18 +162,18 @@ struct ModelLifeTests {
       #expect(some.results.count == 10 && changeCount > 1)
       try database.write { transaction in
         let models = transaction.models
-        let held = try #require(try models.model(Counted.self, ids[0]))
+        let retained = try #require(try models.model(Counted.self, ids[0]))
         #expect(throws: Stop.self) {
           try transaction.nested {
             try models.update(Query<Counted>()) { $0.next = nil }
-            held.number = -1
-            held.others = [Counted(in: models)]
+            retained.number = -1
+            retained.others = [Counted(in: models)]
             try models.saveAllModels()
             try models.delete(Query<Counted>())
             throw Stop()
           }
         }
-        #expect(!held.isDeleted && held.needsSave)
+        #expect(!retained.isDeleted && retained.needsSave)
       }
       try context.delete(Query<Counted>())
       #expect(some.results.isEmpty)
@@ -181,9 +181,9 @@ struct ModelLifeTests {
         for id in ids { try transaction.purge(id) }
       }
     }
-    try goRound()
+    try runRound()
     let first = count
-    for _ in 0..<5 { try goRound() }
+    for _ in 0..<5 { try runRound() }
     #expect(count == first && first < ids.count)
   }
 }

@@ -41,8 +41,8 @@ struct ModelLongListTests {
 
   private func album() throws -> Album { try #require(try context.model(Album.self, "album")) }
 
-  /// Regression test: each access looked up every model again, and recreated those not referenced.
-  @Test func `a list that was changed finds what it refers to once, until it is saved`() throws {
+  /// Regression: each access looked up every model again, and recreated those not referenced.
+  @Test func `a changed list looks up its models once until it is saved`() throws {
     let album = try album()
     let before = Track.loadCount
     album.tracks.append(Track(in: context, id: "new"))
@@ -52,12 +52,12 @@ struct ModelLongListTests {
     #expect(album.tracks.count == 31 && Track.loadCount == count)
     try context.saveAllModels()
     #expect(try database.snapshot().get("album")?["tracks"]?.arrayValue?.count == 31)
-    weak var gone: Track?
-    do { gone = album.tracks.first }
-    #expect(gone == nil)
+    weak var released: Track?
+    do { released = album.tracks.first }
+    #expect(released == nil)
   }
 
-  @Test func `what is deleted leaves the list that was changed`() throws {
+  @Test func `deleted models are removed from a changed list`() throws {
     let album = try album()
     album.tracks.append(Track(in: context, id: "new"))
     try album.tracks[3].delete()
@@ -71,32 +71,34 @@ struct ModelLongListTests {
     #expect(stored.count == 18 && !stored.contains("t3") && !stored.contains("t4"))
   }
 
-  @Test func `a list that was changed and given up holds nothing`() throws {
-    weak var gone: Track?
+  @Test func `reverting a changed list releases its models`() throws {
+    weak var released: Track?
     let album = try album()
     do {
       album.tracks.removeFirst()
-      gone = album.tracks.first
+      released = album.tracks.first
     }
-    #expect(gone != nil)
+    #expect(released != nil)
     album.revert()
-    #expect(gone == nil && album.tracks.count == 20)
+    #expect(released == nil && album.tracks.count == 20)
   }
 
-  @Test func `models whose changed lists refer to each other go with their context`() throws {
-    weak var gone: Link?
+  @Test func `models whose changed lists refer to each other are released with their context`()
+    throws
+  {
+    weak var released: Link?
     do {
       let context = database.makeContext()
       let (a, b) = (Link(in: context), Link(in: context))
       a.others.append(b)
       b.others.append(a)
-      gone = a
+      released = a
       #expect(a.others.first?.others.first === a)
     }
-    #expect(gone == nil)
+    #expect(released == nil)
   }
 
-  @Test func `references to what is not there yet stay when the list is changed`() throws {
+  @Test func `references to documents that do not exist yet are kept in a changed list`() throws {
     try database.put("album", #"{"tracks": ["later", "t1", "t2", "never"]}"#)
     try database.remove("t2")
     try context.refresh()
@@ -117,7 +119,7 @@ struct ModelLongListTests {
     #expect(try database.json("album") == #"{"tracks":[]}"#)
   }
 
-  @Test func `a chain of 100,000 models in no context goes without a deep stack`() {
+  @Test func `releasing a chain of 100,000 models without a context needs no deep stack`() {
     for isList in [false, true] {
       var first = Link()
       for _ in 0..<100_000 {
@@ -129,7 +131,7 @@ struct ModelLongListTests {
     }
   }
 
-  @Test func `a chain of 100,000 models in a context goes without a deep stack`() throws {
+  @Test func `releasing and deleting chains of 100,000 models needs no deep stack`() throws {
     do {
       let context = database.makeContext()
       var first = Link(in: context)

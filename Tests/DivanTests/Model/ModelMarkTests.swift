@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// Tests of models that have state of their own and mark that they need to be saved.
+/// Tests of models with state of their own that call `markNeedsSave()`.
 @MainActor
 struct ModelMarkTests {
   /// A model that keeps its lines as an array and writes them into one property when it is saved.
@@ -60,19 +60,21 @@ struct ModelMarkTests {
       if try condition() { return }
       try await Task.sleep(for: .milliseconds(5))
     }
-    Issue.record("it did not happen within ten seconds")
+    Issue.record("the condition did not hold within ten seconds")
   }
 
-  private func isTold(reading: () -> Void, by work: () throws -> Void) rethrows -> Bool {
-    let told = Recorder<Int>()
-    withObservationTracking(reading) { told.append(1) }
+  private func isNotified(reading: () -> Void, by work: () throws -> Void) rethrows -> Bool {
+    let notifications = Recorder<Int>()
+    withObservationTracking(reading) { notifications.append(1) }
     try work()
-    return !told.all.isEmpty
+    return !notifications.all.isEmpty
   }
 
   // MARK: Marking
 
-  @Test func `a marked model writes its own state into properties when it is saved`() throws {
+  @Test func `a model marked by markNeedsSave writes its own state into properties in willSave`()
+    throws
+  {
     let page = try savedPage()
     page.lines = ["x", "y"]
     #expect(page.needsSave && page.changedProperties == [] && page.text == "")
@@ -83,7 +85,7 @@ struct ModelMarkTests {
     #expect(!page.needsSave && context.unsavedModels.isEmpty)
   }
 
-  @Test func `saving several models, or all, saves marked ones`() throws {
+  @Test func `saving several or all models saves marked ones`() throws {
     let (a, b) = (try savedPage("a"), try savedPage("b"))
     (a.lines, b.lines) = (["x"], ["y"])
     try context.saveModels([a])
@@ -93,7 +95,7 @@ struct ModelMarkTests {
     #expect(context.unsavedModels.isEmpty)
   }
 
-  @Test func `where nothing differs when a marked model is saved, nothing is stored`() throws {
+  @Test func `saving a marked model without changes stores nothing`() throws {
     let page = try savedPage()
     let sequence = try database.snapshot().sequence
     let revision = try page.revision
@@ -107,7 +109,7 @@ struct ModelMarkTests {
     #expect(page.takeNotes() == [])
   }
 
-  @Test func `one marked model without changes goes with others that are stored`() throws {
+  @Test func `a marked model without changes can be saved together with changed ones`() throws {
     let (a, b) = (try savedPage("a"), try savedPage("b"))
     a.markNeedsSave()
     b.lines = ["y"]
@@ -117,7 +119,7 @@ struct ModelMarkTests {
     #expect(context.unsavedModels.isEmpty && !a.needsSave)
   }
 
-  @Test func `a marked model that cannot be saved stays marked, and so do those with it`() throws {
+  @Test func `marked models stay marked when saving them fails`() throws {
     let (a, b) = (try savedPage("a"), try savedPage("b"))
     a.markNeedsSave()
     b.lines = ["y"]
@@ -132,7 +134,7 @@ struct ModelMarkTests {
     #expect(context.unsavedModels.isEmpty)
   }
 
-  @Test func `reverting takes the mark away`() throws {
+  @Test func `reverting clears the mark of markNeedsSave`() throws {
     let page = try savedPage()
     page.markNeedsSave()
     page.revert()
@@ -141,7 +143,7 @@ struct ModelMarkTests {
     #expect(page.takeNotes() == [])
   }
 
-  @Test func `taking back a change of something undeclared leaves the mark`() throws {
+  @Test func `undoing a change of an undeclared property keeps the model marked`() throws {
     let page = try savedPage()
     page.markNeedsSave()
     try page.setValue(1, for: "more")
@@ -150,7 +152,7 @@ struct ModelMarkTests {
     #expect(page.changedProperties == [])
   }
 
-  @Test func `what other models' hooks mark after a model was asked is for the next time`() throws {
+  @Test func `a model that a later willSave marks is left for the next save`() throws {
     let (a, b) = (try savedPage("a"), try savedPage("b"))
     a.lines = ["x"]
     b.lines = ["y"]
@@ -164,7 +166,7 @@ struct ModelMarkTests {
     #expect(context.unsavedModels.isEmpty)
   }
 
-  @Test func `a model that marks itself while it is asked is not saved again and again`() throws {
+  @Test func `a model that marks itself in willSave is saved only once`() throws {
     let page = try savedPage()
     page.lines = ["x"]
     page.whenSaved = { [unowned page] in page.markNeedsSave() }
@@ -172,7 +174,7 @@ struct ModelMarkTests {
     #expect(!page.needsSave && context.unsavedModels.isEmpty)
   }
 
-  @Test func `a mark that is set when a model was saved is for the next time`() throws {
+  @Test func `a model that marks itself in didSave is left for the next save`() throws {
     let page = try savedPage()
     page.lines = ["x"]
     page.afterSaving = { if $0.lines.count == 1 { $0.lines.append("y") } }
@@ -183,7 +185,7 @@ struct ModelMarkTests {
     #expect(!page.needsSave)
   }
 
-  @Test func `a mark is nothing to save of a deleted model, and counts when that is there again`()
+  @Test func `marking a deleted model takes effect only after undo restores it`()
     throws
   {
     context.undoLimit = 1
@@ -200,7 +202,7 @@ struct ModelMarkTests {
     #expect(try database.json("a") == #"{"size":0,"text":"x"}"#)
   }
 
-  @Test func `a model that is marked in no context is saved when it has come into one`() throws {
+  @Test func `a model marked without a context is saved once it is inserted into one`() throws {
     let page = try savedPage()
     let copy = try page.detachedCopy()
     // The copy does not contain the model's own state.
@@ -215,7 +217,7 @@ struct ModelMarkTests {
     #expect(try database.snapshot().get("a")?["text"] == "x")
   }
 
-  @Test func `a marked model merges with what was changed elsewhere`() throws {
+  @Test func `a marked model merges with external changes`() throws {
     let page = try savedPage()
     page.lines = ["x"]
     try database.put("a", #"{"text": "", "size": 7}"#)
@@ -224,7 +226,7 @@ struct ModelMarkTests {
     #expect(try database.json("a") == #"{"size":7,"text":"x"}"#)
   }
 
-  @Test func `what a nested transaction took back of a marked model is unsaved again`() throws {
+  @Test func `rolling back a nested transaction makes its saved marked model unsaved`() throws {
     struct Stop: Error {}
     _ = try savedPage()
     try database.write { transaction in
@@ -243,7 +245,7 @@ struct ModelMarkTests {
     #expect(try database.json("a") == #"{"size":0,"text":"x"}"#)
   }
 
-  @Test func `a context that saves by itself saves marked models`() async throws {
+  @Test func `autosave saves marked models`() async throws {
     let context = database.makeContext(
       autosavingAfter: .milliseconds(5), isolation: MainActor.shared)
     let page = Page(in: context, id: "a")
@@ -258,7 +260,7 @@ struct ModelMarkTests {
     #expect(page.takeNotes() == ["will save []"])
   }
 
-  @Test func `a model that could not be saved by itself is tried again when it is marked`()
+  @Test func `marking a model that autosave could not save makes it eligible again`()
     async throws
   {
     let context = context
@@ -277,7 +279,7 @@ struct ModelMarkTests {
     #expect(try database.json("a") == #"{"size":0,"text":"x"}"#)
   }
 
-  @Test func `closing saves marked models`() throws {
+  @Test func `closing the database saves marked models`() throws {
     let fileSystem = MemoryFileSystem()
     var configuration = Configuration()
     configuration.fileSystem = fileSystem
@@ -293,25 +295,25 @@ struct ModelMarkTests {
     try reopened.close()
   }
 
-  @Test func `observers of what a model needs are told when it is marked, and when that has gone`()
+  @Test func `observers of needsSave are notified when a model is marked and when that is cleared`()
     throws
   {
     let page = try savedPage()
-    #expect(isTold(reading: { _ = page.needsSave }, by: { page.markNeedsSave() }))
-    #expect(!isTold(reading: { _ = page.needsSave }, by: { page.markNeedsSave() }))
-    #expect(!isTold(reading: { _ = page.text }, by: { page.markNeedsSave() }))
-    #expect(try isTold(reading: { _ = page.needsSave }, by: { try page.save() }))
+    #expect(isNotified(reading: { _ = page.needsSave }, by: { page.markNeedsSave() }))
+    #expect(!isNotified(reading: { _ = page.needsSave }, by: { page.markNeedsSave() }))
+    #expect(!isNotified(reading: { _ = page.text }, by: { page.markNeedsSave() }))
+    #expect(try isNotified(reading: { _ = page.needsSave }, by: { try page.save() }))
     page.markNeedsSave()
-    #expect(isTold(reading: { _ = page.needsSave }, by: { page.revert() }))
+    #expect(isNotified(reading: { _ = page.needsSave }, by: { page.revert() }))
   }
 
-  // MARK: Changed elsewhere
+  // MARK: External changes
 
-  @Test func `a model can be marked as if it had just been changed elsewhere`() throws {
+  @Test func `markExternallyChanged restarts the time since the last external change`() throws {
     let page = try savedPage()
     #expect(page.timeSinceExternallyChanged == nil)
     #expect(
-      isTold(
+      isNotified(
         reading: { _ = page.timeSinceExternallyChanged }, by: { page.markExternallyChanged() }))
     let first = try #require(page.timeSinceExternallyChanged)
     #expect(first >= .zero && first < .seconds(60))
@@ -321,28 +323,29 @@ struct ModelMarkTests {
     #expect(try #require(page.timeSinceExternallyChanged) < .milliseconds(20))
   }
 
-  @Test func `observers of the time since a change elsewhere are told when it begins again`() throws
+  @Test func `observers of timeSinceExternallyChanged are notified of each external change`() throws
   {
     let page = try savedPage()
-    #expect(!isTold(reading: { _ = page.timeSinceExternallyChanged }, by: { page.size = 1 }))
+    #expect(!isNotified(reading: { _ = page.timeSinceExternallyChanged }, by: { page.size = 1 }))
     try page.save()
     #expect(
-      try isTold(reading: { _ = page.timeSinceExternallyChanged }) {
+      try isNotified(reading: { _ = page.timeSinceExternallyChanged }) {
         try database.put("a", #"{"text": "x"}"#)
         try context.refresh()
       })
     #expect(
-      try isTold(reading: { _ = page.timeSinceExternallyChanged }) {
+      try isNotified(reading: { _ = page.timeSinceExternallyChanged }) {
         try database.remove("a")
         try context.refresh()
       })
-    #expect(!isTold(reading: { _ = page.text }, by: { page.markExternallyChanged() }))
-    #expect(!isTold(reading: { _ = page.needsSave }, by: { page.markExternallyChanged() }))
+    #expect(!isNotified(reading: { _ = page.text }, by: { page.markExternallyChanged() }))
+    #expect(!isNotified(reading: { _ = page.needsSave }, by: { page.markExternallyChanged() }))
   }
 
   // MARK: The document
 
-  @Test func `a model has its document and revision, and a new one none`() throws {
+  @Test func `a saved model has a document and a revision, new and deleted ones have none`() throws
+  {
     let page = Page(in: context, id: "a")
     #expect(try page.document == nil && page.revision == nil)
     page.size = 1
@@ -358,7 +361,7 @@ struct ModelMarkTests {
     #expect(try page.document == nil && page.revision == nil)
   }
 
-  @Test func `the document is what the context has of it, until that moves on`() throws {
+  @Test func `a model's document is the one in its context's version until a refresh`() throws {
     let page = try savedPage()
     let first = try #require(try page.revision)
     try database.put("a", #"{"text": "x", "more": 1}"#)
@@ -372,7 +375,7 @@ struct ModelMarkTests {
     #expect(try page.document == nil)
   }
 
-  @Test func `in a transaction the document is what that has stored, and later nothing is read`()
+  @Test func `a model's document is readable in its transaction, and throws after it`()
     throws
   {
     _ = try savedPage()
@@ -391,18 +394,18 @@ struct ModelMarkTests {
     #expect(code { _ = try page.revision } == .closed)
   }
 
-  @Test func `observers of a revision are told when there is another`() throws {
+  @Test func `observers of a model's revision are notified of each new revision`() throws {
     let page = try savedPage()
-    #expect(!isTold(reading: { _ = try? page.revision }, by: { _ = page.text }))
+    #expect(!isNotified(reading: { _ = try? page.revision }, by: { _ = page.text }))
     #expect(
-      try isTold(reading: { _ = try? page.revision }) {
+      try isNotified(reading: { _ = try? page.revision }) {
         // The same properties in another revision.
         try database.put("a", #"{"text": "", "size": 0}"#)
         try context.refresh()
       })
     page.size = 1
-    #expect(try isTold(reading: { _ = try? page.document }, by: { try page.save() }))
+    #expect(try isNotified(reading: { _ = try? page.document }, by: { try page.save() }))
     #expect(try page.revision?.generation == 3)
-    #expect(try isTold(reading: { _ = try? page.revision }, by: { try page.delete() }))
+    #expect(try isNotified(reading: { _ = try? page.revision }, by: { try page.delete() }))
   }
 }

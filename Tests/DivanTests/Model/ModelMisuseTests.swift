@@ -6,8 +6,8 @@ import Testing
 /// Tests that incorrect use of models is reported and loses nothing.
 ///
 /// Programs that the compiler refuses, and classes without metadata of their fields, are in
-/// `ModelBoundaryTests`; damaged and closed databases in `ModelDamageTests`; transactions that are
-/// over in `ModelScopeTests`.
+/// `ModelBoundaryTests`; damaged and closed databases in `ModelDamageTests`; finished
+/// transactions in `ModelScopeTests`.
 struct ModelMisuseTests {
   private let database: Database
   private let context: ModelContext
@@ -21,7 +21,7 @@ struct ModelMisuseTests {
 
   // MARK: Objects and documents
 
-  @Test func `a second object for one document is refused when it is put in or saved`() throws {
+  @Test func `a second object for one document cannot be inserted or saved`() throws {
     let todo = try #require(try context.model(Todo.self, "t"))
     #expect(code { try context.insert(try todo.detachedCopy()) } == .alreadyExists)
     let second = Todo(in: context, id: "t")
@@ -32,8 +32,7 @@ struct ModelMisuseTests {
     #expect(try database.json("t") == #"{"text":"x"}"#)
   }
 
-  @Test func `two new models of one ID are not saved together, and the first can be alone`() throws
-  {
+  @Test func `two new models with one ID conflict, and the first can be saved alone`() throws {
     let (first, second) = (Todo(in: context, id: "new"), Todo(in: context, id: "new"))
     #expect(code { try context.saveAllModels() } == .conflict)
     #expect(first.isNew && second.isNew && (try? database.snapshot().exists("new")) == false)
@@ -42,10 +41,10 @@ struct ModelMisuseTests {
     #expect(code { try second.save() } == .conflict)
   }
 
-  @Test func `a document whose model is of another class is refused, or left out of references`()
+  @Test func `a document whose model has another class is refused and skipped by references`()
     throws
   {
-    let told = errors(of: context)
+    let reported = errors(of: context)
     let other = try #require(try context.model(Person.self, "t"))
     #expect(code { _ = try context.model(Todo.self, "t") } == .otherModelClass)
     let list = try #require(try context.model(TodoList.self, "l"))
@@ -53,10 +52,10 @@ struct ModelMisuseTests {
     list.title = "M"
     try list.save()
     #expect(try database.snapshot().get("l")?["first"] == "t" && !other.isDeleted)
-    #expect(told.all.isEmpty)
+    #expect(reported.all.isEmpty)
   }
 
-  @Test func `a reference to a document of a class that nobody registered is as it is declared`()
+  @Test func `a reference to a document of an unregistered type has the declared class`()
     throws
   {
     try database.put("u", #"{"type": "unheard-of", "text": "u"}"#)
@@ -65,15 +64,15 @@ struct ModelMisuseTests {
     #expect(try context.model(TodoList.self, "l")?.first?.text == "u")
   }
 
-  @Test func `a reference to a document that is registered as another class is nil, and told`()
+  @Test func `a reference to a document of another registered class is nil and reported`()
     throws
   {
     try database.put("p", #"{"type": "person"}"#)
     try database.put("l", #"{"first": "p"}"#)
     let context = database.makeContext(try ModelRegistry(Person.self))
-    let told = errors(of: context)
+    let reported = errors(of: context)
     let list = try #require(try context.model(TodoList.self, "l"))
-    #expect(list.first == nil && told.all == [.otherModelClass])
+    #expect(list.first == nil && reported.all == [.otherModelClass])
   }
 
   private final class Nameless: Model {
@@ -81,7 +80,7 @@ struct ModelMisuseTests {
     override class func makeDocumentID() -> String? { "" }
   }
 
-  @Test func `a class that makes empty IDs has the database make them`() throws {
+  @Test func `the database makes the ID if a class returns an empty one`() throws {
     let model = Nameless(in: context)
     try model.save()
     #expect(try !model.id.isEmpty && database.snapshot().exists(model.id))
@@ -90,7 +89,7 @@ struct ModelMisuseTests {
     #expect(try database.snapshot().get(model.id)?["text"] == "x")
   }
 
-  @Test func `a new model of a document is of the class that is registered for it, or refused`()
+  @Test func `a model created from a document has its registered class or is refused`()
     throws
   {
     let context = database.makeContext(try ModelRegistry(Person.self))
@@ -104,7 +103,7 @@ struct ModelMisuseTests {
 
   private final class Link: Model { @Persisted var next: Link? }
 
-  @Test func `a long chain of models in no context comes into one as a whole`() throws {
+  @Test func `inserting a model inserts the long chain of models that it refers to`() throws {
     var first: Link?
     for _ in 0..<5000 {
       let link = Link()
@@ -117,7 +116,7 @@ struct ModelMisuseTests {
     #expect(context.unsavedModels.allSatisfy { $0.context === context })
   }
 
-  @Test func `a model in no context cannot be saved or deleted, and stays as it is`() throws {
+  @Test func `a model without a context cannot be saved or deleted and stays unchanged`() throws {
     let todo = Todo()
     todo.text = "y"
     #expect(code { try todo.save() } == .notInContext)
@@ -126,7 +125,7 @@ struct ModelMisuseTests {
     #expect(todo.isNew && todo.text == "y")
   }
 
-  @Test func `a model of another context is not saved here, and a reference to it is its ID`()
+  @Test func `a model of another context is not saved, and a reference to it uses its ID`()
     throws
   {
     let other = database.makeContext()
@@ -140,7 +139,7 @@ struct ModelMisuseTests {
     #expect(todo.needsSave && todo.context === other)
   }
 
-  @Test func `a model whose context is gone can be read and saved as before`() throws {
+  @Test func `a model whose context was released can still be read, saved and deleted`() throws {
     var context: ModelContext? = database.makeContext()
     let list = try #require(try context?.model(TodoList.self, "l"))
     context = nil
@@ -152,7 +151,7 @@ struct ModelMisuseTests {
     #expect(try !database.snapshot().exists("l"))
   }
 
-  @Test func `a model is not saved within a transaction that is open already`() throws {
+  @Test func `saving a model within an open transaction throws`() throws {
     let todo = try #require(try context.model(Todo.self, "t"))
     todo.text = "y"
     try database.write { _ in
@@ -164,7 +163,7 @@ struct ModelMisuseTests {
 
   // MARK: Deleted models
 
-  @Test func `a deleted model that is changed is not saved, and can be deleted again`() throws {
+  @Test func `a changed model that was deleted cannot be saved but can be deleted again`() throws {
     let todo = try #require(try context.model(Todo.self, "t"))
     try todo.delete()
     todo.text = "y"
@@ -179,7 +178,7 @@ struct ModelMisuseTests {
     override func willSave(_ changedProperties: [String]) { try? delete() }
   }
 
-  @Test func `a model that deletes itself before it is saved is not saved`() throws {
+  @Test func `a model that deletes itself in willSave is not saved`() throws {
     let model = try #require(try context.model(SelfDeleting.self, "t"))
     model.text = "y"
     try context.saveAllModels()

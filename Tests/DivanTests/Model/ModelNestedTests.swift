@@ -162,7 +162,7 @@ struct ModelNestedTests {
 
   // MARK: Objects
 
-  @Test func `what a nested value has besides stays when it is changed`() throws {
+  @Test func `unknown keys of a nested value are kept when it is changed`() throws {
     #expect(
       try stored("place", #"{"street": "A", "number": 1, "note": "x", "more": {"a": [1]}}"#) {
         $0.place.street = "B"
@@ -176,7 +176,7 @@ struct ModelNestedTests {
         == #"{"note":"x","street":"B"}"#)
   }
 
-  @Test func `a known key whose value becomes nil goes, and one that comes is stored`() throws {
+  @Test func `a known key is removed when it becomes nil and stored when it is set`() throws {
     #expect(
       try stored("place", #"{"street": "A", "number": 1, "note": "x"}"#) {
         $0.place.number = nil
@@ -191,7 +191,7 @@ struct ModelNestedTests {
       } == #"{"note":null,"street":"B"}"#)
   }
 
-  @Test func `it stays at every depth, and goes with the object that it is in`() throws {
+  @Test func `unknown keys are kept at every depth and removed with their object`() throws {
     let json = #"{"street": "A", "point": {"x": 1.5, "y": 2.5, "z": 3}, "note": "x"}"#
     #expect(
       try stored("place", json) { $0.place.point?.x = 4.5 }
@@ -201,7 +201,7 @@ struct ModelNestedTests {
     #expect(try stored("maybe", #"{"street": "A", "note": "x"}"#) { $0.maybe = nil } == nil)
   }
 
-  @Test func `where nothing is changed nothing is stored`() throws {
+  @Test func `assigning an equal nested value despite unknown keys is no change`() throws {
     try database.put("a", #"{"place": {"street": "A", "note": "x"}}"#)
     try context.refresh()
     let owner = try #require(try context.model(Owner.self, "a"))
@@ -213,7 +213,7 @@ struct ModelNestedTests {
   }
 
   @Test
-  func `it stays in saves one after the other, and is not in a value that replaces another kind`()
+  func `unknown keys are kept over several saves but not if a value changes its kind`()
     throws
   {
     try database.put("a", #"{"place": {"street": "A", "note": "x"}, "maybe": "text"}"#)
@@ -230,7 +230,7 @@ struct ModelNestedTests {
         == #"{"maybe":{"street":"M"},"place":{"note":"x","street":"C"}}"#)
   }
 
-  @Test func `what others added meanwhile stays, where that is no conflict`() throws {
+  @Test func `unknown keys that were added externally are kept after a refresh`() throws {
     try database.put("a", #"{"place": {"street": "A"}, "other": 1}"#)
     try context.refresh()
     let owner = try #require(try context.model(Owner.self, "a"))
@@ -242,7 +242,7 @@ struct ModelNestedTests {
     #expect(try database.json("a") == #"{"other":2,"place":{"note":"x","street":"B"}}"#)
   }
 
-  @Test func `a new model of a document keeps it, and one without a document has none`() throws {
+  @Test func `a model created from a document keeps unknown keys of nested values`() throws {
     let document = Document(id: "n", ["place": ["street": "A", "note": "x"]])
     let owner = try context.insert(Owner.self, document: document)
     owner.place.street = "B"
@@ -255,7 +255,7 @@ struct ModelNestedTests {
     #expect(try database.snapshot().get("new")?["place"] == ["street": "B"])
   }
 
-  @Test func `undoing and making again keeps it`() throws {
+  @Test func `undo and redo keep unknown keys`() throws {
     context.undoLimit = 1
     try database.put("a", #"{"place": {"street": "A", "note": "x"}}"#)
     try context.refresh()
@@ -270,7 +270,7 @@ struct ModelNestedTests {
 
   // MARK: Known keys
 
-  @Test func `entries of dictionaries are known, and what their values have besides is not`() throws
+  @Test func `dictionary entries are known keys, and unknown keys of their values are kept`() throws
   {
     #expect(
       try stored("byName", #"{"a": {"street": "A", "note": 1}, "b": {"street": "B", "note": 2}}"#) {
@@ -280,7 +280,7 @@ struct ModelNestedTests {
       } == #"{"a":{"note":1,"street":"C"},"c":{"street":"new"}}"#)
   }
 
-  @Test func `values that hold whatever there is are replaced as a whole`() throws {
+  @Test func `properties of type Value and Value.Object are replaced as a whole`() throws {
     #expect(
       try stored("raw", #"{"a": 1, "b": {"c": 2}}"#) { $0.raw = ["a": 2, "b": [:]] }
         == #"{"a":2,"b":{}}"#)
@@ -288,7 +288,7 @@ struct ModelNestedTests {
       try stored("object", #"{"a": 1, "b": {"c": 2}}"#) { $0.object = ["b": [:]] } == #"{"b":{}}"#)
   }
 
-  @Test func `the case of an enumeration is known, and what is beside it is not`() throws {
+  @Test func `enumeration cases are known keys, and unknown keys beside them are kept`() throws {
     #expect(
       try stored("shape", #"{"circle": {"radius": 1, "note": "x"}}"#) {
         $0.shape = .circle(radius: 2)
@@ -299,7 +299,7 @@ struct ModelNestedTests {
       } == #"{"more":1,"square":{"side":2}}"#)
   }
 
-  @Test func `what a type only encodes is known`() throws {
+  @Test func `keys that a type only encodes are known`() throws {
     #expect(
       try stored("stamped", #"{"text": "a", "isStamped": true, "stamp": "stamp of a", "note": 1}"#)
       {
@@ -307,7 +307,7 @@ struct ModelNestedTests {
       } == #"{"isStamped":false,"note":1,"text":"a"}"#)
   }
 
-  @Test func `what a type decodes by keys of several types is known`() throws {
+  @Test func `keys of several CodingKey types of one value are known`() throws {
     #expect(
       try stored("vehicle", #"{"kind": "car", "wheels": 4, "note": 1}"#) {
         $0.vehicle = .boat(sails: 2)
@@ -320,7 +320,7 @@ struct ModelNestedTests {
       } == #"{"note":1,"size":2,"super":{"more":2,"name":"b"}}"#)
   }
 
-  @Test func `a key that only looks like a known one is unknown`() throws {
+  @Test func `a key that is canonically equal to a known one is unknown`() throws {
     #expect(
       try stored("accented", "{\"e\u{301}\": 1, \"note\": 2}") { $0.accented.number = 3 }
         .map { try Value(json: $0) }
@@ -329,7 +329,7 @@ struct ModelNestedTests {
 
   // MARK: Arrays
 
-  @Test func `elements that have IDs are matched by these, wherever they stand`() throws {
+  @Test func `array elements with IDs are matched by ID at any index`() throws {
     let json = """
       [{"id": 1, "name": "a", "note": "x"}, {"id": 2, "name": "b", "note": "y"},
        {"id": 3, "name": "c", "note": "z"}]
@@ -342,13 +342,13 @@ struct ModelNestedTests {
         $0.tagged.insert(Tagged(id: 4, name: "new"), at: 0)
       } == #"[{"id":4,"name":"new"},{"id":3,"name":"c","note":"z"},"#
         + #"{"id":1,"name":"changed","note":"x"}]"#)
-    // An element with another ID in the same place is a different element.
+    // An element with another ID at the same index is a different element.
     #expect(
       try stored("tagged", json) { $0.tagged[0] = Tagged(id: 9, name: "a") }
         == #"[{"id":9,"name":"a"},{"id":2,"name":"b","note":"y"},{"id":3,"name":"c","note":"z"}]"#)
   }
 
-  @Test func `elements that are changed in their places are matched by their index`() throws {
+  @Test func `array elements that change in place are matched by index`() throws {
     let json = #"[{"text": "a", "count": 0, "n": 1}, {"text": "b", "count": 0, "n": 2}]"#
     #expect(
       try stored("lines", json) { $0.lines[1].text = "c" }
@@ -358,7 +358,7 @@ struct ModelNestedTests {
         == #"[{"count":7,"n":1,"text":"a"},{"count":7,"n":2,"text":"b"}]"#)
   }
 
-  @Test func `elements that are as they were are matched wherever they stand`() throws {
+  @Test func `unchanged array elements are matched at any index`() throws {
     let json = """
       [{"text": "a", "count": 0, "n": 1}, {"text": "b", "count": 0, "n": 2},
        {"text": "c", "count": 0, "n": 3}]
@@ -376,7 +376,7 @@ struct ModelNestedTests {
         + #"{"count":0,"n":1,"text":"a"}]"#)
   }
 
-  @Test func `where elements have moved, those that are others are not matched`() throws {
+  @Test func `changed array elements are not matched if elements have moved`() throws {
     let json = """
       [{"text": "a", "count": 0, "n": 1}, {"text": "b", "count": 0, "n": 2},
        {"text": "c", "count": 0, "n": 3}]
@@ -396,7 +396,7 @@ struct ModelNestedTests {
       } == #"[{"count":0,"text":"changed"},{"count":0,"n":3,"text":"c"}]"#)
   }
 
-  @Test func `of equal elements those that are left are matched only if it makes no difference`()
+  @Test func `equal array elements are matched only if their unknown keys are the same`()
     throws
   {
     #expect(
@@ -413,7 +413,7 @@ struct ModelNestedTests {
       } == #"[{"count":0,"n":1,"text":"a"},{"count":0,"text":"a"}]"#)
   }
 
-  @Test func `elements of a set are matched only as they are`() throws {
+  @Test func `set elements are matched only if they are unchanged`() throws {
     let json = #"[{"text": "b", "count": 0, "n": 2}, {"text": "a", "count": 0, "n": 1}]"#
     #expect(
       try stored("set", json) {
@@ -424,7 +424,7 @@ struct ModelNestedTests {
       ])
   }
 
-  @Test func `optional arrays and arrays in arrays are matched, too`() throws {
+  @Test func `elements of optional and nested arrays are matched too`() throws {
     #expect(
       try stored("maybePlaces", #"[{"street": "A", "point": {"x": 1, "y": 2, "z": 3}, "n": 1}]"#) {
         $0.maybePlaces?[0].point?.x = 5
@@ -440,7 +440,7 @@ struct ModelNestedTests {
       } == #"[{"n":2,"street":"B"},{"n":1,"street":"A"}]"#)
   }
 
-  @Test func `large objects and arrays keep what they have`() throws {
+  @Test func `unknown keys in large objects and arrays are kept`() throws {
     let keys = (0..<60).map { #""extra\#($0)": \#($0)"# }.joined(separator: ", ")
     let lines = (0..<80).map { #"{"text": "t\#($0)", "count": \#($0), \#(keys)}"# }
     let json = "[\(lines.joined(separator: ", "))]"
@@ -450,7 +450,7 @@ struct ModelNestedTests {
     }
     var expected = try Value(json: json).arrayValue ?? []
     guard case .object(var changed) = expected[40], case .object(var last) = expected[79] else {
-      Issue.record("these are no objects")
+      Issue.record("the elements are not objects")
       return
     }
     (changed["count"], last["text"]) = (-1, "last")

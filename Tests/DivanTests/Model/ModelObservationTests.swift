@@ -35,12 +35,12 @@ struct ModelObservationTests {
   }
 
   /// Returns whether an observer of `reading` is notified during `work`.
-  private func isTold(reading: () -> Void, by work: () throws -> Void) rethrows -> Bool {
+  private func isNotified(reading: () -> Void, by work: () throws -> Void) rethrows -> Bool {
     // The closure must be sendable, so it cannot capture a variable of this function.
-    let told = Recorder<Int>()
-    withObservationTracking(reading) { told.append(1) }
+    let notifications = Recorder<Int>()
+    withObservationTracking(reading) { notifications.append(1) }
     try work()
-    return !told.all.isEmpty
+    return !notifications.all.isEmpty
   }
 
   private func saved<M: Model>(_ type: M.Type) throws -> M {
@@ -50,71 +50,71 @@ struct ModelObservationTests {
     return model
   }
 
-  @Test func `the property that changes is told of, and no other`() throws {
+  @Test func `only observers of the changed property are notified`() throws {
     let note = try saved(Note.self)
-    #expect(isTold(reading: { _ = note.text }, by: { note.text = "x" }))
-    #expect(!isTold(reading: { _ = note.text }, by: { note.count = 1 }))
-    #expect(isTold(reading: { _ = note.summary }, by: { note.count = 2 }))
-    #expect(isTold(reading: { _ = note.tags }, by: { note.tags.append("x") }))
-    #expect(!isTold(reading: { _ = note.text }, by: { note.tags.append("y") }))
-    #expect(isTold(reading: { _ = note.other }, by: { note.other = note }))
-    #expect(isTold(reading: { _ = note.others }, by: { note.others.append(note) }))
+    #expect(isNotified(reading: { _ = note.text }, by: { note.text = "x" }))
+    #expect(!isNotified(reading: { _ = note.text }, by: { note.count = 1 }))
+    #expect(isNotified(reading: { _ = note.summary }, by: { note.count = 2 }))
+    #expect(isNotified(reading: { _ = note.tags }, by: { note.tags.append("x") }))
+    #expect(!isNotified(reading: { _ = note.text }, by: { note.tags.append("y") }))
+    #expect(isNotified(reading: { _ = note.other }, by: { note.other = note }))
+    #expect(isNotified(reading: { _ = note.others }, by: { note.others.append(note) }))
   }
 
-  @Test func `setting an equal value is no change`() throws {
+  @Test func `setting an equal value notifies no observer`() throws {
     let note = try saved(Note.self)
-    #expect(!isTold(reading: { _ = note.text }, by: { note.text = "" }))
-    #expect(!isTold(reading: { _ = note.other }, by: { note.other = nil }))
+    #expect(!isNotified(reading: { _ = note.text }, by: { note.text = "" }))
+    #expect(!isNotified(reading: { _ = note.other }, by: { note.other = nil }))
   }
 
-  @Test func `inherited properties and those of subclasses are told of`() throws {
+  @Test func `changes to inherited and subclass properties notify observers`() throws {
     let note = try saved(SubNote.self)
-    #expect(isTold(reading: { _ = note.text }, by: { note.text = "x" }))
-    #expect(isTold(reading: { _ = note.extra }, by: { note.extra = 1 }))
-    #expect(!isTold(reading: { _ = note.text }, by: { note.extra = 2 }))
+    #expect(isNotified(reading: { _ = note.text }, by: { note.text = "x" }))
+    #expect(isNotified(reading: { _ = note.extra }, by: { note.extra = 1 }))
+    #expect(!isNotified(reading: { _ = note.text }, by: { note.extra = 2 }))
   }
 
-  @Test func `a model of a class that is not observable tells nobody`() throws {
+  @Test func `a model of a class that is not observable notifies no observer`() throws {
     let plain = try saved(Plain.self)
-    #expect(!isTold(reading: { _ = plain.text }, by: { plain.text = "x" }))
+    #expect(!isNotified(reading: { _ = plain.text }, by: { plain.text = "x" }))
     #expect(plain.observers == nil)
   }
 
-  @Test func `in a context for bulk work nobody is told of anything`() throws {
+  @Test func `a context with isObservable off notifies no observer`() throws {
     context.isObservable = false
     let note = try saved(Note.self)
-    #expect(!isTold(reading: { _ = note.text }, by: { note.text = "x" }))
+    #expect(!isNotified(reading: { _ = note.text }, by: { note.text = "x" }))
     note.revert()
-    #expect(!isTold(reading: { _ = note.text }, by: { note.text = "y" }))
+    #expect(!isNotified(reading: { _ = note.text }, by: { note.text = "y" }))
     #expect(note.observers == nil)
     try database.put("n", #"{"text": "stored"}"#)
     try context.refresh()
     let loaded = try #require(try context.model(Note.self, "n"))
-    #expect(!isTold(reading: { _ = loaded.text }, by: { loaded.text = "x" }))
+    #expect(!isNotified(reading: { _ = loaded.text }, by: { loaded.text = "x" }))
     #expect(loaded.text == "x")
   }
 
-  @Test func `what the model needs is told of like a property`() throws {
+  @Test func `changes to a model's metadata notify observers`() throws {
     let note = try saved(Note.self)
-    #expect(isTold(reading: { _ = note.needsSave }, by: { note.text = "x" }))
-    #expect(!isTold(reading: { _ = note.needsSave }, by: { note.text = "y" }))
-    #expect(try isTold(reading: { _ = note.needsSave }, by: { try note.save() }))
-    #expect(try isTold(reading: { _ = note.isDeleted }, by: { try note.delete() }))
+    #expect(isNotified(reading: { _ = note.needsSave }, by: { note.text = "x" }))
+    #expect(!isNotified(reading: { _ = note.needsSave }, by: { note.text = "y" }))
+    #expect(try isNotified(reading: { _ = note.needsSave }, by: { try note.save() }))
+    #expect(try isNotified(reading: { _ = note.isDeleted }, by: { try note.delete() }))
     let new = Note(in: context)
-    #expect(try isTold(reading: { _ = new.isNew }, by: { try new.save() }))
-    #expect(!isTold(reading: { _ = new.text }, by: { _ = try? new.save() }))
+    #expect(try isNotified(reading: { _ = new.isNew }, by: { try new.save() }))
+    #expect(!isNotified(reading: { _ = new.text }, by: { _ = try? new.save() }))
   }
 
-  @Test func `reverting tells of what was changed`() throws {
+  @Test func `reverting notifies observers of the changed properties`() throws {
     let note = try saved(Note.self)
     note.text = "x"
-    #expect(!isTold(reading: { _ = note.count }, by: { note.revert() }))
+    #expect(!isNotified(reading: { _ = note.count }, by: { note.revert() }))
     note.text = "x"
-    #expect(isTold(reading: { _ = note.text }, by: { note.revert() }))
+    #expect(isNotified(reading: { _ = note.text }, by: { note.revert() }))
     #expect(note.text == "")
   }
 
-  @Test func `what changes elsewhere is told of, and nothing that is the same`() throws {
+  @Test func `external changes notify observers of the properties that differ`() throws {
     try database.put("n", #"{"text": "a", "count": 1, "more": 1}"#)
     try context.refresh()
     let note = try #require(try context.model(Note.self, "n"))
@@ -122,46 +122,47 @@ struct ModelObservationTests {
       try database.put("n", json)
       try context.refresh()
     }
-    let tellsText = try isTold(reading: { _ = note.text }) {
+    let notifiesText = try isNotified(reading: { _ = note.text }) {
       try change(#"{"text": "b", "count": 1, "more": 1}"#)
     }
-    #expect(tellsText && note.text == "b")
-    let tellsCount = try isTold(reading: { _ = note.count }) {
+    #expect(notifiesText && note.text == "b")
+    let notifiesCount = try isNotified(reading: { _ = note.count }) {
       try change(#"{"text": "c", "count": 1, "more": 1}"#)
     }
-    #expect(!tellsCount)
-    let tellsMore = try isTold(reading: { _ = try? note.value(for: "more") }) {
+    #expect(!notifiesCount)
+    let notifiesMore = try isNotified(reading: { _ = try? note.value(for: "more") }) {
       try change(#"{"text": "c", "count": 1, "more": 2}"#)
     }
-    #expect(tellsMore)
+    #expect(notifiesMore)
     // The local change stays, so the observer is not notified.
     note.text = "mine"
-    let tellsMine = try isTold(reading: { _ = note.text }) {
+    let notifiesMine = try isNotified(reading: { _ = note.text }) {
       try change(#"{"text": "theirs", "count": 1, "more": 2}"#)
     }
-    #expect(!tellsMine && note.text == "mine")
-    let tellsDeletion = try isTold(reading: { _ = note.isDeleted }) {
+    #expect(!notifiesMine && note.text == "mine")
+    let notifiesDeletion = try isNotified(reading: { _ = note.isDeleted }) {
       _ = try database.write { try $0.delete(id: "n") }
       try context.refresh()
     }
-    #expect(tellsDeletion)
+    #expect(notifiesDeletion)
     #expect(note.timeSinceExternallyChanged.map { $0 < .seconds(60) } == true)
   }
 
-  @Test func `attachments are told of, here and elsewhere`() throws {
+  @Test func `local and external changes to attachments notify observers`() throws {
     let note = try saved(Note.self)
     let attachment = Document.Attachment(contentType: "text/plain", [1])
-    #expect(isTold(reading: { _ = note.attachments }, by: { note.attachments["a"] = attachment }))
-    #expect(!isTold(reading: { _ = note.attachments }, by: { note.text = "x" }))
+    #expect(
+      isNotified(reading: { _ = note.attachments }, by: { note.attachments["a"] = attachment }))
+    #expect(!isNotified(reading: { _ = note.attachments }, by: { note.text = "x" }))
     try note.save()
-    let tells = try isTold(reading: { _ = note.attachments }) {
+    let notifies = try isNotified(reading: { _ = note.attachments }) {
       _ = try database.write { try $0.update(note.id) { $0.attachments["b"] = attachment } }
       try context.refresh()
     }
-    #expect(tells && note.attachments.count == 2)
+    #expect(notifies && note.attachments.count == 2)
   }
 
-  @Test func `a sequence of observed values ends with the last one`() async throws {
+  @Test func `a sequence of observations delivers the last value`() async throws {
     let note = try saved(Note.self)
     var seen: [Int] = []
     let values = Observations { note.count }
@@ -174,7 +175,7 @@ struct ModelObservationTests {
   }
 }
 
-/// Tests of a context that follows changes made elsewhere.
+/// Tests of the updates that a context reports for external changes.
 struct ModelUpdatesTests {
   private let database: Database
   private let context: ModelContext
@@ -184,7 +185,7 @@ struct ModelUpdatesTests {
     context = database.makeContext()
   }
 
-  @Test func `changes elsewhere reach the models, and are announced`() async throws {
+  @Test func `external changes reach the models and are reported as updates`() async throws {
     let (a, b) = (Todo(in: context, id: "a"), Todo(in: context, id: "b"))
     try context.saveAllModels()
     var updates = context.updates.makeAsyncIterator()
@@ -198,7 +199,7 @@ struct ModelUpdatesTests {
     #expect(b.isDeleted)
   }
 
-  @Test func `what came with saving is announced, too`() async throws {
+  @Test func `external changes merged in by a save are reported as updates too`() async throws {
     let (a, b) = (Todo(in: context, id: "a"), Todo(in: context, id: "b"))
     try context.saveAllModels()
     var updates = context.updates.makeAsyncIterator()
@@ -210,7 +211,9 @@ struct ModelUpdatesTests {
     #expect(update?.changed == [a] && update?.deleted == [])
   }
 
-  @Test func `it ends with the context, and throws when the database is closed`() async throws {
+  @Test func `the sequence of updates ends with its context and throws if the database is closed`()
+    async throws
+  {
     var other: ModelContext? = database.makeContext()
     let todo = other.map { Todo(in: $0, id: "a") }
     try todo?.save()

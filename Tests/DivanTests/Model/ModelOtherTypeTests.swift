@@ -34,8 +34,9 @@ struct ModelOtherTypeTests {
   private func change() throws { try database.put("a", #"{"type": "dog", "name": "z"}"#) }
 
   @Test(arguments: [true, false])
-  func `the old model is as if it was deleted, and the new class has one`(isRegistered: Bool) throws
-  {
+  func `a model whose document changes class is deleted, and the new class gets its own`(
+    isRegistered: Bool
+  ) throws {
     let context = try makeContext(isRegistered)
     let cat = try #require(try context.model(Cat.self, "a"))
     try change()
@@ -53,7 +54,7 @@ struct ModelOtherTypeTests {
   }
 
   @Test(arguments: [true, false])
-  func `live queries of both classes go on`(isRegistered: Bool) throws {
+  func `live queries of the old and the new class are both updated`(isRegistered: Bool) throws {
     let context = try makeContext(isRegistered)
     let (cats, dogs) = (context.live(Query<Cat>()), context.live(Query<Dog>()))
     let cat = try #require(cats.results.first)
@@ -71,22 +72,22 @@ struct ModelOtherTypeTests {
   }
 
   @Test(arguments: [true, false])
-  func `what was changed in the old model is told of, and never saved`(isRegistered: Bool) throws {
+  func `unsaved changes of the old model are reported and never saved`(isRegistered: Bool) throws {
     let context = try makeContext(isRegistered)
-    let told = errors(of: context)
+    let reported = errors(of: context)
     let cat = try #require(try context.model(Cat.self, "a"))
     cat.name = "mine"
     try change()
     // The context has not advanced yet.
     #expect(code { try cat.save() } == .conflict)
     try context.refresh()
-    #expect(told.all == [.otherModelClass] && cat.isDeleted)
+    #expect(reported.all == [.otherModelClass] && cat.isDeleted)
     #expect(try context.find(Query<Dog>()).map(\.name) == ["z", "y"])
     #expect(context.unsavedModels.isEmpty)
     #expect(try database.json("a") == #"{"name":"z","type":"dog"}"#)
   }
 
-  @Test func `a document that was never of the class keeps its model`() throws {
+  @Test func `a model of a class that its document never had is kept`() throws {
     let context = database.makeContext()
     let cat = try #require(try context.model(Cat.self, "b"))
     try database.put("b", #"{"type": "dog", "name": "other"}"#)
@@ -94,7 +95,9 @@ struct ModelOtherTypeTests {
     #expect(!cat.isDeleted && cat.name == "other")
   }
 
-  @Test func `in a transaction documents that were put become models of their class`() throws {
+  @Test func `a document put with another type in a transaction becomes a model of that class`()
+    throws
+  {
     try database.write { transaction in
       let context = transaction.models
       let cat = try #require(try context.model(Cat.self, "a"))

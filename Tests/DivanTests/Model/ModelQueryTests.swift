@@ -68,7 +68,7 @@ struct ModelQueryTests {
 
   // MARK: Querying
 
-  @Test func `a context answers all that a snapshot does, with the subclasses of its registry`()
+  @Test func `a context answers all queries of a snapshot and includes registered subclasses`()
     throws
   {
     let all = Query<Job>()
@@ -93,7 +93,7 @@ struct ModelQueryTests {
     #expect(try database.makeContext().sum(all) { $0.priority } == 10)
   }
 
-  @Test func `a context of a transaction answers with what that has made`() throws {
+  @Test func `queries of a transaction's context include the changes of the transaction`() throws {
     try database.write { transaction in
       let models = transaction.makeContext(registry)
       try transaction.put(Document(id: "new", ["type": "rush", "priority": 20]))
@@ -113,7 +113,8 @@ struct ModelQueryTests {
     }
   }
 
-  @Test func `what a key path leads to is found out once, and so is that it leads nowhere`() throws
+  @Test func `key paths are resolved only once, even those of properties that are not stored`()
+    throws
   {
     func makeQueries() -> Query<Counted> {
       _ = Query<Counted>().filter { $0.text == "a" && $0.id != "b" }.sort(\.size)
@@ -131,21 +132,21 @@ struct ModelQueryTests {
 
   // MARK: Changing
 
-  @Test func `all that a query means is changed, subclasses too, and the context's models show it`()
+  @Test func `updating by query changes all matches, including subclasses and loaded models`()
     throws
   {
-    let held = try #require(try context.model(Job.self, "j5"))
+    let loaded = try #require(try context.model(Job.self, "j5"))
     let count = try context.update(urgent) { job in
       job.priority += 10
       job.title = "\(type(of: job))"
     }
     #expect(count == 2)
-    #expect(held.priority == 15 && held.title == "Rush" && !held.needsSave)
+    #expect(loaded.priority == 15 && loaded.title == "Rush" && !loaded.needsSave)
     #expect(try priorities() == [0, 1, 2, 3, 14, 15])
     #expect(try context.ids(Query<Job>().filter { $0.title == "Job" }) == ["j4"])
   }
 
-  @Test func `if a change throws after many were made, nothing of any stays`() throws {
+  @Test func `if an update by query throws, none of its changes stay`() throws {
     try database.write { transaction in
       for number in 100..<400 {
         _ = try transaction.put(Document(id: "j\(number)", ["type": "job", "priority": 7]))
@@ -166,12 +167,12 @@ struct ModelQueryTests {
     #expect(try context.count(many) == 0)
   }
 
-  @Test func `if one of the models is invalid, none is saved`() throws {
+  @Test func `if one model of an update by query is invalid, none is saved`() throws {
     #expect(code { try context.update(urgent) { $0.priority -= 5 } } == .invalidModel)
     #expect(try priorities() == [0, 1, 2, 3, 4, 5])
   }
 
-  @Test func `unsaved changes of models that are changed stay unsaved, beside what was changed`()
+  @Test func `updating by query keeps the unsaved changes of loaded models`()
     throws
   {
     let (titled, raised) = (
@@ -193,7 +194,7 @@ struct ModelQueryTests {
     #expect(raised.priority == 15 && other.priority == 9)
   }
 
-  @Test func `a change may refer to models of the context, and make new ones`() throws {
+  @Test func `an update by query may refer to models of the context and create new ones`() throws {
     let ada = Worker(in: context, id: "ada")
     try ada.save()
     #expect(try context.update(urgent) { $0.owner = ada } == 2)
@@ -206,7 +207,7 @@ struct ModelQueryTests {
     #expect(try context.model(Job.self, "j1")?.owner?.name == "Bob")
   }
 
-  @Test func `what a hook changes when many were saved is saved with them`() throws {
+  @Test func `changes of didSave during an update by query are saved with it`() throws {
     try database.put("echo", #"{"last": 3, "times": 0, "type": "echo"}"#)
     let context = database.makeContext()
     context.undoLimit = 1
@@ -219,7 +220,7 @@ struct ModelQueryTests {
     #expect(try database.snapshot().get("echo")?["last"] == 3)
   }
 
-  @Test func `a model that leaves its change can be read, and nothing else`() throws {
+  @Test func `a model kept after an update by query can be read but not saved`() throws {
     var kept: Job?
     try context.update(urgent) { kept = $0 }
     #expect(kept?.title == "Job 5")
@@ -227,7 +228,9 @@ struct ModelQueryTests {
     #expect(code { try kept?.save() } == .closed)
   }
 
-  @Test func `a change that saves with the context is refused, and nothing is changed`() throws {
+  @Test func `saving with the context during an update by query throws, and nothing changes`()
+    throws
+  {
     let other = Job(in: context, id: "other")
     let refused = code {
       try context.update(urgent) { job in
@@ -240,7 +243,7 @@ struct ModelQueryTests {
     #expect(try priorities() == [0, 1, 2, 3, 4, 5])
   }
 
-  @Test func `what was changed together is taken back together`() throws {
+  @Test func `an update or deletion by query is undone and redone as a whole`() throws {
     context.undoLimit = 5
     try context.update(urgent) { $0.priority = 50 }
     #expect(try context.undo())
@@ -254,7 +257,7 @@ struct ModelQueryTests {
 
   // MARK: Deleting
 
-  @Test func `all that a query means is deleted, with what rules say`() throws {
+  @Test func `deleting by query deletes all matches and applies delete rules`() throws {
     let jobs = try context.find(urgent)
     let (ada, bob) = (Worker(in: context, id: "ada"), Worker(in: context, id: "bob"))
     (jobs[0].owner, jobs[1].owner) = (ada, bob)
@@ -268,7 +271,8 @@ struct ModelQueryTests {
     #expect(try context.delete(urgent) == 0)
   }
 
-  @Test func `models that go together do not keep each other, and others keep all of them`() throws
+  @Test func `deny rules stop a deletion by query only for references from models that stay`()
+    throws
   {
     let steps = ["a", "b", "c"].map { Step(in: context, id: $0) }
     (steps[1].after, steps[2].after) = (steps[0], steps[1])
@@ -280,7 +284,7 @@ struct ModelQueryTests {
     #expect(try context.count(Query<Step>()) == 0)
   }
 
-  @Test func `if one of the models was changed elsewhere, none is deleted until that is seen`()
+  @Test func `if a match was changed externally, none is deleted by query until a refresh`()
     throws
   {
     try database.write { _ = try $0.update("j4") { $0["title"] = "Changed" } }
@@ -292,28 +296,28 @@ struct ModelQueryTests {
 
   // MARK: In transactions and snapshots
 
-  @Test func `in a transaction both are a part of it, and are taken back with it`() throws {
+  @Test func `updates and deletions by query roll back with their transaction`() throws {
     try database.write { transaction in
       let models = transaction.makeContext(registry)
-      let held = try #require(try models.model(Job.self, "j4"))
+      let loaded = try #require(try models.model(Job.self, "j4"))
       #expect(try models.update(urgent) { $0.priority += 10 } == 2)
-      #expect(held.priority == 14)
+      #expect(loaded.priority == 14)
       #expect(throws: Stop.self) {
         try transaction.nested {
           try models.update(urgent) { $0.priority = 100 }
-          #expect(held.priority == 100)
+          #expect(loaded.priority == 100)
           try models.delete(urgent)
-          #expect(held.isDeleted)
+          #expect(loaded.isDeleted)
           throw Stop()
         }
       }
-      #expect(held.priority == 14 && !held.isDeleted && !held.needsSave)
+      #expect(loaded.priority == 14 && !loaded.isDeleted && !loaded.needsSave)
       #expect(try models.delete(Query<Job>().filter { $0.priority < 2 }) == 2)
     }
     #expect(try priorities() == [2, 3, 14, 15])
   }
 
-  @Test func `a snapshot's models are neither changed nor deleted`() throws {
+  @Test func `updating or deleting by query in a snapshot throws`() throws {
     try database.snapshot().models(registry) { models in
       #expect(code { try models.update(urgent) { $0.priority = 9 } } == .readOnly)
       #expect(code { try models.delete(urgent) } == .readOnly)

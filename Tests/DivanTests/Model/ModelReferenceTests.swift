@@ -26,7 +26,9 @@ struct ModelReferenceTests {
     return people
   }
 
-  @Test func `references to several models are stored as IDs, and are the same objects`() throws {
+  @Test func `references to several models are stored as IDs and return the context's objects`()
+    throws
+  {
     let context = database.makeContext()
     let people = try store(["a", "b", "c"], in: context)
     people[0].friends = [people[2], people[1]]
@@ -47,10 +49,10 @@ struct ModelReferenceTests {
     #expect(try database.snapshot().get("a")?["friends"] == ["b", "c"])
   }
 
-  @Test func `models that refer to each other hold nothing`() throws {
+  @Test func `models that refer to each other are released`() throws {
     let context = database.makeContext()
     _ = try store(["a", "b"], in: context)
-    weak var gone: Friend?
+    weak var released: Friend?
     do {
       let a = try #require(try context.model(Friend.self, "a"))
       let b = try #require(try context.model(Friend.self, "b"))
@@ -58,12 +60,12 @@ struct ModelReferenceTests {
       b.friends = [a]
       try context.saveAllModels()
       #expect(a.friends.first?.friends.first === a)
-      gone = a
+      released = a
     }
-    #expect(gone == nil)
+    #expect(released == nil)
   }
 
-  @Test func `models that are not saved yet can be referred to, and are saved with the others`()
+  @Test func `unsaved models can be referred to and are inserted with the referring model`()
     throws
   {
     let context = database.makeContext()
@@ -80,7 +82,7 @@ struct ModelReferenceTests {
   }
 
   @Test
-  func `what is not there is left out, and goes when the property is changed if it was deleted`()
+  func `a list skips missing models, and changing it removes deleted ones`()
     throws
   {
     let context = database.makeContext()
@@ -99,7 +101,9 @@ struct ModelReferenceTests {
     #expect(try database.snapshot().get("a")?["friends"] == ["c", "d", "a"])
   }
 
-  @Test func `what cannot be read is left out and told, and stays when others change`() throws {
+  @Test func `a list skips and reports models of another class and keeps references to them`()
+    throws
+  {
     let context = database.makeContext()
     let people = try store(["a", "b", "d"], in: context)
     people[0].friends = Array(people[1...])
@@ -124,7 +128,9 @@ struct ModelReferenceTests {
     _ = animal
   }
 
-  @Test func `what is no array of texts reads as empty, and is told`() throws {
+  @Test func `a list that is not stored as an array of texts reads as empty and is reported`()
+    throws
+  {
     try database.put("a", #"{"friends":"b","best friends":["a",1]}"#)
     let context = database.makeContext()
     var paths: [String?] = []

@@ -51,36 +51,37 @@ struct ModelRegistryTests {
     return try models.rest().map(\.id)
   }
 
-  @Test func `a document that is asked for as a base class becomes what its type says`() throws {
+  @Test func `a document loaded as a base class becomes a model of the class for its type`() throws
+  {
     #expect((try context.model(Show.self, "f") as? Film)?.minutes == 90)
     #expect((try context.model(Show.self, "s") as? Series)?.seasons == 3)
     #expect(type(of: try #require(try context.model(Show.self, "x"))) == Show.self)
     #expect(type(of: try #require(try context.model(Model.self, "l"))) == Listing.self)
   }
 
-  @Test func `a document of another class than the one that is asked for is refused`() throws {
+  @Test func `loading a document as another class than its own throws`() throws {
     let error = #expect(throws: DatabaseError.self) { try context.model(Film.self, "s") }
     #expect(error?.code == .otherModelClass)
     #expect(error?.documentID == "s")
   }
 
-  @Test func `a type that nobody registered is whatever it is asked for as`() throws {
+  @Test func `a document of an unregistered type is loaded as the requested class`() throws {
     #expect(try context.model(Film.self, "u")?.title == "U")
   }
 
-  @Test func `references give the class that the document says`() throws {
+  @Test func `references return models of the class for the document's type`() throws {
     let listing = try #require(try context.model(Listing.self, "l"))
     #expect(listing.show is Film)
     #expect(listing.shows.map { "\(type(of: $0))" } == ["Series", "Show", "Film"])
   }
 
-  @Test func `all models of a class are those of its subclasses, too`() throws {
+  @Test func `the models of a class include those of its subclasses`() throws {
     #expect(try ids(Show.self) == ["f", "s", "x"])
     #expect(try ids(Film.self) == ["f"])
     #expect(try ids(Model.self) == ["f", "l", "s", "u", "x"])
   }
 
-  @Test func `a type may stand under another key`() throws {
+  @Test func `a document type can be stored under another key`() throws {
     let place = Place(in: context, id: "p")
     place.type = "hall"
     try place.save()
@@ -88,7 +89,7 @@ struct ModelRegistryTests {
     #expect(try ids(Place.self) == ["p"])
   }
 
-  @Test func `two classes of one type, and a class of none, are refused`() throws {
+  @Test func `registering two classes for one type or a class without a type throws`() throws {
     final class Movie: Model {
       override class var documentType: String? { "film" }
     }
@@ -105,7 +106,7 @@ struct ModelRegistryTests {
     #expect(registry["film"] == Film.self && registry["movie"] == nil)
   }
 
-  @Test func `a closure chooses the class of types that nobody registered`() throws {
+  @Test func `a closure chooses the class of unregistered types`() throws {
     let registry = try ModelRegistry(Show.self) { $0 == "film" ? Film.self : nil }
     let context = database.makeContext(registry)
     #expect(try context.model(Show.self, "f") is Film)
@@ -113,7 +114,7 @@ struct ModelRegistryTests {
     #expect(type(of: try #require(try context.model(Show.self, "s"))) == Show.self)
   }
 
-  @Test func `of a document with two types the class counts that was registered first`() throws {
+  @Test func `for a document with two types the class registered first is used`() throws {
     try database.put("p", #"{"type": "film", "kind": "place"}"#)
     let (film, place) = (
       try ModelRegistry(Film.self, Place.self), try ModelRegistry(Place.self, Film.self)

@@ -16,7 +16,7 @@ struct ModelScopeTests {
 
   // MARK: In a transaction
 
-  @Test func `models of a transaction are saved with it, and not before`() throws {
+  @Test func `models saved in a transaction become visible when it commits`() throws {
     let before = try database.snapshot()
     try database.write { transaction in
       let todo = try #require(try transaction.models.model(Todo.self, "t"))
@@ -37,7 +37,8 @@ struct ModelScopeTests {
     #expect(try before.get("t")?["text"] == "x")
   }
 
-  @Test func `when the transaction is taken back nothing of its models is stored`() throws {
+  @Test func `rolling back a transaction stores none of its models and leaves them unsaved`() throws
+  {
     var kept: Todo?
     #expect(throws: Failure.self) {
       try database.write { transaction in
@@ -52,7 +53,7 @@ struct ModelScopeTests {
     #expect(kept?.needsSave == true && kept?.text == "y")
   }
 
-  @Test func `what is not saved when a transaction ends is not stored`() throws {
+  @Test func `models that are unsaved when a transaction ends are not stored`() throws {
     try database.write { transaction in
       try transaction.models.model(Todo.self, "t")?.text = "y"
       _ = Todo(in: transaction.models, id: "new")
@@ -61,7 +62,7 @@ struct ModelScopeTests {
     #expect(try database.read { try $0.count } == 1)
   }
 
-  @Test func `models find what the transaction has made, in the order of IDs and by indexes`()
+  @Test func `cursors and inverses in a transaction include its changes`()
     throws
   {
     try database.addIndexes(for: Owner.self)
@@ -94,7 +95,7 @@ struct ModelScopeTests {
     override class var documentType: String? { "thing" }
   }
 
-  @Test func `without an index an inverse shows what the transaction has, too`() throws {
+  @Test func `an inverse without an index includes the changes of the transaction`() throws {
     try database.write { transaction in
       let owner = Owner(in: transaction.models, id: "o")
       Thing(in: transaction.models, id: "a").owner = owner
@@ -106,7 +107,7 @@ struct ModelScopeTests {
     #expect(try database.indexes().isEmpty)
   }
 
-  @Test func `documents that are changed beside their models are merged, and shown when asked for`()
+  @Test func `document changes in a transaction merge on saving and appear after a refresh`()
     throws
   {
     try database.write { transaction in
@@ -129,19 +130,19 @@ struct ModelScopeTests {
     }
   }
 
-  @Test func `saving several models in a transaction is all or nothing`() throws {
+  @Test func `saving several models in a transaction is atomic`() throws {
     try database.write { transaction in
       let context = transaction.models
       let good = Todo(in: context, id: "good")
       let taken = Todo(in: context, id: "t")
       #expect(code { try context.saveModels([good, taken]) } == .conflict)
-      let isThere = try transaction.exists("good")
-      #expect(!isThere)
+      let exists = try transaction.exists("good")
+      #expect(!exists)
       #expect(good.isNew)
     }
   }
 
-  @Test func `a registry chooses classes in a transaction's further contexts`() throws {
+  @Test func `a further context of a transaction uses its own registry`() throws {
     let registry = try ModelRegistry(Owner.self, Thing.self)
     try database.put("o", #"{"type": "owner"}"#)
     try database.write { transaction in
@@ -152,7 +153,9 @@ struct ModelScopeTests {
     }
   }
 
-  @Test func `a context of a transaction has no snapshot, and waits for nothing`() async throws {
+  @Test func `a transaction's context has no snapshot, and its updates end immediately`()
+    async throws
+  {
     var updates = try updatesOfATransaction()
     #expect(try await updates?.next() == nil)
   }
@@ -166,7 +169,7 @@ struct ModelScopeTests {
     return updates
   }
 
-  @Test func `whoever takes a model out of its transaction can read it, and nothing else`() throws {
+  @Test func `a model kept after its transaction can be read but not saved or deleted`() throws {
     var todo: Todo?
     var cursor: ModelCursor<Todo>?
     try database.write { transaction in
@@ -181,7 +184,7 @@ struct ModelScopeTests {
     #expect(try database.read { try $0.get("t")?["text"] } == "x")
   }
 
-  @Test func `a transaction that is over holds no models`() throws {
+  @Test func `a finished transaction retains no models`() throws {
     weak var todo: Todo?
     weak var context: ModelContext?
     try database.write { transaction in
@@ -195,7 +198,7 @@ struct ModelScopeTests {
 
   // MARK: In a snapshot
 
-  @Test func `a snapshot lends its models, which cannot be saved`() throws {
+  @Test func `a snapshot's models can be changed but not saved or deleted`() throws {
     let snapshot = try database.snapshot()
     try database.put("t", #"{"text": "y"}"#)
     try snapshot.models { context in
@@ -211,7 +214,7 @@ struct ModelScopeTests {
     #expect(try database.read { try $0.get("t")?["text"] } == "y")
   }
 
-  @Test func `past versions have models, too`() throws {
+  @Test func `models can be loaded from a past version`() throws {
     var configuration = Configuration()
     configuration.history = .everything
     let database = try Database.inMemory(configuration: configuration)
@@ -225,7 +228,7 @@ struct ModelScopeTests {
     #expect(things == ["a"])
   }
 
-  @Test func `whoever takes a model out of a borrowed snapshot can read it, and nothing else`()
+  @Test func `a model kept after its snapshot's closure can be read but loads no references`()
     throws
   {
     var list: TodoList?

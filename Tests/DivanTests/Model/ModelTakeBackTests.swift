@@ -16,8 +16,8 @@ struct ModelTakeBackTests {
 
   private struct Failure: Error {}
 
-  /// Runs a closure in nested changes that are then rolled back.
-  private func takingBack(
+  /// Runs a closure in a nested transaction that is then rolled back.
+  private func rollingBack(
     _ transaction: WriteTransaction, _ body: () throws -> Void
   ) throws {
     #expect(throws: Failure.self) {
@@ -47,7 +47,9 @@ struct ModelTakeBackTests {
 
   // MARK: Saved models
 
-  @Test func `what nested changes take back is unsaved again, with its values`() throws {
+  @Test func `rolling back a nested transaction makes its saved models unsaved with their values`()
+    throws
+  {
     try database.write { transaction in
       let context = transaction.models
       let todo = try #require(try context.model(Todo.self, "t"))
@@ -78,7 +80,7 @@ struct ModelTakeBackTests {
     #expect(try database.read { try $0.get("new")?["list"] } == "l")
   }
 
-  @Test func `a deletion that nested changes take back leaves the models as they were`() throws {
+  @Test func `rolling back a nested deletion restores its models and their references`() throws {
     try database.write { transaction in
       let context = transaction.models
       let owner = ModelScopeTests.Owner(in: context, id: "o")
@@ -99,7 +101,7 @@ struct ModelTakeBackTests {
   }
 
   @Test
-  func `undo works within a transaction, and is forgotten with what nested changes take back`()
+  func `undo works in a transaction, and a nested rollback restores the undo history`()
     throws
   {
     try database.write { transaction in
@@ -122,12 +124,12 @@ struct ModelTakeBackTests {
     #expect(try database.read { try $0.get("t")?["text"] } == "x")
   }
 
-  @Test func `who observes what came with saving is told when that is taken back`() throws {
+  @Test func `observers are notified when a merged-in value is rolled back`() throws {
     try database.put("c", #"{"mine": 1, "theirs": 1}"#)
     try database.write { transaction in
       let counter = try #require(try transaction.models.model(Counter.self, "c"))
-      let told = Recorder<String>()
-      try takingBack(transaction) {
+      let notifications = Recorder<String>()
+      try rollingBack(transaction) {
         _ = try transaction.overwrite("c", with: ["mine": 1, "theirs": 2])
         counter.mine = 2
         try counter.save()
@@ -135,20 +137,20 @@ struct ModelTakeBackTests {
         withObservationTracking {
           _ = counter.theirs
         } onChange: {
-          told.append("theirs")
+          notifications.append("theirs")
         }
       }
-      #expect(told.all == ["theirs"])
+      #expect(notifications.all == ["theirs"])
       #expect(counter.theirs == 1 && counter.mine == 2)
     }
   }
 
-  @Test func `what was saved before nested changes stays saved when they are taken back`() throws {
+  @Test func `a nested rollback keeps what was saved before the nested transaction`() throws {
     try database.write { transaction in
       let todo = try #require(try transaction.models.model(Todo.self, "t"))
       todo.text = "y"
       try todo.save()
-      try takingBack(transaction) {
+      try rollingBack(transaction) {
         todo.priority = 2
         try todo.save()
         todo.done = true
@@ -159,7 +161,7 @@ struct ModelTakeBackTests {
     }
   }
 
-  @Test func `all that a model saved in a transaction is unsaved when that is taken back`() throws {
+  @Test func `rolling back a transaction makes every change that it saved unsaved`() throws {
     var kept: Todo?
     #expect(throws: Failure.self) {
       try database.write { transaction in
@@ -180,10 +182,10 @@ struct ModelTakeBackTests {
     #expect(kept?.text == "z" && kept?.priority == 2 && kept?.isNew == false)
   }
 
-  @Test func `nested changes that are kept are taken back with those around them`() throws {
+  @Test func `a completed nested transaction is rolled back with the one around it`() throws {
     try database.write { transaction in
       let todo = try #require(try transaction.models.model(Todo.self, "t"))
-      try takingBack(transaction) {
+      try rollingBack(transaction) {
         try transaction.nested {
           todo.text = "y"
           try todo.save()
@@ -194,7 +196,7 @@ struct ModelTakeBackTests {
     }
   }
 
-  @Test func `a transaction holds no model that was saved in it`() throws {
+  @Test func `a transaction does not retain models that were saved in it`() throws {
     try database.write { transaction in
       weak var saved: Todo?
       for number in 0..<3 {
@@ -206,9 +208,12 @@ struct ModelTakeBackTests {
     }
   }
 
-  @Test func `what nested changes saved is unsaved again, also where nobody holds it`() throws {
+  @Test
+  func `rolling back a nested transaction makes its saved models unsaved, even released ones`()
+    throws
+  {
     try database.write { transaction in
-      try takingBack(transaction) {
+      try rollingBack(transaction) {
         let todo = Todo(in: transaction.models, id: "new")
         todo.text = "n"
         try todo.save()
@@ -218,10 +223,10 @@ struct ModelTakeBackTests {
     }
   }
 
-  @Test func `a context that is made within nested changes takes part in them`() throws {
+  @Test func `a context made in a nested transaction is rolled back with it`() throws {
     try database.write { transaction in
       var made: ModelContext?
-      try takingBack(transaction) {
+      try rollingBack(transaction) {
         let context = transaction.makeContext()
         Todo(in: context, id: "new").text = "n"
         try context.saveAllModels()
@@ -231,18 +236,20 @@ struct ModelTakeBackTests {
     }
   }
 
-  // MARK: Changes from elsewhere
+  // MARK: External changes
 
   private final class Note: Model, Observable {
     @Persisted var text: String
     @Persisted var priority: Int
   }
 
-  @Test func `observers are told when what a save took over besides is taken back`() throws {
+  @Test func `a nested rollback notifies observers of merged-in values and keeps local changes`()
+    throws
+  {
     try database.write { transaction in
       let note = try #require(try transaction.models.model(Note.self, "t"))
-      let told = Recorder<Int>()
-      try takingBack(transaction) {
+      let notifications = Recorder<Int>()
+      try rollingBack(transaction) {
         try transaction.update("t") { $0["priority"] = 5 }
         note.text = "y"
         try note.save()
@@ -250,20 +257,20 @@ struct ModelTakeBackTests {
         withObservationTracking {
           _ = note.priority
         } onChange: {
-          told.append(1)
+          notifications.append(1)
         }
       }
-      #expect(note.priority == 1 && note.text == "y" && !told.all.isEmpty)
+      #expect(note.priority == 1 && note.text == "y" && !notifications.all.isEmpty)
     }
   }
 
   @Test
-  func `what gave way to a conflict in a save is there again when that is taken back`() throws {
+  func `a nested rollback restores local values that lost a conflict`() throws {
     try database.write { transaction in
       let context = transaction.models
       context.conflictHandler = { _ in .theirs }
       let todo = try #require(try context.model(Todo.self, "t"))
-      try takingBack(transaction) {
+      try rollingBack(transaction) {
         try transaction.update("t") { $0["text"] = "theirs" }
         todo.text = "mine"
         try todo.save()
@@ -277,10 +284,10 @@ struct ModelTakeBackTests {
     }
   }
 
-  // MARK: PredicateCacheEntry state
+  // MARK: Rollback entries
 
   @Test
-  func `nested changes that are kept one after the other are remembered as one, and taken back`()
+  func `completed nested transactions share one rollback entry and are rolled back`()
     throws
   {
     var kept: Todo?
@@ -294,7 +301,7 @@ struct ModelTakeBackTests {
           }
         }
         #expect(todo.rollbackEntry != nil && todo.rollbackEntry?.previous == nil)
-        try takingBack(transaction) {
+        try rollingBack(transaction) {
           for text in ["a", "b", "c"] {
             try transaction.nested {
               todo.text = text
@@ -315,7 +322,7 @@ struct ModelTakeBackTests {
     #expect(kept?.text == "c" && kept?.priority == 9)
   }
 
-  @Test func `what a model was before many changes needs no deep stack to be forgotten`() {
+  @Test func `releasing a long chain of rollback entries needs no deep stack`() {
     var last: RollbackEntry? = RollbackEntry(.deletion(.stored), 0, after: nil)
     weak let first = last
     for number in 1...100_000 {
@@ -326,11 +333,11 @@ struct ModelTakeBackTests {
     #expect(first?.number == nil)
   }
 
-  @Test func `how much can be undone stays as it was set while something is taken back`() throws {
+  @Test func `an undo limit set in a nested transaction stays after its rollback`() throws {
     try database.write { transaction in
       let context = transaction.models
       let todo = try #require(try context.model(Todo.self, "t"))
-      try takingBack(transaction) {
+      try rollingBack(transaction) {
         context.undoLimit = 10
         todo.text = "y"
         try todo.save()
@@ -340,7 +347,7 @@ struct ModelTakeBackTests {
         todo.text = text
         try todo.save()
       }
-      try takingBack(transaction) { context.undoLimit = 1 }
+      try rollingBack(transaction) { context.undoLimit = 1 }
       #expect(context.undoLimit == 1)
       #expect(try context.undo())
       #expect(todo.text == "a" && !context.canUndo)
@@ -350,7 +357,7 @@ struct ModelTakeBackTests {
   // MARK: Deleted models
 
   @Test
-  func `references that a deletion took out of unsaved models come back with what it deleted`()
+  func `rolling back a deletion restores the references in unsaved models`()
     throws
   {
     try database.write { transaction in
@@ -360,7 +367,7 @@ struct ModelTakeBackTests {
       let (club, other) = (Club(in: context, id: "c"), Club(in: context, id: "d"))
       (club.members, club.chair) = ([a, b], a)
       other.members = [a, b]
-      try takingBack(transaction) {
+      try rollingBack(transaction) {
         try a.delete()
         #expect(club.members == [b] && club.chair == nil && other.members == [b])
         other.members = []
@@ -374,11 +381,11 @@ struct ModelTakeBackTests {
     #expect(try database.snapshot().get("c")?["chair"] == "a")
   }
 
-  @Test func `a new model that was deleted is new and unsaved again`() throws {
+  @Test func `rolling back the deletion of a new model makes it new and unsaved again`() throws {
     try database.write { transaction in
       let todo = Todo(in: transaction.models, id: "new")
       todo.text = "n"
-      try takingBack(transaction) { try todo.delete() }
+      try rollingBack(transaction) { try todo.delete() }
       #expect(todo.isNew && todo.text == "n" && transaction.models.unsavedModels == [todo])
     }
   }
@@ -386,7 +393,7 @@ struct ModelTakeBackTests {
   // MARK: Loaded models
 
   @Test
-  func `models that were loaded or refreshed meanwhile show what the transaction has after it`()
+  func `models loaded or refreshed before a nested rollback show the state after it`()
     throws
   {
     try database.put("u", #"{"text": "u"}"#)
@@ -394,7 +401,7 @@ struct ModelTakeBackTests {
       let context = transaction.models
       let refreshed = try #require(try context.model(Todo.self, "t"))
       var (loaded, made): (Todo?, Todo?)
-      try takingBack(transaction) {
+      try rollingBack(transaction) {
         for id in ["t", "u"] { try transaction.update(id) { $0["text"] = "y" } }
         try transaction.put(Document(id: "new", ["text": "n"]))
         try context.refresh()
@@ -406,10 +413,10 @@ struct ModelTakeBackTests {
     }
   }
 
-  @Test func `what was changed from something that was taken back is no conflict`() throws {
+  @Test func `a local change of a value that was rolled back is no conflict`() throws {
     try database.write { transaction in
       let todo = try #require(try transaction.models.model(Todo.self, "t"))
-      try takingBack(transaction) {
+      try rollingBack(transaction) {
         try transaction.update("t") { $0["text"] = "y" }
         try transaction.models.refresh()
         todo.text = "mine"
@@ -421,23 +428,22 @@ struct ModelTakeBackTests {
   }
 
   @Test
-  func `what a model showed while something was taken back is taken back with those around it`()
+  func `a model refreshed in an inner rollback is restored by the outer one`()
     throws
   {
     try database.write { transaction in
       let context = transaction.models
       let todo = try #require(try context.model(Todo.self, "t"))
-      try takingBack(transaction) {
+      try rollingBack(transaction) {
         try transaction.update("t") { $0["text"] = "y" }
-        try takingBack(transaction) { _ = try context.refresh() }
+        try rollingBack(transaction) { _ = try context.refresh() }
         #expect(todo.text == "y")
       }
       #expect(todo.text == "x" && !todo.needsSave)
     }
   }
 
-  @Test func `attachments that were read or changed meanwhile are those of the transaction`() throws
-  {
+  @Test func `a nested rollback restores read attachments and keeps locally changed ones`() throws {
     func attachment(_ text: String) -> Document.Attachment {
       Document.Attachment(contentType: "text/plain", Array(text.utf8))
     }
@@ -447,7 +453,7 @@ struct ModelTakeBackTests {
       let read = try #require(try context.model(Todo.self, "t"))
       let changed = try #require(try context.model(Todo.self, "u"))
       try transaction.update("u") { $0.attachments["note"] = attachment("first") }
-      try takingBack(transaction) {
+      try rollingBack(transaction) {
         try transaction.update("t") { $0.attachments["note"] = attachment("taken back") }
         try transaction.update("u") { $0.attachments["note"] = nil }
         #expect(read.attachments["note"] != nil && changed.attachments.isEmpty)
@@ -472,11 +478,11 @@ struct ModelTakeBackTests {
     }
   }
 
-  @Test func `a hook may save while something is taken back, and that stays`() throws {
+  @Test func `a save in a didLoad hook during a rollback is kept`() throws {
     try database.write { transaction in
       let echo = try #require(try transaction.models.model(Echo.self, "t"))
       echo.isSaving = true
-      try takingBack(transaction) {
+      try rollingBack(transaction) {
         try transaction.update("t") { $0["text"] = "y" }
         try transaction.models.refresh()
         #expect(try transaction.get("t")?["copy"] == "y")
@@ -489,7 +495,9 @@ struct ModelTakeBackTests {
 
   // MARK: After the scope
 
-  @Test func `a model or a context that leaves its transaction holds nothing of that`() throws {
+  @Test func `a model or context kept after its transaction does not retain the transaction`()
+    throws
+  {
     weak var over: WriteTransaction?
     var (todo, context): (Todo?, ModelContext?)
     try database.write { transaction in
@@ -506,8 +514,7 @@ struct ModelTakeBackTests {
     #expect(code { try late.save() } == .closed)
   }
 
-  @Test func `a transaction that is over gives a context that does nothing, and holds none`() throws
-  {
+  @Test func `a finished transaction returns a closed context and retains none`() throws {
     var kept: WriteTransaction?
     try database.write { kept = $0 }
     let transaction = try #require(kept)
@@ -519,12 +526,12 @@ struct ModelTakeBackTests {
     #expect(other.database == nil)
   }
 
-  @Test func `a context that leaves its snapshot holds nothing of that`() throws {
+  @Test func `a context kept after its snapshot's closure does not retain the snapshot`() throws {
     var kept: ModelContext?
     try database.snapshot().models { kept = $0 }
     let context = try #require(kept)
     #expect(context.core.snapshot == nil)
-    if case .snapshot = context.core.source { Issue.record("it holds the snapshot") }
+    if case .snapshot = context.core.source { Issue.record("the context retains the snapshot") }
     #expect(code { try Todo(in: context).save() } == .closed)
   }
 }

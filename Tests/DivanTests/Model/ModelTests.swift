@@ -7,7 +7,7 @@ struct ModelTests {
 
   init() throws { database = try Database.inMemory() }
 
-  @Test func `a value of every type comes back equal`() throws {
+  @Test func `a value of every type survives a round trip`() throws {
     let now = Date(timeIntervalSince1970: 1_772_366_400.1239)
     let rounded = Date(timeIntervalSince1970: 1_772_366_400.124)
     do {
@@ -61,7 +61,7 @@ struct ModelTests {
     #expect(try database.read { try $0.get("all")?["date"] } == "2026-03-01T12:00:00.124Z")
   }
 
-  @Test func `a new model stores what its class declares, without what is nil`() throws {
+  @Test func `a new model stores its declared values except nil`() throws {
     let context = database.makeContext()
     let todo = Todo(in: context, id: "t")
     #expect(todo.isNew && todo.needsSave && todo.changedProperties == [])
@@ -76,7 +76,7 @@ struct ModelTests {
     )
   }
 
-  @Test func `nil removes the property, and keys of their own are used`() throws {
+  @Test func `a property is stored under its custom key, and nil removes it`() throws {
     let context = database.makeContext()
     let todo = Todo(in: context, id: "t")
     todo.due = Date(timeIntervalSince1970: 1)
@@ -97,7 +97,7 @@ struct ModelTests {
     @Persisted var day: Date? = Date(timeIntervalSince1970: 0)
   }
 
-  @Test func `nil stays nil where something else is declared, and what is missing is as declared`()
+  @Test func `nil overrides a declared value, and a missing property reads as declared`()
     throws
   {
     let context = database.makeContext()
@@ -126,7 +126,7 @@ struct ModelTests {
     #expect(missing.color == "red")
   }
 
-  @Test func `what is missing, null or of another type reads as declared and stays`() throws {
+  @Test func `a missing, null or mistyped property reads as declared and is kept`() throws {
     let json = #"{"done":null,"extra":[1,{"a":2}],"priority":"high","tags":[1,"a"],"text":7}"#
     try database.put("t", json)
     let context = database.makeContext()
@@ -167,7 +167,7 @@ struct ModelTests {
     #expect(todo.changedProperties == ["text"])
   }
 
-  @Test func `changing in place is noticed, and linear`() throws {
+  @Test func `changes in place are detected and take linear time`() throws {
     let context = database.makeContext()
     let todo = Todo(in: context, id: "t")
     try todo.save()
@@ -185,7 +185,7 @@ struct ModelTests {
     #expect(again.tags.count == 100_001 && again.priority == 4)
   }
 
-  @Test func `a change in place counts even if it ends in an error`() throws {
+  @Test func `a change in place counts even if it throws`() throws {
     func change(_ texts: inout [String], _ list: inout TodoList?) throws {
       texts.append("changed")
       list = TodoList()
@@ -199,7 +199,7 @@ struct ModelTests {
     #expect(todo.tags == ["changed"] && todo.list != nil)
   }
 
-  @Test func `dates changed in place are rounded when they are read`() throws {
+  @Test func `dates that change in place are rounded to milliseconds`() throws {
     let all = Everything(in: database.makeContext())
     all.dates.append(Date(timeIntervalSince1970: 1.00049))
     all.date += 0.00049
@@ -207,7 +207,7 @@ struct ModelTests {
     #expect(all.date == Date(timeIntervalSince1970: 0))
   }
 
-  @Test func `classes inherit, and may be private, generic or have no properties`() throws {
+  @Test func `model classes may inherit, be private or generic, or have no properties`() throws {
     final class Plain: Model {}
     final class Box<Element: PersistableElement>: Model {
       @Persisted var elements: [Element]
@@ -237,7 +237,7 @@ struct ModelTests {
     #expect(throws: DatabaseError.self) { try context.model(TodoList.self, "u") }
   }
 
-  @Test func `a document type is written where a class declares one`() throws {
+  @Test func `a declared document type is stored and selects the models of a class`() throws {
     let context = database.makeContext()
     let person = Person(in: context, id: "p")
     person.name = "Anna"
@@ -252,7 +252,7 @@ struct ModelTests {
     #expect(try all.rest().count == 1)
   }
 
-  @Test func `values that cannot be stored are refused by name`() throws {
+  @Test func `saving a value that cannot be stored throws with the name of the property`() throws {
     let context = database.makeContext()
     let all = Everything(in: context)
     all.ratios = [.nan]
@@ -268,7 +268,7 @@ struct ModelTests {
     #expect(try database.read { try $0.count } == 1)
   }
 
-  @Test func `dates read and write as ISO 8601`() throws {
+  @Test func `dates are read and written as ISO 8601`() throws {
     for (text, seconds) in [
       ("2000-02-29T23:59:59.999Z", 951_868_799.999), ("1969-12-31T23:59:59.001Z", -0.999),
       ("0000-01-01T00:00:00.000Z", -62_167_219_200), ("2026-03-01T12:00:00.000Z", 1_772_366_400),

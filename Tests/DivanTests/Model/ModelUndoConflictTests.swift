@@ -24,7 +24,7 @@ struct ModelUndoConflictTests {
     try second.save()
   }
 
-  @Test func `what cannot be taken back is told of once, and what was saved before it comes next`()
+  @Test func `an undo in conflict throws once, and the next undo reverts the save before it`()
     throws
   {
     try database.put("b", #"{"text": "theirs"}"#)
@@ -38,7 +38,8 @@ struct ModelUndoConflictTests {
     #expect(first.text == "1" && !context.canRedo)
   }
 
-  @Test func `the same is true of what cannot be made again`() throws {
+  @Test func `a redo in conflict throws once, and the next redo repeats the save after it`() throws
+  {
     try context.undo()
     try context.undo()
     try database.put("a", #"{"text": "theirs"}"#)
@@ -50,7 +51,7 @@ struct ModelUndoConflictTests {
     #expect(!context.canUndo)
   }
 
-  @Test func `what fails for another reason can be tried again`() throws {
+  @Test func `an undo that fails for another reason can be tried again`() throws {
     try database.write { _ in
       #expect(code { try context.undo() } == .nestedWrite)
     }

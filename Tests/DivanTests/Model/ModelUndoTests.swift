@@ -35,7 +35,7 @@ struct ModelUndoTests {
     try database.snapshot().get(id)?.properties
   }
 
-  @Test func `what was saved together is taken back together, and made again`() throws {
+  @Test func `models that were saved together are undone and redone together`() throws {
     let (a, b) = (try note("a"), try note("b"))
     a.text = "second"
     b.text = "second"
@@ -49,7 +49,7 @@ struct ModelUndoTests {
     #expect(try !context.redo())
   }
 
-  @Test func `a new document is deleted, and is there again when it is made again`() throws {
+  @Test func `undoing the creation of a document deletes it, and redo restores it`() throws {
     let a = try note("a")
     #expect(try context.undo())
     #expect(a.isDeleted)
@@ -61,7 +61,7 @@ struct ModelUndoTests {
     #expect(try stored("a")?["text"] == "again")
   }
 
-  @Test func `a deletion is taken back with what went with it`() throws {
+  @Test func `undoing a deletion restores the references that it removed`() throws {
     let (a, b) = (try note("a"), try note("b"))
     b.parent = a
     b.stars = 3
@@ -75,7 +75,8 @@ struct ModelUndoTests {
     #expect(a.isDeleted && b.parent == nil)
   }
 
-  @Test func `what others changed beside it stays, and what they changed of it is a conflict`()
+  @Test
+  func `undo keeps external changes of other properties and conflicts with those of the same`()
     throws
   {
     let a = try note("a")
@@ -94,7 +95,7 @@ struct ModelUndoTests {
     #expect(try stored("a")?["stars"] == 9 && !context.canUndo)
   }
 
-  @Test func `a hook that saves while something is taken back is one more thing that can be`()
+  @Test func `a save in a hook during undo can be undone itself`()
     throws
   {
     let (a, b) = (try note("a"), try note("b"))
@@ -111,7 +112,7 @@ struct ModelUndoTests {
     #expect(a.text == "first" && b.stars == 0)
   }
 
-  @Test func `a deletion that is made again leaves the same tombstone`() throws {
+  @Test func `redoing a deletion leaves the same tombstone`() throws {
     let a = try note("a")
     try a.delete()
     try context.undo()
@@ -119,7 +120,7 @@ struct ModelUndoTests {
     #expect(try database.snapshot().tombstone("a")?.properties == ["was": "first"])
   }
 
-  @Test func `a deletion of a model that nobody holds any more is made again with its tombstone`()
+  @Test func `redoing the deletion of a released model leaves the same tombstone`()
     throws
   {
     try note("a").delete()
@@ -128,7 +129,7 @@ struct ModelUndoTests {
     #expect(try database.snapshot().tombstone("a")?.properties == ["was": "first"])
   }
 
-  @Test func `attachments come back`() throws {
+  @Test func `undo restores attachments`() throws {
     let a = try note("a")
     a.attachments["x"] = Document.Attachment(contentType: "text/plain", Data([1, 2]))
     try a.save()
@@ -141,7 +142,7 @@ struct ModelUndoTests {
     #expect(try stored("a")?["text"] == "first")
   }
 
-  @Test func `only so many saves are remembered, and something new ends what can be made again`()
+  @Test func `undoLimit limits the saves that can be undone, and a new save ends redo`()
     throws
   {
     let a = try note("a")
@@ -165,7 +166,7 @@ struct ModelUndoTests {
     #expect(!context.canUndo)
   }
 
-  @Test func `what is not saved stays beside what is taken back`() throws {
+  @Test func `undo keeps unsaved changes of other properties`() throws {
     let a = try note("a")
     a.text = "second"
     try a.save()

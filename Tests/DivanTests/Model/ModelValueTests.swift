@@ -75,7 +75,7 @@ struct ModelValueTests {
 
   init() throws { database = try Database.inMemory() }
 
-  @Test func `every type that is Codable is stored in its conventional form, and comes back`()
+  @Test func `Codable types are stored in their conventional form and survive a round trip`()
     throws
   {
     let uuid = try #require(UUID(uuidString: "6F9619FF-8B86-D011-B42D-00CF4FC964FF"))
@@ -145,7 +145,7 @@ struct ModelValueTests {
     #expect(!read.needsSave)
   }
 
-  @Test func `a change within a nested value changes the model, an equal value does not`() throws {
+  @Test func `changing a nested value changes the model, assigning an equal one does not`() throws {
     let context = database.makeContext()
     let all = Assorted(in: context, id: "a")
     all.places = [Place(street: "x")]
@@ -168,26 +168,26 @@ struct ModelValueTests {
       ])
   }
 
-  @Test func `what is not of the type reads as declared, and is told`() throws {
+  @Test func `a mistyped value reads as declared and is reported`() throws {
     try database.put(
       "a",
       #"{"genre":"opera","int8":300,"all places":[{"street":"x","visited":[]},{"street":1,"visited":[]}],"color":"x","url":7,"data":"%","rating":null,"uuid":"no","words":{}}"#
     )
     let context = database.makeContext()
-    var told: [String: DatabaseError] = [:]
+    var reported: [String: DatabaseError] = [:]
     context.mismatchHandler = { error in
       #expect(error.code == .mismatchedType && error.documentID == "a")
-      told[error.propertyPath ?? ""] = error
+      reported[error.propertyPath ?? ""] = error
     }
     let all = try #require(try context.model(Assorted.self, "a"))
     #expect(all.genre == .drama && all.int8 == 0 && all.places == [] && all.color == Color(1, 2))
     #expect(all.url == nil && all.data.isEmpty && all.rating == nil && all.uuid == nil)
     #expect(all.words == [])
     #expect(
-      Set(told.keys) == [
+      Set(reported.keys) == [
         "genre", "int8", "all places[1].street", "color", "url", "data", "uuid", "words",
       ])
-    #expect(told["color"]?.underlying is Color.NoColor)
+    #expect(reported["color"]?.underlying is Color.NoColor)
     all.uint = 1
     try all.save()
     #expect(try database.snapshot().get("a")?["genre"] == "opera")
@@ -197,7 +197,7 @@ struct ModelValueTests {
     #expect(try database.snapshot().get("a")?["genre"] == "drama")
   }
 
-  @Test func `a strict context refuses what is not of the type`() throws {
+  @Test func `a strict context refuses mistyped values`() throws {
     try database.put("a", #"{"genre":"drama"}"#)
     try database.put("b", #"{"maybePlace":{"street":1,"visited":[]}}"#)
     let context = database.makeContext()
@@ -241,7 +241,7 @@ struct ModelValueTests {
     }
   }
 
-  @Test func `equal sets have equal bytes, whatever order they hold their elements in`() throws {
+  @Test func `equal sets have equal stored forms, whatever the order of their elements`() throws {
     let context = database.makeContext()
     let words = (0..<40).map { "word \($0)" }
     let wordSets = sets(words)
@@ -269,7 +269,7 @@ struct ModelValueTests {
     #expect(!found.needsSave)
   }
 
-  @Test func `what cannot be stored within a set is refused with the path to it`() throws {
+  @Test func `a set element that cannot be stored is refused with its path`() throws {
     final class Ratios: Model { @Persisted var ratios: Set<Double> }
     let ratios = Ratios(in: database.makeContext())
     ratios.ratios = [.infinity]
@@ -277,7 +277,7 @@ struct ModelValueTests {
     #expect(error?.code == .invalidValue && error?.propertyPath == "ratios[0]")
   }
 
-  @Test func `what cannot be stored is refused with the path to it`() throws {
+  @Test func `a nested value that cannot be stored is refused with its path`() throws {
     struct Unstorable: Codable { var ratio: Double }
     class Holder: Model { @Persisted var all: [Unstorable] }
     let context = database.makeContext()

@@ -43,14 +43,14 @@ struct ModelWillDeleteTests {
 
   private func exists(_ id: String) throws -> Bool { try database.snapshot().exists(id) }
 
-  @Test func `a model is told before it is deleted, and may leave properties in the tombstone`()
+  @Test func `willDelete runs before a deletion and can provide properties for the tombstone`()
     throws
   {
     let a = try node("a")
     a.whenDeleted = { [database] a in
       #expect(!a.isDeleted)
-      let isThere = try database.snapshot().exists("a")
-      #expect(isThere)
+      let exists = try database.snapshot().exists("a")
+      #expect(exists)
     }
     try a.delete()
     #expect(a.notes == ["will delete a"] && a.error == nil && a.isDeleted)
@@ -59,8 +59,7 @@ struct ModelWillDeleteTests {
     #expect(a.notes == ["will delete a"])
   }
 
-  @Test func `a model that was never saved, and one without its model, are deleted untold`() throws
-  {
+  @Test func `willDelete does not run for new models or for external deletions`() throws {
     let new = Node(in: context, id: "new")
     try new.delete()
     #expect(new.notes == [] && new.isDeleted)
@@ -70,7 +69,7 @@ struct ModelWillDeleteTests {
     #expect(a.notes == [] && a.isDeleted)
   }
 
-  @Test func `models that go with another one by its rules are told, each once`() throws {
+  @Test func `willDelete runs once for each saved model of a cascade`() throws {
     let (a, b, c) = (try node("a"), try node("b"), try node("c"))
     a.parts = [b, c]
     b.parts = [c, a]
@@ -84,7 +83,7 @@ struct ModelWillDeleteTests {
     #expect(try database.snapshot().count == 0)
   }
 
-  @Test func `all that a query means are told before any of them is deleted`() throws {
+  @Test func `a deletion by query runs every willDelete before it deletes a model`() throws {
     let nodes = try ["a", "b", "c"].map { try node($0) }
     for each in nodes {
       each.whenDeleted = { _ in #expect(nodes.allSatisfy { !$0.isDeleted }) }
@@ -93,7 +92,7 @@ struct ModelWillDeleteTests {
     #expect(nodes.allSatisfy { $0.isDeleted && $0.notes.count == 1 })
   }
 
-  @Test func `what a model takes out before it is deleted does not go, nor keep it`() throws {
+  @Test func `references removed in willDelete neither cascade nor deny`() throws {
     let (a, b, c) = (try node("a"), try node("b"), try node("c"))
     a.parts = [b]
     a.keeper = c
@@ -112,7 +111,9 @@ struct ModelWillDeleteTests {
     #expect(b.notes.contains("will delete b"))
   }
 
-  @Test func `what a model adds before it is deleted goes with it, and is told`() throws {
+  @Test func `models added to a cascade in willDelete are deleted after their own willDelete`()
+    throws
+  {
     let (a, b) = (try node("a"), try node("b"))
     a.whenDeleted = { $0.parts = [b] }
     try a.delete()
@@ -120,7 +121,7 @@ struct ModelWillDeleteTests {
     #expect(try !exists("a") && !exists("b"))
   }
 
-  @Test func `what a model deletes before it is deleted goes in the same transaction`() throws {
+  @Test func `models deleted in willDelete are deleted in the same transaction`() throws {
     context.undoLimit = 1
     let (a, b) = (try node("a"), try node("b"))
     let sequence = try database.snapshot().sequence
@@ -139,7 +140,7 @@ struct ModelWillDeleteTests {
     #expect(!a.isDeleted && !b.isDeleted)
   }
 
-  @Test func `what a hook wants to delete and a rule denies keeps all of it`() throws {
+  @Test func `a deletion in willDelete that a rule denies stops the whole deletion`() throws {
     let (a, b, c) = (try node("a"), try node("b"), try node("c"))
     b.keeper = c
     try b.save()
@@ -153,7 +154,7 @@ struct ModelWillDeleteTests {
     #expect(try exists("b"))
   }
 
-  @Test func `what a model changes in others is unsaved, and is saved with all`() throws {
+  @Test func `changes to other models in willDelete are unsaved until the next save`() throws {
     let (a, b) = (try node("a"), try node("b"))
     a.whenDeleted = { _ in b.count -= 1 }
     try a.delete()
@@ -162,7 +163,7 @@ struct ModelWillDeleteTests {
     #expect(try database.snapshot().get("b")?["count"] == -1)
   }
 
-  @Test func `whoever saves before it is deleted gets an error, and the deletion goes on`() throws {
+  @Test func `saving in willDelete throws, and the deletion continues`() throws {
     let (a, b) = (try node("a"), try node("b"))
     a.whenDeleted = { _ in
       b.count = 1
@@ -175,7 +176,7 @@ struct ModelWillDeleteTests {
     #expect(try database.snapshot().get("b")?["count"] == 1)
   }
 
-  @Test func `a deletion that fails tells again when it is tried again`() throws {
+  @Test func `willDelete runs again when a failed deletion is retried`() throws {
     let a = try node("a")
     try database.put("a", #"{"name": "other"}"#)
     #expect(code { try a.delete() } == .conflict)
@@ -185,7 +186,7 @@ struct ModelWillDeleteTests {
     #expect(a.isDeleted && a.notes == ["will delete a", "will delete a"])
   }
 
-  @Test func `a model that moves on before it is deleted, and is gone, is not deleted again`()
+  @Test func `a model that is found deleted by a refresh in willDelete is not deleted again`()
     throws
   {
     let a = try node("a")
@@ -199,7 +200,7 @@ struct ModelWillDeleteTests {
     #expect(try database.snapshot().sequence == sequence + 1)
   }
 
-  @Test func `where nothing can be deleted nothing is told`() throws {
+  @Test func `willDelete does not run where nothing can be deleted`() throws {
     _ = try node("a")
     try database.snapshot().models { context in
       let a = try #require(try context.model(Node.self, "a"))
@@ -208,7 +209,7 @@ struct ModelWillDeleteTests {
     }
   }
 
-  @Test func `a model that another one deletes before it is saved is told`() throws {
+  @Test func `willDelete runs for a model that another one deletes in willSave`() throws {
     let (a, b) = (try node("a"), try node("b"))
     a.count = 1
     final class Deleting: Model {
@@ -224,7 +225,7 @@ struct ModelWillDeleteTests {
   }
 
   @Test
-  func `in a transaction what a hook did is taken back with the deletion, as far as it is stored`()
+  func `a nested rollback restores the models that willDelete deleted`()
     throws
   {
     struct Stop: Error {}

@@ -12,8 +12,8 @@ struct LiveRowsTests {
     var revision: RevisionID
   }
 
-  /// A query that is followed, and the rows shown last.
-  private struct Followed {
+  /// A live query and the rows that it showed last.
+  private struct ObservedQuery {
     let query: QueryCore
     var rows: LiveRows
     var shown: [Shown] = []
@@ -23,7 +23,7 @@ struct LiveRowsTests {
       rows = LiveRows(query, spareCount: 3) { document in LiveContent(document) }
     }
 
-    mutating func follow(
+    mutating func advance(
       to snapshot: Snapshot, _ plain: PlainQuery, _ comment: Comment
     ) throws {
       let difference = try rows.advance(to: snapshot.view)
@@ -60,11 +60,11 @@ struct LiveRowsTests {
   }
 
   /// Changes some documents in one transaction.
-  private func change(_ database: Database, _ made: inout RandomQueries) throws {
+  private func change(_ database: Database, _ generator: inout RandomQueries) throws {
     try database.write { transaction in
-      for _ in 0..<made.pick([1, 1, 2, 5, 40]) {
-        let id = "doc-\(made.random.below(90))"
-        switch made.random.below(12) {
+      for _ in 0..<generator.pick([1, 1, 2, 5, 40]) {
+        let id = "doc-\(generator.random.below(90))"
+        switch generator.random.below(12) {
         case 0: _ = try transaction.purge(id)
         case 1, 2: _ = try transaction.delete(id: id)
         case 3:
@@ -75,48 +75,47 @@ struct LiveRowsTests {
           guard let base = try transaction.get(id) else { continue }
           for number in 0..<2 {
             var branch = base
-            branch["n"] = .int(Int64(made.random.below(20) + 20 * number))
+            branch["n"] = .int(Int64(generator.random.below(20) + 20 * number))
             _ = try transaction.put(branch, allowingConflict: true)
           }
         case 5:
           guard let last = try transaction.leaves(of: id).last?.revision else { continue }
           _ = try transaction.purge(id, revision: last)
-        default: _ = try transaction.overwrite(id, with: made.document())
+        default: _ = try transaction.overwrite(id, with: generator.document())
         }
       }
     }
   }
 
   @Test(arguments: 301...306)
-  func `each step says what makes of one result the next, whatever was written`(
+  func `each step reports the difference between two results after any changes`(
     seed: UInt64
   ) throws {
-    var made = RandomQueries(seed: seed)
+    var generator = RandomQueries(seed: seed)
     let database = try Database.inMemory()
     if seed % 2 == 0 { for index in RandomQueries.indexes { try database.addIndex(index) } }
-    for _ in 0..<6 { try change(database, &made) }
-    var followed = (0..<14).map { _ in Followed(made.query()) }
+    for _ in 0..<6 { try change(database, &generator) }
+    var observed = (0..<14).map { _ in ObservedQuery(generator.query()) }
     var queue = QueryCore()
     queue.sorts = [
       QuerySort(path: QueryPath(steps: [.key("n")]), descending: true, byBytes: false)
     ]
     (queue.limit, queue.offset) = (4, 2)
-    followed.append(Followed(queue))
+    observed.append(ObservedQuery(queue))
     for step in 0..<14 {
       let snapshot = try database.snapshot()
       let plain = try everything(snapshot)
       // A query that is not advanced at each step gets several changes at once.
-      for index in followed.indices where made.random.below(4) > 0 || step == 13 {
-        try followed[index].follow(
-          to: snapshot, plain, "seed \(seed), step \(step): \(followed[index].query)")
+      for index in observed.indices where generator.random.below(4) > 0 || step == 13 {
+        try observed[index].advance(
+          to: snapshot, plain, "seed \(seed), step \(step): \(observed[index].query)")
       }
-      try change(database, &made)
+      try change(database, &generator)
     }
     try database.close()
   }
 
-  @Test func `of a query with a limit few rows are kept, and more are found when these go`() throws
-  {
+  @Test func `a limited query keeps few spare rows and finds more when they run out`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
       for number in 100..<200 {
@@ -143,7 +142,7 @@ struct LiveRowsTests {
     }
     _ = try rows.advance(to: database.snapshot().view)
     #expect(ids() == ["a1", "a2", "a3", "a4", "a5"] && rows.list.count == 16)
-    // The documents whose rows were dropped come back.
+    // The documents whose rows were dropped are found again.
     try database.write { transaction in
       for number in 0..<60 { _ = try transaction.delete(id: "a\(number)") }
     }
@@ -152,7 +151,8 @@ struct LiveRowsTests {
     try database.close()
   }
 
-  @Test func `a step that fails changes nothing, and the next one says all`() throws {
+  @Test func `a failed step changes nothing, and the next one reports the whole difference`() throws
+  {
     struct Own: Error {}
     let database = try Database.inMemory()
     var rows = LiveRows(Query<Document>().sort("n").core) { document in
@@ -178,7 +178,7 @@ struct LiveRowsTests {
     try database.close()
   }
 
-  @Test func `a step that is cancelled ends soon, whatever it is at, and changes nothing`() throws {
+  @Test func `a cancelled step stops soon and changes nothing`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
       for number in 0..<100 {
@@ -192,15 +192,15 @@ struct LiveRowsTests {
       }
       #expect(error?.code == .cancelled)
     }
-    var asked = 0
+    var checks = 0
     let afterTen = {
-      asked += 1
-      return asked > 10
+      checks += 1
+      return checks > 10
     }
     // Cancel while no row is found.
     var nothing = LiveRows(Query<Document>().filter { $0["n"] > 1000 }.core, load: nil)
     try cancel(&nothing, when: afterTen)
-    #expect(asked == 11)
+    #expect(checks == 11)
     // Cancel while documents are loaded.
     let loaded = Recorder<String>()
     var rows = LiveRows(Query<Document>().sort("n").core) { document in
@@ -212,14 +212,14 @@ struct LiveRowsTests {
     #expect(try rows.advance(to: database.snapshot().view).insertions.count == 100)
     // Cancel while rows are looked up after a purge.
     try database.write { _ = try $0.purge("150") }
-    asked = 0
+    checks = 0
     try cancel(&rows, when: afterTen)
-    #expect(asked == 11 && rows.window.count == 100)
+    #expect(checks == 11 && rows.window.count == 100)
     #expect(try rows.advance(to: database.snapshot().view).deletions == [50])
     try database.close()
   }
 
-  @Test func `a step costs what has changed, and not what there is`() throws {
+  @Test func `a step replaces only the rows of changed documents`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
       try transaction.put(

@@ -28,7 +28,9 @@ struct LiveUpdateTests {
     return count
   }
 
-  @Test func `the first result comes at once, and others when it has changed`() async throws {
+  @Test func `the first result comes immediately, later ones only when the result has changed`()
+    async throws
+  {
     try put("a", 1)
     try put("b", 2)
     var results = database.updates(of: open).makeAsyncIterator()
@@ -51,7 +53,7 @@ struct LiveUpdateTests {
     #expect(first.map(\.id) == ["a", "b"] && first.count == 2 && first.last?["n"] == 2)
   }
 
-  @Test func `a result that is as it was is not given`() async throws {
+  @Test func `changes that cancel each other out are not reported`() async throws {
     try put("a", 1)
     var results = database.updates(of: open).makeAsyncIterator()
     _ = try await results.next()
@@ -64,7 +66,7 @@ struct LiveUpdateTests {
       ids(next) == ["a", "c"] && next.changes.insertions == [1] && next.changes.deletions == [])
   }
 
-  @Test func `whoever is slow gets one result for all that was missed`() async throws {
+  @Test func `a slow reader gets one result for all missed changes`() async throws {
     try put("a", 1)
     var results = database.updates(of: open).makeAsyncIterator()
     let first = try #require(try await results.next())
@@ -82,7 +84,7 @@ struct LiveUpdateTests {
     #expect(try await task.value == 1)
   }
 
-  @Test func `purges and expiries show, and what they leave behind`() async throws {
+  @Test func `purged documents leave the result, and one stored again is an update`() async throws {
     for (number, id) in ["a", "b", "c", "d"].enumerated() { try put(id, Int64(number)) }
     var results = database.updates(of: open.limit(3)).makeAsyncIterator()
     #expect(ids(try await results.next()) == ["a", "b", "c"])
@@ -99,7 +101,7 @@ struct LiveUpdateTests {
     #expect(ids(third) == ["d", "c"] && third?.changes.updates.map(\.to) == [1])
   }
 
-  @Test func `the winning revision of a conflict is what is shown`() async throws {
+  @Test func `results contain the winning revision of a conflict`() async throws {
     let base = try await database.write {
       try $0.put(Document(id: "a", ["n": 1, "done": false, "text": "base"]))
     }
@@ -127,7 +129,9 @@ struct LiveUpdateTests {
     static let documentType = "chore"
   }
 
-  @Test func `values are decoded, and one that cannot be is an error that passes`() async throws {
+  @Test func `an undecodable value throws, and results continue once it can be decoded`()
+    async throws
+  {
     func put(_ id: String, _ n: Value) async throws {
       try await database.write {
         _ = try $0.overwrite(id, with: ["type": "chore", "n": n, "done": false])
@@ -155,7 +159,7 @@ struct LiveUpdateTests {
     override class var documentType: String? { "note" }
   }
 
-  @Test func `models are followed by their IDs`() async throws {
+  @Test func `a live query for models returns their IDs`() async throws {
     let context = database.makeContext()
     let note = Note(in: context, id: "a")
     note.text = "x"
@@ -170,7 +174,7 @@ struct LiveUpdateTests {
     #expect(try await results.next().map { Array($0) } == ["b", "a"].map(ModelID<Note>.init))
   }
 
-  @Test func `a query that cannot be answered is refused`() async throws {
+  @Test func `a live query with an invalid filter throws`() async throws {
     var query = Query<Document>()
     query.core.filter = .refused(DatabaseError(.invalidQuery, "no"))
     var results = database.updates(of: query).makeAsyncIterator()
@@ -181,7 +185,7 @@ struct LiveUpdateTests {
     }
   }
 
-  @Test func `whoever waits ends when the task is cancelled`() async throws {
+  @Test func `cancelling a task ends its wait for results`() async throws {
     let (database, query) = (database, open)
     let tasks = (0..<5).map { _ in Task { try await Self.last(database.updates(of: query)) } }
     while database.store.commits.changesAndPurges.waiterCount < 5 { await Task.yield() }
@@ -190,33 +194,33 @@ struct LiveUpdateTests {
     #expect(database.store.commits.changesAndPurges.waiterCount == 0)
   }
 
-  @Test func `a database stays open while its queries are followed, until the tasks are cancelled`()
+  @Test func `a live query keeps its database open until its task is cancelled`()
     async throws
   {
-    weak var held: Store?
+    weak var store: Store?
     var tasks: [Task<Int, any Error>] = []
     let query = open
     do {
       let database = try Database.inMemory()
-      held = database.store
+      store = database.store
       let updates = database.updates(of: query)
       tasks = (0..<2).map { _ in Task { try await Self.last(updates) } }
       while database.store.commits.changesAndPurges.waiterCount < 2 { await Task.yield() }
     }
-    #expect(held != nil)
+    #expect(store != nil)
     for task in tasks {
       task.cancel()
       _ = try await task.value
     }
     tasks = []
-    for _ in 0..<60_000 where held != nil { try await Task.sleep(for: .milliseconds(5)) }
-    #expect(held == nil)
+    for _ in 0..<60_000 where store != nil { try await Task.sleep(for: .milliseconds(5)) }
+    #expect(store == nil)
   }
 
   @Test(arguments: 1...3)
-  func `nothing is missed while others write`(seed: UInt64) async throws {
+  func `a live query misses no change while others write`(seed: UInt64) async throws {
     let (database, query) = (database, Query<Document>().filter { $0["n"] < 20 }.sort("n").limit(9))
-    let follower = Task {
+    let observer = Task {
       var shown: [Document] = []
       var count = 0
       for try await result in database.updates(of: query) {
@@ -252,7 +256,7 @@ struct LiveUpdateTests {
       try await group.waitForAll()
     }
     try await database.write { _ = try $0.put(Document(id: "end", ["n": -1])) }
-    let (shown, count) = try await follower.value
+    let (shown, count) = try await observer.value
     #expect(shown == (try database.snapshot().find(query)) && count <= 182, "seed \(seed)")
   }
 }

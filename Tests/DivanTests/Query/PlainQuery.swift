@@ -80,10 +80,10 @@ struct PlainQuery {
       case .greater: result > 0
       case .greaterOrEqual: result >= 0
       }
-    case .text(let place, let text, let ignored):
+    case .text(let position, let text, let ignored):
       guard case .string(let found)? = found else { return false }
       let (whole, part) = (PlainQuery.folded(found, ignored), PlainQuery.folded(text, ignored))
-      return switch place {
+      return switch position {
       case .beginning: whole.starts(with: part)
       case .end: whole.reversed().starts(with: part.reversed())
       case .anywhere:

@@ -5,26 +5,26 @@ import Testing
 
 @testable import Divan
 
-/// Repeated filters during changes of every kind, compared with a plain search.
+/// Tests that compare repeated filters with a plain search during changes of every kind.
 struct PredicateCacheRunTests {
   private struct Refusal: Error {}
 
-  /// A database, its expected contents, and filters that are evaluated all the time.
+  /// A database, its expected contents, and filters that are evaluated after each step.
   private struct Run {
     let seed: UInt64
     let fileSystem = MemoryFileSystem()
-    var made: RandomQueries
+    var generator: RandomQueries
     var plain = PlainQuery(documents: [:])
     let queries: [QueryCore]
     var database: Database
     /// Older versions and their expected contents.
-    var held: [(Snapshot, PlainQuery)] = []
+    var pinned: [(Snapshot, PlainQuery)] = []
 
     init(seed: UInt64) throws {
       self.seed = seed
       var random = RandomQueries(seed: seed)
       queries = (0..<12).map { _ in random.query() }
-      made = random
+      generator = random
       database = try Run.open(fileSystem)
     }
 
@@ -36,30 +36,30 @@ struct PredicateCacheRunTests {
       return try Database(at: "/run.divan", configuration: configuration)
     }
 
-    private mutating func id() -> String { "doc-\(made.random.below(90))" }
+    private mutating func id() -> String { "doc-\(generator.random.below(90))" }
 
     /// Makes one change to one document.
     private mutating func change(_ transaction: WriteTransaction) throws {
       let id = id()
-      switch made.random.below(10) {
+      switch generator.random.below(10) {
       case 0: _ = try transaction.delete(id: id)
       case 1: try transaction.purge(id)
       case 2:
         guard let base = try transaction.get(id) else { break }
         for _ in 0..<2 {
           var mine = base
-          for (name, value) in made.document() { mine[name] = value }
+          for (name, value) in generator.document() { mine[name] = value }
           try transaction.put(mine, allowingConflict: true)
         }
       case 3:
         if try transaction.exists(id) { try transaction.setExpiry(.distantFuture, of: id) }
-      default: _ = try transaction.overwrite(id, with: made.document())
+      default: _ = try transaction.overwrite(id, with: generator.document())
       }
       plain.documents[id] = try transaction.get(id)?.properties
     }
 
     mutating func step() throws {
-      switch made.random.below(12) {
+      switch generator.random.below(12) {
       case 0:
         let before = plain
         try? database.write { transaction in
@@ -71,12 +71,12 @@ struct PredicateCacheRunTests {
       case 1: try database.writeCheckpoint()
       case 2: try database.compact()
       case 3:
-        held = []
+        pinned = []
         try database.close()
         database = try Run.open(fileSystem)
-      case 4: held.append((try database.snapshot(), plain))
+      case 4: pinned.append((try database.snapshot(), plain))
       default:
-        let count = 1 + made.random.below(6)
+        let count = 1 + generator.random.below(6)
         try database.write { transaction in for _ in 0..<count { try change(transaction) } }
       }
     }
@@ -88,7 +88,7 @@ struct PredicateCacheRunTests {
     }
 
     func expect() throws {
-      for (snapshot, plain) in held + [(try database.snapshot(), plain)] {
+      for (snapshot, plain) in pinned + [(try database.snapshot(), plain)] {
         for core in queries {
           let (query, ids) = (typed(core), plain.ids(core))
           #expect(try snapshot.count(query) == ids.count, "seed \(seed): \(query)")
@@ -104,7 +104,7 @@ struct PredicateCacheRunTests {
   }
 
   @Test(arguments: 1...6)
-  func `a filter that is asked again answers as a plain search does, whatever happened between`(
+  func `repeated filters agree with a plain search after any changes`(
     seed: UInt64
   ) throws {
     var run = try Run(seed: seed)

@@ -4,7 +4,9 @@ import Testing
 
 @testable import Divan
 
-/// The predicate cache: repeated filters give the same results and read only changed documents.
+/// Tests of the predicate cache.
+///
+/// Repeated filters give the same results and read only changed documents.
 struct PredicateCacheTests {
   private let todos = Query<Document>()
 
@@ -32,7 +34,7 @@ struct PredicateCacheTests {
 
   @Test
   func
-    `a filter that is asked again reads only documents that have changed, and those that are wanted`()
+    `a repeated filter reads only changed documents`()
     throws
   {
     let database = try database()
@@ -54,7 +56,7 @@ struct PredicateCacheTests {
     #expect(found.count == 35 && found.allSatisfy { $0["open"] == true })
   }
 
-  @Test func `what was found out by counting is known to whoever sorts, and the other way round`()
+  @Test func `counting, sorting and aggregating share cached match results`()
     throws
   {
     let database = try database()
@@ -68,7 +70,7 @@ struct PredicateCacheTests {
     #expect(try snapshot.count(few) == 7 && snapshot.sum(few) { $0["n"] } == 21)
   }
 
-  @Test func `documents that are deleted are not met again`() throws {
+  @Test func `deleted documents are not counted from the cache`() throws {
     let database = try database()
     try database.write { transaction in
       for number in 0..<50 { _ = try transaction.delete(id: "todo \(1000 + number)") }
@@ -78,7 +80,7 @@ struct PredicateCacheTests {
     #expect(try database.snapshot().count(open) == 18)
   }
 
-  @Test func `what stands in a run where a document was before it changed is not counted`() throws {
+  @Test func `superseded sequence numbers in a sorted run are not counted`() throws {
     // The run of the later documents is merged with that of their changes, but not with the large
     // one below. So it keeps the entries that mark sequence numbers as removed.
     let database = try database(1000) {
@@ -101,7 +103,7 @@ struct PredicateCacheTests {
     for _ in 0..<3 { #expect(try database.snapshot().count(all) == 1040) }
   }
 
-  @Test func `a filter that accepts everything does not count what is deleted later`() throws {
+  @Test func `a filter that accepts everything does not count deleted documents`() throws {
     let database = try database()
     let n = QueryPath(steps: [.key("n")])
     for filter: FilterExpression in [
@@ -120,7 +122,7 @@ struct PredicateCacheTests {
     }
   }
 
-  @Test func `a count with a limit or an offset counts as it says`() throws {
+  @Test func `a cached count respects limit and offset`() throws {
     let database = try database()
     let snapshot = try database.snapshot()
     for _ in 0..<3 {
@@ -134,8 +136,7 @@ struct PredicateCacheTests {
 
   // MARK: Results that must not be cached
 
-  @Test func `what a transaction has found of its own changes is nothing that others know`() throws
-  {
+  @Test func `match results of a transaction's own changes are not cached`() throws {
     struct Refusal: Error {}
     let database = try database()
     let many = todos.filter { $0["n"] >= 0 }
@@ -155,7 +156,7 @@ struct PredicateCacheTests {
     #expect(explanation.results == 100)
   }
 
-  @Test func `filters that ask other documents are asked each time`() throws {
+  @Test func `filters that follow references are not cached`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
       _ = try transaction.put(Document(id: "home", ["name": "Home"]))
@@ -170,7 +171,7 @@ struct PredicateCacheTests {
     #expect(try database.snapshot().explain(query).rowsRemembered == 0)
   }
 
-  @Test func `a past version is asked anew`() throws {
+  @Test func `queries of a past version do not use the cache`() throws {
     let database = try database { $0.history = .everything }
     #expect(try database.snapshot().count(open) == 34)
     try database.nameSnapshot("then")
@@ -185,7 +186,7 @@ struct PredicateCacheTests {
     }
   }
 
-  @Test func `nothing is remembered where no memory is to be taken`() throws {
+  @Test func `a cache of size zero caches nothing`() throws {
     let database = try database { $0.predicateCacheSize = 0 }
     for _ in 0..<2 {
       let explanation = try database.snapshot().explain(open)
@@ -193,7 +194,7 @@ struct PredicateCacheTests {
     }
   }
 
-  @Test func `where memory does not suffice, the rest is asked anew`() throws {
+  @Test func `documents beyond the cache's size are evaluated again`() throws {
     // A page of 4,096 changes takes about a kibibyte.
     let database = try database(10_000) { $0.predicateCacheSize = 2100 }
     for _ in 0..<3 { #expect(try database.snapshot().count(open) == 3334) }
@@ -234,8 +235,7 @@ struct PredicateCacheTests {
     ]
   }()
 
-  @Test func `filters that differ in anything are different ones, and the same is the same`() throws
-  {
+  @Test func `filters have equal identities exactly if they are equal`() throws {
     let identities = try PredicateCacheTests.filters.map { try #require(FilterIdentity($0)) }
     for (index, identity) in identities.enumerated() {
       let same = identities.indices.filter { identities[$0] == identity }
@@ -245,7 +245,7 @@ struct PredicateCacheTests {
   }
 
   @Test
-  func `filters that ask code or other documents have no identity, and none that is very long`() {
+  func `filters with closures, references, NaN or many constants have no identity`() {
     let n = QueryPath(steps: [.key("n")])
     #expect(FilterIdentity(.custom("odd") { _ in true }) == nil)
     #expect(FilterIdentity(.and([.all, .not(.custom("odd") { _ in true })])) == nil)
@@ -257,28 +257,27 @@ struct PredicateCacheTests {
     #expect(FilterIdentity(.test(n, .oneOf((0..<100).map { .int($0 + 1000) }))) != nil)
   }
 
-  @Test func `of many filters those that were asked last are remembered, within the memory`() throws
-  {
-    let memory = PredicateCache(lastSequence: 10, sizeLimit: 40_000)
+  @Test func `the cache evicts the least recently used filters to stay within its size`() throws {
+    let cache = PredicateCache(lastSequence: 10, sizeLimit: 40_000)
     let n = QueryPath(steps: [.key("n")])
     let identities = try (0..<100).map { number in
       try #require(FilterIdentity(.test(n, .equal(.int(Int64(number))))))
     }
-    var column = memory.column(of: n)
+    var column = cache.column(of: n)
     _ = column.note([1].span, of: 5)
-    memory.keep(column, of: n)
+    cache.keep(column, of: n)
     for identity in identities {
-      var matchResults = memory.matchResults(of: identity)
+      var matchResults = cache.matchResults(of: identity)
       #expect(matchResults.isEmpty)
       matchResults.note(.accepted, of: 5)
-      memory.keep(matchResults, of: identity)
+      cache.keep(matchResults, of: identity)
       // The first filter is used all the time.
-      #expect(memory.matchResults(of: identities[0])[5] == .accepted)
+      #expect(cache.matchResults(of: identities[0])[5] == .accepted)
     }
-    let known = identities.filter { !memory.matchResults(of: $0).isEmpty }
+    let known = identities.filter { !cache.matchResults(of: $0).isEmpty }
     #expect(known.count > 20 && known.count < 40_000 / 1024, "\(known.count)")
     #expect(known.first == identities[0] && known.last == identities[99])
-    #expect(memory.column(of: n).isEmpty)
+    #expect(cache.column(of: n).isEmpty)
     // The number of filters is limited, however little space they take.
     let large = PredicateCache(lastSequence: 10, sizeLimit: 1 << 30)
     for identity in identities {
@@ -290,16 +289,16 @@ struct PredicateCacheTests {
       identities.filter { !large.matchResults(of: $0).isEmpty }.count == PredicateCache.countLimit)
   }
 
-  // MARK: Verdicts
+  // MARK: Match results
 
   @Test(arguments: 1...8)
-  func `match results are those that were noted, in copies and when joined`(seed: UInt64) {
+  func `match results keep what was noted, in copies and after merging them`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var (whole, plain) = (
       MatchResults(firstPage: 0, sizeLimit: 1 << 20), [UInt64: MatchResult]()
     )
     for _ in 0..<10 {
-      // Two copies begin with the known matchResults, and find more.
+      // Two copies begin with the known match results, and find more.
       var copies = [whole, whole]
       for _ in 0..<200 {
         let sequence = UInt64(random.below([50, 5000, 200_000][random.below(3)]))
@@ -315,7 +314,7 @@ struct PredicateCacheTests {
     }
   }
 
-  @Test func `numbers from far back or far ahead are not remembered, and cost nothing`() {
+  @Test func `sequence numbers far from the newest are not cached and take no cache`() {
     let span = UInt64(PredicateCacheSlot.pageLimit * PredicateCacheSlot.pageSize)
     let firstPage = PredicateCacheSlot.firstPage(lastSequence: 10 * span)
     var matchResults = MatchResults(firstPage: firstPage, sizeLimit: 4 << 20)
@@ -337,7 +336,7 @@ struct PredicateCacheTests {
 
   // MARK: Values
 
-  @Test func `another filter for the same properties reads no document, if they have few values`()
+  @Test func `another filter on cached columns reads no document`()
     throws
   {
     let database = try database()
@@ -352,7 +351,7 @@ struct PredicateCacheTests {
     #expect(both.documentsRead == 34 && both.results == 34, "\(both)")
   }
 
-  @Test func `values that are alike or long are told apart`() throws {
+  @Test func `columns distinguish similar and long values`() throws {
     let long = String(repeating: "l", count: 80)
     let values: [Value] = [
       .null, false, true, 0, 1, -1, 63, 64, 1.5, "", "1", "l", "\u{E9}", "e\u{301}", [], [1],
@@ -386,7 +385,7 @@ struct PredicateCacheTests {
     }
   }
 
-  @Test func `a page with too many values is given up, and one with as many as fit is not`() {
+  @Test func `a column page with more than 254 distinct values is dropped`() {
     for count in [254, 255] {
       var column = PropertyColumn(firstPage: 0, sizeLimit: 1 << 20)
       for number in 0..<count {
@@ -407,7 +406,7 @@ struct PredicateCacheTests {
   }
 
   @Test(arguments: 1...6)
-  func `columns that are joined know what the one that knew more knew`(seed: UInt64) {
+  func `merged columns have the right value for every known document`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var column = PropertyColumn(firstPage: 0, sizeLimit: 1 << 20)
     for _ in 0..<20 {
@@ -431,7 +430,9 @@ struct PredicateCacheTests {
     }
   }
 
-  @Test func `what looks at other things than values is asked of documents`() throws {
+  @Test func `only the parts of a filter that test property values are evaluated on columns`()
+    throws
+  {
     let n = QueryPath(steps: [.key("n")])
     let one = FilterExpression.test(n, .equal(1))
     #expect(ColumnFilter(.test(.documentID, .equal("a"))) == nil)
@@ -450,8 +451,8 @@ struct PredicateCacheTests {
     let not = try #require(ColumnFilter(.not(.and([one, .custom("odd") { _ in true }]))))
     #expect(not.truth([.refused]) == .accepted && not.truth([.accepted]) == .unknown)
     for filter in [mixed, either, not] {
-      let answers: [ColumnFilter.Truth] = [.refused, .unknown, .accepted]
-      #expect(filter.truths([answers], count: 3) == answers.map { filter.truth([$0]) })
+      let truths: [ColumnFilter.Truth] = [.refused, .unknown, .accepted]
+      #expect(filter.truths([truths], count: 3) == truths.map { filter.truth([$0]) })
     }
   }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import Divan
 
 /// Tests of `??` in predicates, with constants of all kinds.
-@Suite struct `Predicates with what stands for nil` {
+@Suite struct `Predicates with nil coalescing` {
   struct Note: DocumentCodable {
     @DocumentID var id: String?
     var tags: [String]?
@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test func `say what Swift says`() throws {
+  @Test func `predicates with nil coalescing evaluate as in Swift`() throws {
     let database = try Database.inMemory()
     var notes = [
       Note(), Note(tags: [], title: "", stars: 0),

@@ -26,15 +26,15 @@ struct QueryAgreementTests {
 
   /// Gives some documents several branches, one of which wins.
   private func branch(
-    in transaction: WriteTransaction, _ made: inout RandomQueries, _ plain: inout PlainQuery
+    in transaction: WriteTransaction, _ generator: inout RandomQueries, _ plain: inout PlainQuery
   ) throws {
     for _ in 0..<10 {
-      let id = "doc-\(made.random.below(80))"
+      let id = "doc-\(generator.random.below(80))"
       guard let base = try transaction.get(id) else { continue }
       for _ in 0..<2 {
         var mine = base
         for name in ["a", "n", "t", "tags"] { mine[name] = nil }
-        for (name, value) in made.document() where name != "u" { mine[name] = value }
+        for (name, value) in generator.document() where name != "u" { mine[name] = value }
         try transaction.put(mine, allowingConflict: true)
       }
       let winner = try #require(try transaction.get(id))
@@ -43,48 +43,48 @@ struct QueryAgreementTests {
   }
 
   private func run(seed: UInt64, indexes: [DocumentIndex]) throws {
-    var made = RandomQueries(seed: seed)
+    var generator = RandomQueries(seed: seed)
     var plain = PlainQuery(documents: [:])
     let database = try Database.inMemory()
     try database.write { transaction in
       for number in 0..<80 {
-        let document = made.document()
+        let document = generator.document()
         plain.documents["doc-\(number)"] = document
         _ = try transaction.put(Document(id: "doc-\(number)", document))
       }
     }
     for index in indexes { try database.addIndex(index) }
-    try database.write { try branch(in: $0, &made, &plain) }
+    try database.write { try branch(in: $0, &generator, &plain) }
     let snapshot = try database.snapshot()
-    let held = plain
-    for _ in 0..<50 { try expect(snapshot, plain, made.query(), "seed \(seed)") }
+    let before = plain
+    for _ in 0..<50 { try expect(snapshot, plain, generator.query(), "seed \(seed)") }
     // A transaction reads its own changes; the snapshot stays unchanged.
     try database.write { transaction in
       for _ in 0..<30 {
-        let id = "doc-\(made.random.below(100))"
-        if made.random.below(3) == 0 {
+        let id = "doc-\(generator.random.below(100))"
+        if generator.random.below(3) == 0 {
           _ = try transaction.delete(id: id)
         } else {
-          _ = try transaction.overwrite(id, with: made.document())
+          _ = try transaction.overwrite(id, with: generator.document())
         }
         // If the document had several branches, another one may win.
         plain.documents[id] = try transaction.get(id)?.properties
       }
-      for _ in 0..<20 { try expect(transaction, plain, made.query(), "seed \(seed), changed") }
+      for _ in 0..<20 { try expect(transaction, plain, generator.query(), "seed \(seed), changed") }
     }
-    for _ in 0..<10 { try expect(snapshot, held, made.query(), "seed \(seed), held") }
+    for _ in 0..<10 { try expect(snapshot, before, generator.query(), "seed \(seed), before") }
     let newest = try database.snapshot()
-    for _ in 0..<10 { try expect(newest, plain, made.query(), "seed \(seed), newest") }
+    for _ in 0..<10 { try expect(newest, plain, generator.query(), "seed \(seed), newest") }
     try database.close()
   }
 
   @Test(arguments: 1...12)
-  func `every filter, order and limit finds what a plain search finds`(seed: UInt64) throws {
+  func `random queries without indexes agree with a plain search`(seed: UInt64) throws {
     try run(seed: seed, indexes: [])
   }
 
   @Test(arguments: 101...130)
-  func `the same with indexes`(seed: UInt64) throws {
+  func `random queries with indexes agree with a plain search`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let all = RandomQueries.indexes
     let indexes =
@@ -92,57 +92,59 @@ struct QueryAgreementTests {
     try run(seed: seed, indexes: indexes)
   }
 
-  @Test func `a past version is searched, and answers the same`() throws {
+  @Test func `random queries of a past version agree with a plain search`() throws {
     var configuration = Configuration()
     configuration.history = .everything
     let database = try Database.inMemory(configuration: configuration)
-    var made = RandomQueries(seed: 7)
+    var generator = RandomQueries(seed: 7)
     var plain = PlainQuery(documents: [:])
     for index in RandomQueries.indexes { try database.addIndex(index) }
     try database.write { transaction in
       for number in 0..<40 {
-        let document = made.document()
+        let document = generator.document()
         plain.documents["doc-\(number)"] = document
         _ = try transaction.put(Document(id: "doc-\(number)", document))
       }
     }
     try database.nameSnapshot("then")
     try database.write { transaction in
-      for number in 0..<20 { _ = try transaction.overwrite("doc-\(number)", with: made.document()) }
+      for number in 0..<20 {
+        _ = try transaction.overwrite("doc-\(number)", with: generator.document())
+      }
     }
     let past = try database.snapshot(named: "then")
-    for _ in 0..<40 { try expect(past, plain, made.query(), "past") }
+    for _ in 0..<40 { try expect(past, plain, generator.query(), "past") }
     try database.close()
   }
 
   @Test(arguments: 201...206)
-  func `a document that is judged by itself is meant, and comes where the results have it`(
+  func `evaluating documents one by one gives the matches and the order of the query`(
     seed: UInt64
   ) throws {
-    var made = RandomQueries(seed: seed)
+    var generator = RandomQueries(seed: seed)
     var plain = PlainQuery(documents: [:])
     let database = try Database.inMemory()
     try database.write { transaction in
       for number in 0..<60 {
-        let document = made.document()
+        let document = generator.document()
         plain.documents["doc-\(number)"] = document
         _ = try transaction.put(Document(id: "doc-\(number)", document))
       }
     }
     let snapshot = try database.snapshot()
     for _ in 0..<60 {
-      var query = made.query()
+      var query = generator.query()
       (query.limit, query.offset) = (nil, 0)
-      let judge = try DocumentEvaluator(query)
-      var judged: [(key: [UInt8], id: String)] = []
+      let evaluator = try DocumentEvaluator(query)
+      var matches: [(key: [UInt8], id: String)] = []
       for id in plain.documents.keys {
-        let body = try #require(try snapshot.get(id)).encoded().bytes
-        if let key = try judge.key(of: SharedBytes(utf8: id), body, in: snapshot.view) {
-          judged.append((key, id))
+        let payload = try #require(try snapshot.get(id)).encoded().bytes
+        if let key = try evaluator.key(of: SharedBytes(utf8: id), payload, in: snapshot.view) {
+          matches.append((key, id))
         }
       }
-      judged.sort { $0.key.lexicographicallyPrecedes($1.key) }
-      #expect(judged.map(\.id) == plain.ids(query), "seed \(seed): \(query)")
+      matches.sort { $0.key.lexicographicallyPrecedes($1.key) }
+      #expect(matches.map(\.id) == plain.ids(query), "seed \(seed): \(query)")
     }
     try database.close()
   }

@@ -3,9 +3,9 @@ import DivanTesting
 import Foundation
 import Testing
 
-/// Tests of queries that are impossible or hard to express.
+/// Tests of queries that are invalid or hard to answer.
 ///
-/// They throw an error that says why, or return what was promised, and soon.
+/// They throw an error with the reason, or return the right results in reasonable time.
 struct QueryEdgeTests {
   private let database: Database
 
@@ -23,10 +23,10 @@ struct QueryEdgeTests {
 
   // MARK: Unexpected documents
 
-  @Test func `a path that no document has finds nothing, and changes no order`() throws {
+  @Test func `a path that no document has matches nothing and does not affect the order`() throws {
     try put([("a", ["n": 2]), ("b", ["n": ["deep": 1]]), ("c", ["n": .null])])
     for hasIndex in [false, true] {
-      if hasIndex { try database.addIndex(DocumentIndex("nowhere", on: "n", "far", "away")) }
+      if hasIndex { try database.addIndex(DocumentIndex("missing path", on: "n", "far", "away")) }
       #expect(try ids { $0["n"]["far"]["away"] == 1 } == [])
       #expect(try ids { $0["n"]["far"]["away"] > 1 || $0["n"][7] == 2 } == [])
       #expect(try ids { $0["n"]["far"]["away"].isMissing } == ["a", "b", "c"])
@@ -37,7 +37,7 @@ struct QueryEdgeTests {
   }
 
   @Test(arguments: [false, true])
-  func `values of unlike types are neither equal nor in order`(hasIndex: Bool) throws {
+  func `values of different types are neither equal nor ordered`(hasIndex: Bool) throws {
     try put([
       ("array", ["v": [3]]), ("false", ["v": false]), ("none", [:]), ("null", ["v": .null]),
       ("number", ["v": 3]), ("object", ["v": ["x": 3]]), ("text", ["v": "3"]),
@@ -55,7 +55,7 @@ struct QueryEdgeTests {
     #expect(try ids { $0["v"].isIn([3, "3", false]) } == ["false", "number", "text"])
   }
 
-  @Test func `patterns made to be slow take time in proportion to the text`() throws {
+  @Test func `adversarial patterns take time proportional to the text`() throws {
     let text = String(repeating: "a", count: 10_000)
     try put([("a", ["text": .string(text)]), ("b", ["text": .string(text + "é")])])
     let start = ContinuousClock.now
@@ -71,7 +71,7 @@ struct QueryEdgeTests {
     #expect(ContinuousClock.now - start < .seconds(20))
   }
 
-  @Test func `a filter that is deeper than any should be is refused, however it was made`() throws {
+  @Test func `a filter nested too deep is refused`() throws {
     try put([("a", ["n": 1])])
     let query = Query<Document>()
     func filter(nested depth: Int) -> Query<Document> {
@@ -89,7 +89,8 @@ struct QueryEdgeTests {
     #expect(try database.snapshot().ids(filter(nested: 30)) == ["a"])
   }
 
-  @Test func `the ID of what a reference leads to is told from that of the document`() throws {
+  @Test func `the ID of a referenced document is distinct from that of the document itself`() throws
+  {
     try put([
       ("home", ["name": "Home"]), ("a", ["list": "home"]), ("b", ["list": "work"]),
       ("c", ["lists": ["work", "home"]]),
@@ -121,7 +122,7 @@ struct QueryEdgeTests {
     var mood: Mood
   }
 
-  @Test func `enumerations of whole numbers and optional ones need not be CaseIterable`() throws {
+  @Test func `integer and optional enumerations need not be CaseIterable`() throws {
     let guests = [
       Guest(name: "Ada", rank: .high, other: .low, mood: .calm),
       Guest(name: "Bob", rank: .low, other: .high),
@@ -139,7 +140,9 @@ struct QueryEdgeTests {
     #expect(error?.code == .invalidQuery)
   }
 
-  @Test func `a type of which no value can be made up is named, with what to do`() throws {
+  @Test func `the error about a type without sample values names it and suggests CaseIterable`()
+    throws
+  {
     let query = Query<Host>().filter { $0.name == "Ada" }
     let error = #expect(throws: DatabaseError.self) { try database.snapshot().count(query) }
     #expect(error?.code == .invalidQuery)
@@ -161,7 +164,7 @@ struct QueryEdgeTests {
     }
   }
 
-  @Test func `what a predicate says at the end of an optional chain is what Swift says`() throws {
+  @Test func `predicates with optional chains evaluate as in Swift`() throws {
     var notes = [
       Note(), Note(tags: [], title: "", isDone: false),
       Note(tags: ["x", "home"], title: "Tea", isDone: true), Note(tags: ["x"], title: "T"),
@@ -210,7 +213,7 @@ struct QueryEdgeTests {
     return try database.snapshot().aggregate(Query<Document>(), .sum { $0["n"] })[0]
   }
 
-  @Test func `whole numbers have a whole sum as far as one can be stored`() throws {
+  @Test func `the sum of integers is an integer as long as it can be stored as one`() throws {
     #expect(try sum([.int(9_007_199_254_740_993), 2]) == .int(9_007_199_254_740_995))
     #expect(try sum([.int(.max), 1]) == .unsigned(1 << 63))
     #expect(try sum([.int(.max), .int(.max), 1]) == .unsigned(.max))
@@ -220,7 +223,7 @@ struct QueryEdgeTests {
     #expect(try sum([]) == 0 && sum(["text", .null, [1]]) == 0)
   }
 
-  @Test func `numbers that are not whole are added with little loss, beside whole ones`() throws {
+  @Test func `sums of doubles and integers lose little precision`() throws {
     #expect(try sum([.double(0.5), 1]) == .double(1.5))
     #expect(try sum(Array(repeating: .double(0.1), count: 10)) == .double(1))
     #expect(try sum([.double(1e100), 1, .double(-1e100)]) == .double(1))

@@ -38,7 +38,7 @@ struct QueryPlannerTests {
     return explanation
   }
 
-  @Test func `equalities of the first properties and a range of the next one are one search`()
+  @Test func `equalities and a range on the next property use one range of a compound index`()
     throws
   {
     try database.addIndex(DocumentIndex("list and due", on: ["list"], ["due"]))
@@ -52,7 +52,7 @@ struct QueryPlannerTests {
     #expect(try explain(todos.filter { $0["due"] < 3 }).indexes.isEmpty)
   }
 
-  @Test func `what is missing counts as null in all properties but the first`() throws {
+  @Test func `missing values are indexed as null except in the first property`() throws {
     try database.addIndex(DocumentIndex("list and due", on: ["list"], ["due"]))
     let none = try explainAgreeing(todos.filter { $0["list"] == "list 3" && $0["due"] == .null })
     #expect(none.indexes == ["list and due"] && none.documentsRead == 0 && none.results == 100)
@@ -64,7 +64,7 @@ struct QueryPlannerTests {
   }
 
   @Test
-  func `an order behind equal properties needs no sorting, and no more than the limit is read`()
+  func `sorting by the property after equalities reads the index up to the limit`()
     throws
   {
     try database.addIndex(DocumentIndex("list and due", on: ["list"], ["due"]))
@@ -82,7 +82,7 @@ struct QueryPlannerTests {
     #expect(ranks.results == 5, "\(ranks)")
   }
 
-  @Test func `several keys in one direction are an order of an index`() throws {
+  @Test func `sorting by several properties in one direction uses a compound index`() throws {
     try database.addIndex(DocumentIndex("done, due and rank", on: ["done"], ["due"], ["rank"]))
     for descending in [false, true] {
       let query = todos.filter { $0["done"] == false && $0["due"] != .null }
@@ -97,8 +97,7 @@ struct QueryPlannerTests {
     #expect(mixed.results == 10)
   }
 
-  @Test func `a group that must be sorted as a whole is no short way to the first results`() throws
-  {
+  @Test func `an index with large groups of ties does not serve a limited sort`() throws {
     try database.addIndex(DocumentIndex("done", on: "done"))
     let found = try explainAgreeing(todos.sort("done", descending: true).sort("title").limit(3))
     #expect(found.indexes.isEmpty && found.documentsRead <= 3003, "\(found)")
@@ -110,7 +109,7 @@ struct QueryPlannerTests {
     }
   }
 
-  @Test func `texts are in the order of an index by bytes only`() throws {
+  @Test func `an index provides the order of texts only by bytes`() throws {
     try database.addIndex(DocumentIndex("title", on: "title"))
     let titled = todos.filter { $0["title"] != .null }
     let byBytes = try explainAgreeing(titled.sort("title", byBytes: true).limit(3))
@@ -138,7 +137,8 @@ struct QueryPlannerTests {
     #expect(next.order == "as in the index" && next.entriesRead <= 4, "\(next)")
   }
 
-  @Test func `conditions of order, of beginnings and of presence are implied by narrower ones`()
+  @Test
+  func `narrower filters imply comparison, prefix and presence conditions of partial indexes`()
     throws
   {
     try database.addIndex(DocumentIndex("low", on: "list", where: [.less("rank", 1000)]))
@@ -163,7 +163,9 @@ struct QueryPlannerTests {
     #expect(try indexes { $0["due"] == .null } == [])
   }
 
-  @Test func `an element of an array and another property are one search`() throws {
+  @Test func `a compound multikey index answers an element and another property in one range`()
+    throws
+  {
     try database.addIndex(
       DocumentIndex("tag and rank", on: ["tags"], ["rank"], eachElement: true))
     let query = todos.filter { $0["tags"].contains("t7") && $0["rank"] >= 2000 }
@@ -174,7 +176,7 @@ struct QueryPlannerTests {
     #expect(last.indexes == ["tag and rank"] && last.entriesRead <= 4, "\(last)")
   }
 
-  @Test func `sets are looked up value by value, unless reading everything costs less`() throws {
+  @Test func `isIn looks up each value unless a scan costs less`() throws {
     try database.addIndex(DocumentIndex("rank", on: "rank", isUnique: true))
     let few = (0..<40).map { Value.int(Int64($0 * 3)) }
     let found = try explainAgreeing(todos.filter { $0["rank"].isIn(few) })
@@ -184,7 +186,7 @@ struct QueryPlannerTests {
     #expect(all.indexes.isEmpty && all.results == 2500, "\(all)")
   }
 
-  @Test func `alternatives are looked up with what else is asked`() throws {
+  @Test func `each alternative is looked up together with the other conjuncts`() throws {
     try database.addIndex(DocumentIndex("list and rank", on: ["list"], ["rank"]))
     let found = try explainAgreeing(
       todos.filter { ($0["list"] == "list 1" || $0["list"] == "list 2") && $0["rank"] < 300 })
@@ -193,7 +195,7 @@ struct QueryPlannerTests {
   }
 
   @Test
-  func `a limit is reached by reading, where much passes, and by an index, where little does`()
+  func `a limited query scans if many documents match and uses an index if few do`()
     throws
   {
     try database.addIndex(DocumentIndex("rank", on: "rank"))
@@ -206,7 +208,7 @@ struct QueryPlannerTests {
   }
 
   @Test
-  func `an index that has just what is meant is taken, and what it was expected to have is told`()
+  func `an index without a residual predicate is preferred, and its estimates are reported`()
     throws
   {
     try database.addIndex(DocumentIndex("list", on: "list"))
@@ -229,7 +231,7 @@ struct QueryPlannerTests {
     #expect(sorted.results == 3 && sorted.order != "by the IDs", "\(sorted)")
   }
 
-  @Test func `what several parts say of one property is brought together`() throws {
+  @Test func `several conditions on one property are combined`() throws {
     try database.addIndex(DocumentIndex("list and rank", on: ["list"], ["rank"]))
     try database.addIndex(DocumentIndex("rank", on: "rank"))
     let filters: [(QuerySubject<Document>) -> Filter] = [
@@ -249,7 +251,7 @@ struct QueryPlannerTests {
     }
   }
 
-  @Test func `estimates are told beside what came true`() throws {
+  @Test func `an explanation shows estimates beside the actual numbers`() throws {
     try database.addIndex(DocumentIndex("list", on: "list"))
     let found = try explain(todos.filter { $0["list"] == "list 4" && $0["kind"] == "y" })
     #expect((50...200).contains(found.estimatedRows) && found.rows == 100, "\(found)")

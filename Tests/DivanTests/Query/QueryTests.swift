@@ -88,7 +88,7 @@ struct QueryTests {
     #expect(try ids { $0.notes["k"] == 6 } == ["e6"])
   }
 
-  @Test func `texts are looked into`() throws {
+  @Test func `texts are matched by prefix, suffix, substring and pattern`() throws {
     #expect(try ids { $0.title.hasPrefix("E") } == ["e2", "e7"])
     #expect(
       try ids { $0.title.hasPrefix("et", ignoring: .caseAndDiacritics) } == [
@@ -100,7 +100,7 @@ struct QueryTests {
     #expect(try ids { $0.title.isLike("ete", ignoring: .caseAndDiacritics) } == ["e0", "e5"])
   }
 
-  @Test func `elements of arrays are looked at`() throws {
+  @Test func `filters test the elements and the count of arrays`() throws {
     #expect(try ids { $0.tags.contains("home") } == ["e0", "e4", "e8"])
     #expect(try ids { $0.tags.contains { $0.hasPrefix("x") } && $0.priority > 0 } == ["e4", "e8"])
     #expect(
@@ -127,7 +127,7 @@ struct QueryTests {
     #expect(try context.find(byPlace).map(\.id) == ["e3", "e4", "e5", "e0"])
   }
 
-  @Test func `results are sorted as people do, or by bytes, and cut`() throws {
+  @Test func `results are sorted by collation or by bytes, with limit and offset`() throws {
     let query = Query<Event>().sort(\.title).sort(\.priority, descending: true)
     let titles = try context.find(query).map(\.title)
     #expect(
@@ -142,7 +142,7 @@ struct QueryTests {
     #expect(try context.count(query.limit(3)) == 3 && context.exists(query))
   }
 
-  @Test func `a query for a class finds its subclasses, and nothing else`() throws {
+  @Test func `a query for a class finds its registered subclasses and nothing else`() throws {
     #expect(try context.find(Query<Event>().filter { $0.priority > 8 }).first is Party)
     #expect(try context.find(Query<Party>()).map(\.id) == ["e9"])
     #expect(
@@ -156,7 +156,7 @@ struct QueryTests {
     #expect(try database.makeContext(chooser).count(Query<Place>()) == 2)
   }
 
-  @Test func `what is not stored, or is only computed, is refused with a reason`() throws {
+  @Test func `filters and sorts on properties that are not stored are refused`() throws {
     for query in [
       Query<Event>().filter { $0.isSelected == true }, Query<Event>().filter { $0.shout == "ZOO" },
       Query<Event>().filter { $0.done == true || !($0.shout == "ZOO") },
@@ -211,8 +211,7 @@ struct QueryTests {
     return database
   }
 
-  @Test func `properties of Codable types are found under the keys that they are stored by`() throws
-  {
+  @Test func `properties of Codable types are queried by their coding keys`() throws {
     let database = try recipes()
     let snapshot = try database.snapshot()
     defer { withExtendedLifetime(database) {} }
@@ -250,7 +249,7 @@ struct QueryTests {
     var first: String? { replies.first?.text }
   }
 
-  @Test func `what is computed from several properties, or changed, is refused`() throws {
+  @Test func `filters and sorts on properties computed from stored ones are refused`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
       _ = try transaction.put(
@@ -278,7 +277,7 @@ struct QueryTests {
     }
   }
 
-  @Test func `a condition on elements asks for elements only`() throws {
+  @Test func `a condition on elements cannot refer to other properties of the document`() throws {
     for query in [
       Query<Event>().filter { event in
         event.tags.contains { $0 == "home" && event.done == true }
@@ -292,7 +291,7 @@ struct QueryTests {
       try ids { event in event.tags.contains { $0 == "home" } && event.done == true }.count == 3)
   }
 
-  @Test func `a filter that is made in a loop is as long as it likes`() throws {
+  @Test func `a filter built in a loop can have thousands of terms`() throws {
     let many = (0..<3000).map { number in
       { (event: QuerySubject<Event>) in event.priority == number }
     }
@@ -302,7 +301,7 @@ struct QueryTests {
       try ids { event in many.reduce(Filter.all) { $0 && !$1(event) } }.isEmpty)
   }
 
-  @Test func `an index answers for its own property, whose name is written like another`() throws {
+  @Test func `an index is not used for a property with a canonically equal name`() throws {
     let database = try Database.inMemory()
     let (composed, apart) = ("caf\u{E9}", "cafe\u{301}")
     try database.addIndex(DocumentIndex("by", on: composed))
@@ -317,7 +316,7 @@ struct QueryTests {
 
   // MARK: Documents
 
-  @Test func `documents are asked by the names of their properties`() throws {
+  @Test func `documents are queried by property names`() throws {
     let database = try recipes()
     let snapshot = try database.snapshot()
     let query = Query<Document>()
@@ -337,7 +336,7 @@ struct QueryTests {
 
   // MARK: Plans
 
-  @Test func `indexes are used for what they can do, and the explanation says so`() throws {
+  @Test func `the planner uses suitable indexes, and the explanation names them`() throws {
     var configuration = Configuration()
     configuration.predicateCacheSize = 0
     let database = try Database.inMemory(configuration: configuration)
@@ -402,7 +401,7 @@ struct QueryTests {
     #expect(try snapshot.explain(query.filter { $0["a"] == 1 && .none }).access.contains("nothing"))
   }
 
-  @Test func `no text makes a pattern slow`() throws {
+  @Test func `no text makes pattern or substring matching slow`() throws {
     let database = try Database.inMemory()
     let text = String(repeating: "a", count: 200_000)
     try database.write { _ = try $0.put(Document(id: "a", ["text": .string(text)])) }
@@ -415,7 +414,7 @@ struct QueryTests {
     #expect(ContinuousClock.now - start < .seconds(10))
   }
 
-  @Test func `a query is answered by the version that is asked, whatever others write meanwhile`()
+  @Test func `a snapshot answers queries consistently while others write`()
     async throws
   {
     let database = try Database.inMemory()
@@ -459,7 +458,7 @@ struct QueryTests {
     try context.find(Query<Event>().filter(predicate)).map(\.id)
   }
 
-  @Test func `predicates are translated`() throws {
+  @Test func `Foundation predicates are translated into filters`() throws {
     let date = Date(timeIntervalSince1970: 3 * 86_400)
     #expect(try ids(#Predicate { !$0.done }) == ["e1", "e3", "e5", "e7", "e9"])
     #expect(try ids(#Predicate { $0.done == true && 6 <= $0.priority }) == ["e6", "e8"])
@@ -483,7 +482,7 @@ struct QueryTests {
     #expect(own == ["r2"])
   }
 
-  @Test func `what a predicate has that cannot be run is refused when it is given, and named`()
+  @Test func `an unsupported part of a predicate is refused at once and named`()
     throws
   {
     for (predicate, part) in [
@@ -499,7 +498,7 @@ struct QueryTests {
 
   // MARK: Numbers, groups and changes
 
-  @Test func `numbers and groups are made without documents`() throws {
+  @Test func `queries compute aggregates, groups, distinct values and rows of values`() throws {
     let database = try recipes()
     let snapshot = try database.snapshot()
     defer { withExtendedLifetime(database) {} }
@@ -520,7 +519,7 @@ struct QueryTests {
     #expect(try snapshot.aggregate(query.sort(\.minutes).limit(2), .sum { $0.minutes }) == [10])
   }
 
-  @Test func `what a query means is changed and deleted in one transaction`() throws {
+  @Test func `a transaction updates and deletes all matches of a query`() throws {
     let database = try recipes()
     try database.addIndex(DocumentIndex("duration", on: "duration"))
     try database.write { transaction in

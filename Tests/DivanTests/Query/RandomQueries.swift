@@ -112,13 +112,13 @@ struct RandomQueries {
     case 5: return .oneOf((0..<random.below(4)).map { _ in value() })
     case 6: return .isMissing
     default:
-      let place: FilterTest.TextPlace = pick([
+      let position: FilterTest.TextPlace = pick([
         .beginning, .beginning, .end, .anywhere, .pattern, .whole,
       ])
       var text = pick(RandomQueries.texts)
-      if place == .pattern { text = pick(["*", "a*", "*b", "?", "??", "a?c", "*?*", "", text]) }
+      if position == .pattern { text = pick(["*", "a*", "*b", "?", "??", "a?c", "*?*", "", text]) }
       return .text(
-        place, text, pick([[], [], .letterCase, .diacritics, .caseAndDiacritics]))
+        position, text, pick([[], [], .letterCase, .diacritics, .caseAndDiacritics]))
     }
   }
 

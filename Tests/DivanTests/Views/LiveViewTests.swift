@@ -34,12 +34,14 @@ struct LiveViewTests {
     return count
   }
 
-  @Test func `the first answer comes at once, and others when it has changed`() async throws {
+  @Test func `the first rows come immediately, later ones only when the rows have changed`()
+    async throws
+  {
     try put("a", 1927)
     try put("b", 1931)
     let twenties = ViewQuery.from(1920, upTo: 1930).unreduced()
-    var answers = database.updates(of: byYear, twenties).makeAsyncIterator()
-    let first = try #require(try await answers.next())
+    var results = database.updates(of: byYear, twenties).makeAsyncIterator()
+    let first = try #require(try await results.next())
     #expect(show(first) == [#"a 1927 "x""#])
     // None of these changes concerns the query.
     try put("b", 1932)
@@ -48,53 +50,53 @@ struct LiveViewTests {
     // A new revision with the same row does not either.
     try put("a", 1927)
     try put("d", 1922, "y")
-    let second = try #require(try await answers.next())
+    let second = try #require(try await results.next())
     #expect(show(second) == [#"d 1922 "y""#, #"a 1927 "x""#])
     #expect(second.snapshot.sequence == (try database.snapshot().sequence))
     // A changed value, a changed key, and a row that is removed.
     try put("a", 1927, "z")
-    #expect(show(try await answers.next()) == [#"d 1922 "y""#, #"a 1927 "z""#])
+    #expect(show(try await results.next()) == [#"d 1922 "y""#, #"a 1927 "z""#])
     try put("a", 1921, "z")
-    #expect(show(try await answers.next()) == [#"a 1921 "z""#, #"d 1922 "y""#])
+    #expect(show(try await results.next()) == [#"a 1921 "z""#, #"d 1922 "y""#])
     try await database.write { _ = try $0.delete(id: "d") }
-    #expect(show(try await answers.next()) == [#"a 1921 "z""#])
+    #expect(show(try await results.next()) == [#"a 1921 "z""#])
     // A retained result does not change.
     #expect(show(first) == [#"a 1927 "x""#])
     #expect(try first.documents().first??["title"] == "x")
   }
 
-  @Test func `numbers that are equal in the order of keys are not the same`() async throws {
+  @Test func `a key that changes from an integer to an equal double is reported`() async throws {
     try put("a", 1927)
-    var answers = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
-    #expect(show(try await answers.next()) == [#"a 1927 "x""#])
+    var results = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    #expect(show(try await results.next()) == [#"a 1927 "x""#])
     try put("a", 1927.0)
-    #expect(show(try await answers.next()) == [#"a 1927.0 "x""#])
+    #expect(show(try await results.next()) == [#"a 1927.0 "x""#])
   }
 
-  @Test func `an answer that is as it was is not given, also when it was another meanwhile`()
+  @Test func `rows that change and change back are not reported`()
     async throws
   {
     try put("a", 1927)
-    var answers = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
-    _ = try await answers.next()
+    var results = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    _ = try await results.next()
     try put("b", 1931)
     try await database.write { _ = try $0.delete(id: "b") }
     let view = byYear
     let database = database
     let task = Task { () -> [String] in
-      var answers = database.updates(of: view, .all.unreduced()).makeAsyncIterator()
-      _ = try await answers.next()
-      return try await answers.next()?.map(\.key.json) ?? []
+      var results = database.updates(of: view, .all.unreduced()).makeAsyncIterator()
+      _ = try await results.next()
+      return try await results.next()?.map(\.key.json) ?? []
     }
     while database.store.commits.changesAndPurges.waiterCount == 0 { await Task.yield() }
     try put("a", 1927)
     try put("x", nil)
     try put("c", 1933)
     #expect(try await task.value == ["1927", "1933"])
-    #expect(show(try await answers.next()) == [#"a 1927 "x""#, #"c 1933 "x""#])
+    #expect(show(try await results.next()) == [#"a 1927 "x""#, #"c 1933 "x""#])
   }
 
-  @Test func `what rows are reduced to is followed, with groups and without`() async throws {
+  @Test func `live reductions are updated with and without groups`() async throws {
     var count = database.updates(of: byYear).makeAsyncIterator()
     var perYear = database.updates(of: byYear, .all.grouped()).makeAsyncIterator()
     #expect(try await count.next()?.value == nil)
@@ -111,25 +113,25 @@ struct LiveViewTests {
     #expect(try await count.next()?.value == 3)
   }
 
-  @Test func `limits, directions and lists of keys are followed`() async throws {
+  @Test func `live views support limits, descending order and lists of keys`() async throws {
     for year in 1920..<1930 { try put("f\(year)", .int(Int64(year))) }
     let last = ViewQuery.all.unreduced().reversed().limit(2)
-    var answers = database.updates(of: byYear, last).makeAsyncIterator()
-    #expect(try await answers.next()?.map(\.key) == [1929, 1928])
+    var results = database.updates(of: byYear, last).makeAsyncIterator()
+    #expect(try await results.next()?.map(\.key) == [1929, 1928])
     try put("f1920", 1950)
-    #expect(try await answers.next()?.map(\.key) == [1950, 1929])
+    #expect(try await results.next()?.map(\.key) == [1950, 1929])
     var listed = database.updates(of: byYear, .keys([1950, 1921]).unreduced()).makeAsyncIterator()
     #expect(try await listed.next()?.map(\.sourceID) == ["f1920", "f1921"])
     try await database.write { _ = try $0.delete(id: "f1920") }
     #expect(try await listed.next()?.map(\.sourceID) == ["f1921"])
   }
 
-  @Test func `whoever is slow gets one answer for all that was missed`() async throws {
+  @Test func `a slow reader gets one result for all missed changes`() async throws {
     try put("a", 1)
-    var answers = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
-    let first = try #require(try await answers.next())
+    var results = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    let first = try #require(try await results.next())
     for number in 2..<100 { try put("n\(number)", .int(Int64(number))) }
-    let second = try #require(try await answers.next())
+    let second = try #require(try await results.next())
     #expect(second.count == 99)
     let changes = ListDifference(
       from: Array(first), to: Array(second), id: { $0.sourceID }, isEqual: ==)
@@ -142,19 +144,19 @@ struct LiveViewTests {
     #expect(try await task.value == 1)
   }
 
-  @Test func `purges and expiries show, and what they leave behind`() async throws {
+  @Test func `purging a document removes its rows from a live view`() async throws {
     for (id, year) in [("a", 1), ("b", 2), ("c", 3)] { try put(id, .int(Int64(year))) }
-    var answers = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
-    #expect(try await answers.next()?.count == 3)
+    var results = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    #expect(try await results.next()?.count == 3)
     try await database.write { _ = try $0.purge("b") }
-    #expect(try await answers.next()?.map(\.sourceID) == ["a", "c"])
+    #expect(try await results.next()?.map(\.sourceID) == ["a", "c"])
   }
 
-  @Test func `the winning revision of a conflict is what is shown`() async throws {
+  @Test func `rows come from the winning revision of a conflict`() async throws {
     try put("a", 1, "base")
     let base = try #require(try database.snapshot().get("a"))
-    var answers = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
-    _ = try await answers.next()
+    var results = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    _ = try await results.next()
     for text in ["x", "y"] {
       var branch = base
       branch["title"] = .string(text)
@@ -162,39 +164,39 @@ struct LiveViewTests {
       try await database.write { _ = try $0.put(stored, allowingConflict: true) }
     }
     let winner = try #require(try database.snapshot().get("a")?["title"])
-    #expect(try await answers.next()?.map(\.value) == [winner])
+    #expect(try await results.next()?.map(\.value) == [winner])
   }
 
-  @Test func `a map function that fails is an error that passes`() async throws {
+  @Test func `a failing map function throws, and rows continue once it succeeds`() async throws {
     struct Stop: Error {}
     let view = MapReduceView("strict", version: "1") { document, emit in
       if document["title"] == "bad" { throw Stop() }
       emit(document["year"])
     }
     try put("a", 1)
-    var answers = database.updates(of: view).makeAsyncIterator()
-    #expect(try await answers.next()?.count == 1)
+    var results = database.updates(of: view).makeAsyncIterator()
+    #expect(try await results.next()?.count == 1)
     try put("b", 2, "bad")
     await #expect {
-      _ = try await answers.next()
+      _ = try await results.next()
     } throws: {
       ($0 as? DatabaseError)?.code == .viewFailed && ($0 as? DatabaseError)?.documentID == "b"
     }
     try put("b", 2)
-    #expect(try await answers.next()?.map(\.sourceID) == ["a", "b"])
+    #expect(try await results.next()?.map(\.sourceID) == ["a", "b"])
   }
 
-  @Test func `a query that cannot be answered is refused`() async throws {
+  @Test func `grouping a live view without a reduction throws`() async throws {
     let plain = MapReduceView("plain", version: "1") { document, emit in emit(document["year"]) }
-    var answers = database.updates(of: plain, .all.grouped()).makeAsyncIterator()
+    var results = database.updates(of: plain, .all.grouped()).makeAsyncIterator()
     await #expect {
-      _ = try await answers.next()
+      _ = try await results.next()
     } throws: {
       ($0 as? DatabaseError)?.code == .invalidQuery
     }
   }
 
-  @Test func `whoever waits ends when the task is cancelled`() async throws {
+  @Test func `cancelling a task ends its wait for rows`() async throws {
     let (database, view) = (database, byYear)
     let tasks = (0..<5).map { _ in Task { try await Self.last(database.updates(of: view)) } }
     while database.store.commits.changesAndPurges.waiterCount < 5 { await Task.yield() }
@@ -203,7 +205,7 @@ struct LiveViewTests {
     #expect(database.store.commits.changesAndPurges.waiterCount == 0)
   }
 
-  @Test func `whoever waits is told when the database is closed`() async throws {
+  @Test func `closing the database ends a wait for rows with an error`() async throws {
     let (database, view) = (database, byYear)
     let task = Task { try await Self.last(database.updates(of: view)) }
     while database.store.commits.changesAndPurges.waiterCount == 0 { await Task.yield() }
@@ -215,58 +217,58 @@ struct LiveViewTests {
     }
   }
 
-  @Test func `a task that is cancelled while documents are mapped ends without an error`()
+  @Test func `a task cancelled during mapping ends without an error`()
     async throws
   {
     let database = database
     try await database.write { transaction in
       for number in 0..<64 { try transaction.put(Document(id: "n\(number)", ["year": 1])) }
     }
-    let (calls, mayGoOn) = (Recorder<Int>(), Recorder<Bool>())
+    let (calls, mayContinue) = (Recorder<Int>(), Recorder<Bool>())
     let slow = MapReduceView("slow", version: "1") { document, emit in
       calls.append(1)
-      while mayGoOn.all.isEmpty { Thread.sleep(forTimeInterval: 0.001) }
+      while mayContinue.all.isEmpty { Thread.sleep(forTimeInterval: 0.001) }
       emit(document["year"])
     }
     let task = Task { () -> Bool in
-      var answers = database.updates(of: slow).makeAsyncIterator()
-      return try await answers.next() == nil
+      var results = database.updates(of: slow).makeAsyncIterator()
+      return try await results.next() == nil
     }
     while calls.all.isEmpty { await Task.yield() }
     task.cancel()
-    mayGoOn.append(true)
+    mayContinue.append(true)
     #expect(try await task.value)
     #expect(calls.all.count < 64)
   }
 
-  @Test func `a database stays open while its views are followed, until the tasks are cancelled`()
+  @Test func `a live view keeps its database open until its task is cancelled`()
     async throws
   {
-    weak var held: Store?
+    weak var store: Store?
     var tasks: [Task<Int, any Error>] = []
     let view = byYear
     do {
       let database = try Database.inMemory()
-      held = database.store
+      store = database.store
       let updates = database.updates(of: view)
       tasks = (0..<2).map { _ in Task { try await Self.last(updates) } }
       while database.store.commits.changesAndPurges.waiterCount < 2 { await Task.yield() }
     }
-    #expect(held != nil)
+    #expect(store != nil)
     for task in tasks {
       task.cancel()
       _ = try await task.value
     }
     tasks = []
-    for _ in 0..<60_000 where held != nil { try await Task.sleep(for: .milliseconds(5)) }
-    #expect(held == nil)
+    for _ in 0..<60_000 where store != nil { try await Task.sleep(for: .milliseconds(5)) }
+    #expect(store == nil)
   }
 
   @Test(arguments: 1...3)
-  func `nothing is missed while others write`(seed: UInt64) async throws {
+  func `a live view misses no change while others write`(seed: UInt64) async throws {
     let (database, view) = (database, byYear)
     let query = ViewQuery.from(0, upTo: 20).unreduced().limit(9)
-    let follower = Task {
+    let observer = Task {
       var last: [ViewRow]?
       for try await rows in database.updates(of: view, query) {
         let new = Array(rows)
@@ -286,7 +288,7 @@ struct LiveViewTests {
       await Task.yield()
     }
     try put("end", 0)
-    let last = try await follower.value
+    let last = try await observer.value
     let newest = Array(try await database.rows(of: view, query))
     #expect(last == newest, "seed \(seed)")
   }

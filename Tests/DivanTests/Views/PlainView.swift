@@ -56,7 +56,7 @@ struct PlainView {
     }
   }
 
-  private func isAsked(_ row: Row, _ query: ViewQuery) -> Bool {
+  private func isRequested(_ row: Row, _ query: ViewQuery) -> Bool {
     var (low, high) = (query.start, query.end)
     var (lowID, highID) = (query.startID, query.endID)
     var (includesLow, includesHigh) = (query.includesStart, query.includesEnd)
@@ -68,9 +68,9 @@ struct PlainView {
     func side(_ bound: Value, _ id: String?, _ isIncluded: Bool) -> Int {
       let order = PlainCollation.compare(row.key, bound)
       guard order == 0, let id else { return order == 0 ? (isIncluded ? 0 : 9) : order }
-      let (mine, its) = (Array(row.id.utf8), Array(id.utf8))
-      return mine == its
-        ? (isIncluded ? 0 : 9) : mine.lexicographicallyPrecedes(its) ? -1 : 1
+      let (mine, other) = (Array(row.id.utf8), Array(id.utf8))
+      return mine == other
+        ? (isIncluded ? 0 : 9) : mine.lexicographicallyPrecedes(other) ? -1 : 1
     }
     let begins =
       query.prefixLevel > 0
@@ -88,12 +88,12 @@ struct PlainView {
 
   private func all(_ query: ViewQuery) -> [[Row]] {
     guard let keys = query.keys else {
-      let asked = rows.filter { isAsked($0, query) }
-      return [query.isDescending ? asked.reversed() : asked]
+      let requested = rows.filter { isRequested($0, query) }
+      return [query.isDescending ? requested.reversed() : requested]
     }
     return keys.map { key in
-      let asked = rows.filter { PlainCollation.compare($0.key, key) == 0 }
-      return query.isDescending ? asked.reversed() : asked
+      let requested = rows.filter { PlainCollation.compare($0.key, key) == 0 }
+      return query.isDescending ? requested.reversed() : requested
     }
   }
 

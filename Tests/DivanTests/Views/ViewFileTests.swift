@@ -27,13 +27,13 @@ struct ViewFileTests {
     return names.filter { $0.hasSuffix(".view") }
   }
 
-  /// Returns the store's files with their contents, for `putBack(_:)`.
+  /// Returns the store's files with their contents, for `restore(_:)`.
   private func copyOfFiles() throws -> [(path: String, bytes: [UInt8])] {
     try disk.filePaths.map { ($0, try disk.contents(of: $0)) }
   }
 
   /// Replaces all files except those of views with the given ones.
-  private func putBack(_ files: [(path: String, bytes: [UInt8])]) throws {
+  private func restore(_ files: [(path: String, bytes: [UInt8])]) throws {
     for path in disk.filePaths where !path.hasSuffix(".view") { try disk.vanish(path) }
     for file in files { try disk.addFile(file.path, contents: file.bytes) }
   }
@@ -76,7 +76,7 @@ struct ViewFileTests {
 
   // MARK: Reading
 
-  @Test func `what was mapped is not mapped again after opening`() throws {
+  @Test func `saved rows are not mapped again after opening`() throws {
     try prepare()
     let database = try open()
     let rows = try database.rows(of: byYear())
@@ -86,7 +86,7 @@ struct ViewFileTests {
     #expect(try database.rows(of: byYear()).last?.value == "3" && mapped.take() == 1)
   }
 
-  @Test func `what was changed, deleted and purged since is not in the rows`() throws {
+  @Test func `saved rows are updated for changed, deleted and purged documents`() throws {
     try prepare()
     var database = try open()
     try database.write { transaction in
@@ -103,7 +103,7 @@ struct ViewFileTests {
     #expect(mapped.take() == 2)
   }
 
-  @Test func `keys and values come back as they were emitted`() throws {
+  @Test func `keys and values of every type survive a round trip through the file`() throws {
     let values: [Value] = [
       .null, true, 1, 1.5, .double(2), .int(.min), .unsigned(.max), "", "caf\u{E9}", "cafe\u{301}",
       [1, ["a": .null]], ["b": [], "a": 1],
@@ -122,7 +122,7 @@ struct ViewFileTests {
     #expect(try database.rows(of: view, .key(2)).allSatisfy { $0.key.doubleValue == 2 })
   }
 
-  @Test func `rows of another version or another type are made anew, and take the file's place`()
+  @Test func `rows of another version or document type are rebuilt and replace the file`()
     throws
   {
     try prepare()
@@ -137,7 +137,7 @@ struct ViewFileTests {
     #expect(try files().count == 1)
   }
 
-  @Test func `a view that is removed has no file any more`() throws {
+  @Test func `removing a view deletes its file`() throws {
     try prepare()
     let database = try open()
     #expect(database.removeView(named: "by year"))
@@ -145,7 +145,7 @@ struct ViewFileTests {
     #expect(try database.rows(of: byYear()).count == 12 && mapped.take() == 12)
   }
 
-  @Test func `who only reads takes rows from the file, and writes none`() throws {
+  @Test func `a read-only database uses a view's file and never writes it`() throws {
     try prepare()
     var database = try open()
     try database.write { _ = try $0.overwrite("new", with: ["year": 2000]) }
@@ -158,7 +158,7 @@ struct ViewFileTests {
     #expect(try disk.contents(of: "\(Self.path)/\(files()[0])") == before)
   }
 
-  @Test func `copies have no files of views`() throws {
+  @Test func `backups contain no view files`() throws {
     try prepare()
     var database = try open()
     try database.backup(to: "/copy.divan")
@@ -173,7 +173,7 @@ struct ViewFileTests {
     }
   }
 
-  @Test func `cleaning and checking leave the files of views alone`() throws {
+  @Test func `compaction and checking keep view files`() throws {
     try prepare()
     var database = try open()
     for round in 0..<3 {
@@ -204,22 +204,22 @@ struct ViewFileTests {
     #expect(try database.rows(of: byYear()).first?.key == 1800 && mapped.take() == 12)
     try database.close()
     #expect(try files().count == 1)
-    try putBack(earlier)
+    try restore(earlier)
   }
 
   /// Commits more transactions than were lost, none of which changes an existing film.
-  private func goOn(_ database: Database) throws {
+  private func commitMore(_ database: Database) throws {
     for number in 0..<4 {
       try database.write { _ = try $0.overwrite("new \(number)", with: ["year": 2000]) }
     }
   }
 
-  @Test func `rows of commits that were lost go before others have their numbers`() throws {
+  @Test func `rows of lost commits are deleted before new commits reuse their numbers`() throws {
     try prepareLoss()
     for round in 0..<2 {
       let database = try open { $0.maintenance = .manual }
       #expect(try files().isEmpty && database.openingReport.notes.isEmpty, "round \(round)")
-      try goOn(database)
+      try commitMore(database)
       try database.compact()
       try database.close()
     }
@@ -231,12 +231,12 @@ struct ViewFileTests {
     #expect(try database.rows(of: byYear()).first?.key == 1920 && mapped.take() == 16)
   }
 
-  @Test func `rows of another log are not believed by who only reads, and are left`() throws {
+  @Test func `a read-only database ignores and keeps a view file of another log`() throws {
     try prepareLoss()
     let name = "\(Self.path)/\(try files()[0])"
     let bytes = try disk.contents(of: name)
     var database = try open { $0.maintenance = .manual }
-    try goOn(database)
+    try commitMore(database)
     try database.close()
     try disk.addFile(name, contents: bytes)
     database = try open { $0.isReadOnly = true }
@@ -247,7 +247,7 @@ struct ViewFileTests {
     #expect(try files().isEmpty)
   }
 
-  @Test func `a file of views that cannot be read is no reason not to open`() throws {
+  @Test func `an unreadable view file does not prevent opening`() throws {
     try prepare()
     let name = "\(Self.path)/\(try files()[0])"
     let bytes = try disk.contents(of: name)
@@ -271,7 +271,7 @@ struct ViewFileTests {
     #expect(try database.rows(of: byYear()).count == 12 && mapped.take() == 12)
   }
 
-  @Test func `rows of commits that were logged again after a crash are still those of the log`()
+  @Test func `rows of commits that recovery appended again stay valid`()
     throws
   {
     let database = try open()
@@ -289,7 +289,7 @@ struct ViewFileTests {
     }
   }
 
-  @Test func `rows are still those of the log when its segments were merged`() throws {
+  @Test func `rows stay valid after their segments are compacted`() throws {
     try prepare()
     var database = try open()
     for year in 1950..<1953 {
@@ -305,7 +305,7 @@ struct ViewFileTests {
     #expect(try database.rows(of: byYear()).last?.key == 1952 && mapped.take() == 1)
   }
 
-  @Test func `an earlier version of the log is known by its numbers and its segment`() throws {
+  @Test func `a file's origin is identified by its commit, sequence number and segment`() throws {
     for _ in 0..<2 {
       let database = try open { $0.maintenance = .manual }
       try makeFilms(database)
@@ -342,12 +342,12 @@ struct ViewFileTests {
 
   /// Returns the number of documents with rows in a view's file.
   ///
-  /// The file has rows of one document at each of `places`.
+  /// The file has rows of one document at each of `positions`.
   ///
   /// The header gives `rowCount` rows and `fileSize` bytes, and the system reports the same size.
   /// The last `lostCount` bytes are missing although the system reports them.
   private func readRows(
-    at places: [Int], rowCount: UInt64, fileSize: Int? = nil, lostCount: Int = 0
+    at positions: [Int], rowCount: UInt64, fileSize: Int? = nil, lostCount: Int = 0
   ) throws -> Int {
     let disk = MemoryFileSystem()
     try disk.makeDirectory(ByteFiles.directory)
@@ -363,11 +363,11 @@ struct ViewFileTests {
     try writer.append(frame)
     frame.removeAll()
     frame.appendPrefixed("film")
-    frame.appendVarint(places.count)
+    frame.appendVarint(positions.count)
     var scratch = ByteWriter()
     var coding = ValueCoding()
-    for (index, place) in places.enumerated() {
-      frame.appendVarint(place)
+    for (index, position) in positions.enumerated() {
+      frame.appendVarint(position)
       for value in [.int(Int64(index)), .null] as [Value] {
         scratch.removeAll()
         try coding.encode(value, into: &scratch)
@@ -390,19 +390,19 @@ struct ViewFileTests {
     return try ViewFile(name, in: directory).contents { false }.documents.count
   }
 
-  @Test func `each row has a place of its own among as many as the header says`() throws {
+  @Test func `row positions in a file must be distinct and match the header's count`() throws {
     #expect(try readRows(at: [0, 1, 2], rowCount: 3) == 1)
-    for (places, rowCount) in [
+    for (positions, rowCount) in [
       ([0, 1, 2], 2), ([0, 1, 2], 4), ([0, 1, 1], 3), ([0, 1, 3], 3), ([0, 2, 1], 3), ([0], 0),
       ([], 0), ([], 1),
     ] as [([Int], UInt64)] {
-      #expect(throws: LogError.self, "\(places) of \(rowCount)") {
-        try readRows(at: places, rowCount: rowCount)
+      #expect(throws: LogError.self, "\(positions) of \(rowCount)") {
+        try readRows(at: positions, rowCount: rowCount)
       }
     }
   }
 
-  @Test func `a file that becomes shorter while it is read is not believed`() throws {
+  @Test func `a file that shrinks while it is read is refused`() throws {
     #expect(try readRows(at: [0], rowCount: 1) == 1)
     for lostCount in [1, 8, 40, 200] {
       #expect(throws: LogError.self, "\(lostCount)") {
@@ -411,7 +411,7 @@ struct ViewFileTests {
     }
   }
 
-  @Test func `a file that says it is huge makes nobody take memory for its rows`() {
+  @Test func `a file that claims a huge size is refused without allocating memory for its rows`() {
     #expect(throws: LogError.self) {
       try readRows(at: [0, 1, 2], rowCount: 1 << 40, fileSize: 1 << 43)
     }
@@ -419,7 +419,7 @@ struct ViewFileTests {
 
   // MARK: Writing
 
-  @Test func `few rows are worth no file, and rows in memory neither`() throws {
+  @Test func `views with few rows and in-memory databases have no view files`() throws {
     let database = try open { $0.viewSavingMinimum = Configuration().viewSavingMinimum }
     try makeFilms(database)
     #expect(try database.rows(of: byYear()).count == 12)
@@ -438,7 +438,7 @@ struct ViewFileTests {
   }
 
   @Test(arguments: [SimulatedDisk.Verb.write, .rename])
-  func `a file that cannot be written is no error for who asks, and leaves nothing`(
+  func `failing to write a view file neither fails the query nor leaves a file`(
     verb: SimulatedDisk.Verb
   ) throws {
     let database = try open()
@@ -454,7 +454,7 @@ struct ViewFileTests {
     #expect(try files().count == 1)
   }
 
-  @Test func `rows are saved in the background, however long they are`() throws {
+  @Test func `rows of any length are saved in the background`() throws {
     let database = try open { $0.maintenance = .background }
     let long = Value.string(String(repeating: "x", count: 300_000))
     try database.write { _ = try $0.overwrite("long", with: ["text": long]) }
@@ -467,7 +467,7 @@ struct ViewFileTests {
     #expect(try again.rows(of: view).first?.key == long)
   }
 
-  @Test func `one change does not write many rows again`() throws {
+  @Test func `a single change does not rewrite the file`() throws {
     try prepare()
     let database = try open()
     let before = try disk.contents(of: "\(Self.path)/\(files()[0])")
@@ -478,7 +478,7 @@ struct ViewFileTests {
 
   // MARK: In memory
 
-  @Test func `looking for what was purged ends when it is cancelled`() throws {
+  @Test func `cancelling stops the search for purged documents`() throws {
     let database = try Database.inMemory()
     try makeFilms(database)
     let view = byYear()
@@ -492,14 +492,16 @@ struct ViewFileTests {
     #expect(try database.rows(of: view).count == 11)
   }
 
-  @Test func `rows of older snapshots go with these, and all of them with the database`() throws {
+  @Test func `rows of a snapshot are released with it, and all rows by closing the database`()
+    throws
+  {
     var configuration = Configuration()
     configuration.maintenance = .manual
     let database = try Database.inMemory(configuration: configuration)
     try makeFilms(database)
     let view = byYear()
     let index = database.store.views.index(of: view)
-    func changeAndAsk() throws {
+    func changeAndQuery() throws {
       for year in 0..<5 {
         try database.write { _ = try $0.overwrite("3", with: ["year": .int(Int64(year))]) }
         #expect(try database.rows(of: view).count == 12)
@@ -508,7 +510,7 @@ struct ViewFileTests {
     do {
       let before = try database.snapshot()
       #expect(try before.rows(of: view).count == 12)
-      try changeAndAsk()
+      try changeAndQuery()
       withExtendedLifetime(before) { #expect(index.keptCount == 2) }
       _ = mapped.take()
       #expect(try before.rows(of: view).map(\.key) == (0..<12).map { .int(1920 + $0) })

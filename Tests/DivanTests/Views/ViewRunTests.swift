@@ -71,43 +71,43 @@ struct ViewRunTests {
   private static func query(_ random: inout SeededRandom) -> ViewQuery {
     func key() -> Value { keys[Int.random(in: 0..<keys.count, using: &random)] }
     func id() -> String { "doc-\(Int.random(in: 0..<40, using: &random))" }
-    func isSo(_ chance: Int) -> Bool { Int.random(in: 0..<chance, using: &random) == 0 }
+    func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &random) == 0 }
     var query = ViewQuery()
-    if isSo(6) {
+    if oneIn(6) {
       query.keys = (0..<Int.random(in: 0...3, using: &random)).map { _ in key() }
     } else {
-      if isSo(2) { query.start = key() }
-      if isSo(2) { query.end = isSo(3) ? query.start : key() }
+      if oneIn(2) { query.start = key() }
+      if oneIn(2) { query.end = oneIn(3) ? query.start : key() }
     }
-    if isSo(3) { query.startID = id() }
-    if isSo(3) { query.endID = id() }
-    if isSo(3) { query.includesStart = false }
-    if isSo(3) { query.includesEnd = false }
-    if isSo(3) { query.isDescending = true }
-    if isSo(3) { query.prefixLevel = Int.random(in: 1...3, using: &random) }
-    if isSo(4) { query.skip = Int.random(in: 0...3, using: &random) }
-    if isSo(4) { query.limit = Int.random(in: 0...4, using: &random) }
+    if oneIn(3) { query.startID = id() }
+    if oneIn(3) { query.endID = id() }
+    if oneIn(3) { query.includesStart = false }
+    if oneIn(3) { query.includesEnd = false }
+    if oneIn(3) { query.isDescending = true }
+    if oneIn(3) { query.prefixLevel = Int.random(in: 1...3, using: &random) }
+    if oneIn(4) { query.skip = Int.random(in: 0...3, using: &random) }
+    if oneIn(4) { query.limit = Int.random(in: 0...4, using: &random) }
     return query
   }
 
   /// Compares the results of some random queries with those of a plain mapping of all documents.
   private static func expectRows(
-    _ snapshot: Snapshot, _ random: inout SeededRandom, _ place: Comment
+    _ snapshot: Snapshot, _ random: inout SeededRandom, _ comment: Comment
   ) throws {
     let plain = try PlainView(snapshot, map)
     let all = try snapshot.rows(of: view())
     #expect(
       all.map { PlainView.Row(key: $0.key, value: $0.value, id: $0.sourceID ?? "", index: 0) }
         == plain.rows.map { PlainView.Row(key: $0.key, value: $0.value, id: $0.id, index: 0) },
-      place)
+      comment)
     for _ in 0..<12 {
       var query = query(&random)
       let found = try snapshot.rows(of: view(), query)
       let expected = plain.found(query)
-      #expect(found.map(\.sourceID) == expected.map(\.id), "\(place) \(query)")
-      #expect(found.map(\.key) == expected.map(\.key), "\(place) \(query)")
-      #expect(found.map(\.value) == expected.map(\.value), "\(place) \(query)")
-      #expect(try snapshot.rowCount(of: view(), query) == expected.count, "\(place) \(query)")
+      #expect(found.map(\.sourceID) == expected.map(\.id), "\(comment) \(query)")
+      #expect(found.map(\.key) == expected.map(\.key), "\(comment) \(query)")
+      #expect(found.map(\.value) == expected.map(\.value), "\(comment) \(query)")
+      #expect(try snapshot.rowCount(of: view(), query) == expected.count, "\(comment) \(query)")
       query.groupLevel = [nil, 1, 2, .max][Int.random(in: 0..<4, using: &random)]
       let groups = plain.groups(query)
       for (reduction, expected) in [
@@ -115,12 +115,12 @@ struct ViewRunTests {
         (concatenation, { .string($0.map { "\($0)" }.joined(separator: ",")) }),
       ] as [(ViewReduction, ([Value]) -> Value)] {
         let rows = try snapshot.rows(of: view(reduction), query)
-        #expect(rows.count == groups.count, "\(place) \(query)")
+        #expect(rows.count == groups.count, "\(comment) \(query)")
         for (row, group) in zip(rows, groups) {
-          #expect(PlainCollation.compare(row.key, group.key) == 0, "\(place) \(query)")
+          #expect(PlainCollation.compare(row.key, group.key) == 0, "\(comment) \(query)")
           let value = expected(group.values)
-          #expect(row.value.doubleValue == value.doubleValue, "\(place) \(query)")
-          #expect(row.value.stringValue == value.stringValue, "\(place) \(query)")
+          #expect(row.value.doubleValue == value.doubleValue, "\(comment) \(query)")
+          #expect(row.value.stringValue == value.stringValue, "\(comment) \(query)")
         }
       }
     }
@@ -136,7 +136,7 @@ struct ViewRunTests {
     .string(values.compactMap(\.stringValue).joined(separator: ","))
   }
 
-  @Test func `rows are those of mapping every document anew, after random changes`() throws {
+  @Test func `rows equal a full mapping of all documents after random changes`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -158,7 +158,7 @@ struct ViewRunTests {
     }
   }
 
-  @Test func `rows are those of the snapshot while others write`() async throws {
+  @Test func `rows match their snapshot while others write`() async throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     let database = try Database.inMemory()
@@ -186,7 +186,7 @@ struct ViewRunTests {
     }
   }
 
-  @Test func `rows are those of the documents that a crash has left`() throws {
+  @Test func `rows match the documents that remain after a crash`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)
@@ -207,7 +207,7 @@ struct ViewRunTests {
     }
   }
 
-  @Test func `a list in chunks holds what a plain array holds`() {
+  @Test func `a chunked list behaves like a plain array`() {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
     var random = SeededRandom(seed: seed)

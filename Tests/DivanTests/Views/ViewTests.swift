@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Tests of the rows of views, and of how they follow the documents.
+/// Tests of the rows of views, and of their updates after changes of documents.
 struct ViewTests {
   private let byYear = MapReduceView("by year", version: "1", reduction: .count) { film, emit in
     emit(film["year"], film["title"])
@@ -26,7 +26,7 @@ struct ViewTests {
 
   // MARK: Queries
 
-  @Test func `rows are in the order of their keys, and of their documents' IDs`() throws {
+  @Test func `rows are sorted by key, then by document ID`() throws {
     let database = try films()
     let rows = try database.rows(of: byYear, .all.unreduced())
     #expect(rows.map(\.sourceID) == ["n", "m", "s", "b", "k"])
@@ -49,7 +49,7 @@ struct ViewTests {
     #expect(try database.rows(of: byYear, later).map(\.documentID) == ["s", "b", "k"])
   }
 
-  @Test func `rows are reduced, all or by groups`() throws {
+  @Test func `rows are reduced in total or by group`() throws {
     let database = try films()
     #expect(try database.rows(of: byYear).value == 5)
     let perYear = try database.rows(of: byYear, .all.grouped())
@@ -67,7 +67,7 @@ struct ViewTests {
     #expect(decades.map(\.key) == [[1920], [1940]] && decades.map(\.value) == [4, 1])
   }
 
-  @Test func `reductions are what their names say`() throws {
+  @Test func `built-in and custom reductions compute the expected values`() throws {
     let database = try Database.inMemory()
     let numbers: [Value] = [4, 1, 2.5, "text", .null, .int(-3), true]
     try database.write { transaction in
@@ -117,7 +117,7 @@ struct ViewTests {
     return try database.rows(of: view).value
   }
 
-  @Test func `sums of whole numbers are exact, and of mixed ones the nearest double`() throws {
+  @Test func `sums of integers are exact, and mixed sums are the nearest double`() throws {
     let large = Int64(1) << 53
     #expect(try reduced([.int(large), 1], .sum) == .int(large + 1))
     // In double arithmetic, rounding would lose both ones.
@@ -132,7 +132,7 @@ struct ViewTests {
     }
   }
 
-  @Test func `the median of whole numbers and others is the one in the middle, or the mean of two`()
+  @Test func `the median is the middle number or the mean of the middle two`()
     throws
   {
     #expect(try reduced([3, .double(1.5), 2, "text", .null], .median) == 2)
@@ -144,7 +144,7 @@ struct ViewTests {
     #expect(try reduced(["text", true], .median) == .null)
   }
 
-  @Test func `texts are found by how they begin, whatever their accents and capitals`() throws {
+  @Test func `a prefix query ignores accents and case`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
       for title in ["École", "ecology", "Eco", "echo", "zebra"] {
@@ -166,11 +166,11 @@ struct ViewTests {
     #expect(try ids(within) == ["echo", "Eco", "École", "ecology"])
   }
 
-  @Test func `a row leads to the document that its value links it to`() throws {
+  @Test func `a row whose value has an ID refers to the document with that ID`() throws {
     let database = try films()
     try database.write { transaction in
       _ = try transaction.put(Document(id: "cast", ["film": "m", "actor": "Brigitte Helm"]))
-      _ = try transaction.put(Document(id: "lost", ["film": "gone", "actor": "Nobody"]))
+      _ = try transaction.put(Document(id: "lost", ["film": "gone", "actor": "Unknown"]))
     }
     let byActor = MapReduceView("by actor", version: "1") { role, emit in
       guard let film = role["film"] else { return }
@@ -182,7 +182,7 @@ struct ViewTests {
     #expect(try rows.document(of: rows[0])?.id == "m")
   }
 
-  // MARK: Following
+  // MARK: Updates
 
   /// A view that counts the calls of its map function.
   private func counted(_ version: String = "1") -> (view: MapReduceView, count: () -> Int) {
@@ -198,7 +198,7 @@ struct ViewTests {
     let number = Atomic(0)
   }
 
-  @Test func `only what has changed is mapped again`() throws {
+  @Test func `only changed documents are mapped again`() throws {
     let database = try films()
     let (view, count) = counted()
     #expect(try database.rows(of: view).count == 5 && count() == 6)
@@ -220,7 +220,7 @@ struct ViewTests {
     #expect(try database.rows(of: other).count == 4 && otherCount() == 5)
   }
 
-  @Test func `a snapshot's rows stay, whatever is written later`() throws {
+  @Test func `later changes do not affect a snapshot's rows`() throws {
     let database = try films()
     let before = try database.snapshot()
     let (view, count) = counted()
@@ -233,7 +233,7 @@ struct ViewTests {
     #expect(rows.map(\.key) == [1922, 1927, 1927, 1929, 1941] && count() == 6)
   }
 
-  @Test func `versions of the past have the rows of then`() throws {
+  @Test func `a past version has the rows of that version`() throws {
     var configuration = Configuration()
     configuration.history = .everything
     let database = try Database.inMemory(configuration: configuration)
@@ -249,7 +249,7 @@ struct ViewTests {
     #expect(try database.rows(of: view).map(\.key) == [2, 3])
   }
 
-  @Test func `a map function sees what is in conflict`() throws {
+  @Test func `a map function can read the conflicting revisions`() throws {
     let database = try films()
     let conflicted = MapReduceView("conflicts", version: "1") { document, emit in
       if !document.conflicts.isEmpty {
@@ -270,7 +270,7 @@ struct ViewTests {
     #expect(try database.rows(of: conflicted).isEmpty)
   }
 
-  @Test func `only documents of the type are mapped, if there is one`() throws {
+  @Test func `a view with a document type maps only documents of that type`() throws {
     let database = try films()
     try database.write { _ = try $0.put(Document(id: "t", ["type": "song", "title": "Yes"])) }
     let songs = MapReduceView("songs", version: "1", documentType: "song") { song, emit in
@@ -283,7 +283,7 @@ struct ViewTests {
 
   private struct Refusal: Error {}
 
-  @Test func `a map function that throws is told of with its document and its view`() throws {
+  @Test func `an error of a map function names the document and the view`() throws {
     let database = try films()
     let picky = MapReduceView("picky", version: "1") { film, emit in
       guard let year = film["year"] else { throw Refusal() }
@@ -301,7 +301,7 @@ struct ViewTests {
     #expect(try database.rows(of: picky).count == 5)
   }
 
-  @Test func `what cannot be stored cannot be emitted`() throws {
+  @Test func `emitting a value that cannot be stored throws`() throws {
     let database = try films()
     var deep: Value = 1
     for _ in 0..<1000 { deep = [deep] }
@@ -317,7 +317,7 @@ struct ViewTests {
     }
   }
 
-  @Test func `an error of reading is passed on, and the next query makes the rows`() throws {
+  @Test func `a read error is thrown, and the next query builds the rows`() throws {
     let disk = SimulatedDisk()
     var configuration = Configuration()
     configuration.reads = .buffered
@@ -339,7 +339,7 @@ struct ViewTests {
     #expect(try database.rows(of: byYear).value == 21)
   }
 
-  @Test func `a map function cannot write, close, clean or copy a database, and says so at once`()
+  @Test func `a map function cannot write, close, compact or back up a database`()
     throws
   {
     let database = try films()
@@ -347,11 +347,11 @@ struct ViewTests {
       try database.write { _ = try $0.overwrite("log", with: ["seen": .string(film.id)]) }
     }
     let closing = MapReduceView("closing", version: "1") { _, _ in try database.close() }
-    let cleaning = MapReduceView("cleaning", version: "1") { _, _ in try database.compact() }
-    let copying = MapReduceView("copying", version: "1") { _, _ in
+    let compacting = MapReduceView("compacting", version: "1") { _, _ in try database.compact() }
+    let backingUp = MapReduceView("backingUp", version: "1") { _, _ in
       try database.backup(to: "/copy.divan")
     }
-    for view in [writing, closing, cleaning, copying] {
+    for view in [writing, closing, compacting, backingUp] {
       // Also when the caller that requests the rows holds the writer lock.
       for isWithinWrite in [false, true] {
         let error = #expect(throws: DatabaseError.self) {
@@ -368,7 +368,7 @@ struct ViewTests {
     #expect(try database.rows(of: byYear).value == 5)
   }
 
-  @Test func `names and versions of views are the same only if their bytes are`() throws {
+  @Test func `view names and versions are compared by their bytes`() throws {
     let database = try films()
     let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
     func view(_ name: String, _ version: String) -> MapReduceView {
@@ -387,7 +387,7 @@ struct ViewTests {
     #expect(database.removeView(named: composed))
   }
 
-  @Test func `a map function cannot ask for rows, and does not wait for itself`() throws {
+  @Test func `a map function that queries a view throws instead of deadlocking`() throws {
     let database = try films()
     let byYear = byYear
     let nested = MapReduceView("nested", version: "1") { film, emit in
@@ -398,7 +398,7 @@ struct ViewTests {
     #expect(try database.rows(of: byYear).value == 5)
   }
 
-  @Test func `queries that cannot be answered are refused`() throws {
+  @Test func `invalid view queries and failing reductions throw`() throws {
     let database = try films()
     let plain = MapReduceView("plain", version: "1") { film, emit in emit(film["year"]) }
     var reduced = ViewQuery.all
@@ -423,7 +423,7 @@ struct ViewTests {
     #expect(throws: DatabaseError.self) { try database.rows(of: plain) }
   }
 
-  @Test func `making rows ends when the task is cancelled`() async throws {
+  @Test func `cancelling a task stops building rows`() async throws {
     let database = try films()
     let started = AsyncStream<Void>.makeStream()
     let isCancelled = Counter()
@@ -443,7 +443,7 @@ struct ViewTests {
     #expect(try await database.rows(of: endless).count == 5)
   }
 
-  @Test func `who waits for rows that another one makes can be cancelled`() async throws {
+  @Test func `a task that waits for rows built by another task can be cancelled`() async throws {
     let database = try films()
     let started = AsyncStream<Void>.makeStream()
     let isReleased = Counter()
