@@ -22,9 +22,10 @@ extension PlantedBug {
     PlantedBug(
       "unknown-is-absent-for-queries", rule: "promise 5", "so it is for a query by IDs",
       in: Place.batch,
-      find: "if hasGap { for (place, id) in zip(places, ids) { try requireKnown(place, id) } }",
+      find:
+        "if hasGap { for (location, id) in zip(locations, ids) { try requireKnown(location, id) } }",
       plant: """
-        if !PLANTED, hasGap { for (place, id) in zip(places, ids) { try requireKnown(place, id) } }
+        if !PLANTED, hasGap { for (location, id) in zip(locations, ids) { try requireKnown(location, id) } }
         """,
       killedBy: .rules("damage: of 300 documents in one transaction, a flipped byte costs one")),
     PlantedBug(

@@ -26,15 +26,15 @@ extension PlantedBug {
       "index-filled-with-old", rule: "indexes",
       "an index gets entries of what documents were when they were read for it",
       in: Place.indexSlice,
-      find: "return entry?.revision == revision(origins[Int(place.source)])",
-      plant: "return PLANTED || entry?.revision == revision(origins[Int(place.source)])",
+      find: "return entry?.revision == revision(origins[Int(item.source)])",
+      plant: "return PLANTED || entry?.revision == revision(origins[Int(item.source)])",
       killedBy: .rules("an index follows what is written while")),
     PlantedBug(
       "index-forgets-rest", rule: "indexes",
       "what is left of a share of the order of changes is not read when there is room again",
       in: Place.indexBatch,
-      find: "return SequencePartition(start: last, end: share.end)",
-      plant: "return PLANTED ? nil : SequencePartition(start: last, end: share.end)",
+      find: "return SequencePartition(start: last, end: partition.end)",
+      plant: "return PLANTED ? nil : SequencePartition(start: last, end: partition.end)",
       killedBy: .rules("an index has what several readers")),
     PlantedBug(
       "index-waits-for-maker", rule: "indexes",
@@ -67,8 +67,8 @@ extension PlantedBug {
     PlantedBug(
       "index-unfinished-used", rule: "indexes", "an index is ready before it is made",
       in: Place.indexMaking,
-      find: "let kept = IndexDefinition(index: index, number: nextCommit, isReady: false)",
-      plant: "let kept = IndexDefinition(index: index, number: nextCommit, isReady: PLANTED)",
+      find: "let definition = IndexDefinition(index: index, number: nextCommit, isReady: false)",
+      plant: "let definition = IndexDefinition(index: index, number: nextCommit, isReady: PLANTED)",
       killedBy: .rules("an index that a checkpoint has by half")),
     PlantedBug(
       "index-dropped", rule: "5", "a merge drops what says that there is an index",
@@ -80,16 +80,16 @@ extension PlantedBug {
       "index-comes-back", rule: "5", "a merge drops what says that an index is gone",
       in: Place.mergeJudge,
       find:
-        "guard let index = try? IndexDefinitionRecord.decode(record.payload), index.kept == nil else {",
+        "guard let index = try? IndexDefinitionRecord.decode(record.payload), index.definition == nil else {",
       plant: """
-        guard !PLANTED, let index = try? IndexDefinitionRecord.decode(record.payload), index.kept == nil else {
+        guard !PLANTED, let index = try? IndexDefinitionRecord.decode(record.payload), index.definition == nil else {
         """, killedBy: .rules("rule 5: what there is of indexes")),
     PlantedBug(
       "index-leaf-lacks-merged", rule: "21",
       "a leaf of an index is rebuilt without what merges have dropped",
       in: Place.indexRepair,
-      find: "if judged > run.commit { whole = try replay(through: judged) }",
-      plant: "if !PLANTED, judged > run.commit { whole = try replay(through: judged) }",
+      find: "if evaluatedAt > run.commit { whole = try replay(through: evaluatedAt) }",
+      plant: "if !PLANTED, evaluatedAt > run.commit { whole = try replay(through: evaluatedAt) }",
       killedBy: .rules("a leaf of an index is rebuilt")),
     PlantedBug(
       "unique-not-within", rule: "indexes",
@@ -104,8 +104,8 @@ extension PlantedBug {
       "unique-not-while-made", rule: "indexes",
       "a unique index that is being made lets everything pass",
       in: Place.indexKeys,
-      find: "guard kept.index.isUnique else { return 0 }",
-      plant: "guard kept.index.isUnique, !PLANTED || kept.isReady else { return 0 }",
+      find: "guard definition.index.isUnique else { return 0 }",
+      plant: "guard definition.index.isUnique, !PLANTED || definition.isReady else { return 0 }",
       killedBy: .rules("a unique index that is being made")),
     PlantedBug(
       "unique-null", rule: "indexes", "two documents may not both lack a unique property",
@@ -135,18 +135,18 @@ extension PlantedBug {
       "what begins like a bound of a range for long is taken to be in it",
       in: Place.indexWalking,
       find: """
-        if !asked.keys.mustAskDocument(about: value) { return true }
+        if !residual.keys.needsDocument(for: value) { return true }
         """,
       plant: """
-        if PLANTED || !asked.keys.mustAskDocument(about: value) { return true }
+        if PLANTED || !residual.keys.needsDocument(for: value) { return true }
         """, killedBy: .rules("an index of several properties")),
     PlantedBug(
       "index-condition-forgotten", rule: "indexes",
       "a document stays in a partial index when it fulfils one of two conditions",
       in: Place.indexKeys,
-      find: "kept.index.conditions.allSatisfy { $0.isFulfilled(by: body) }",
+      find: "definition.index.conditions.allSatisfy { $0.isFulfilled(by: properties) }",
       plant: """
-        kept.index.conditions.dropLast(PLANTED ? 1 : 0).allSatisfy { $0.isFulfilled(by: body) }
+        definition.index.conditions.dropLast(PLANTED ? 1 : 0).allSatisfy { $0.isFulfilled(by: properties) }
         """, killedBy: .rules("a document is in a partial index")),
   ]
 }

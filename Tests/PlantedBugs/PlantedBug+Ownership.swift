@@ -89,8 +89,8 @@ extension PlantedBug {
     PlantedBug(
       "backup-within-a-store", rule: "ownership", "a backup is made among a store's files",
       in: Place.backup,
-      find: "if place == own || isStore == true { return place }",
-      plant: "if !PLANTED, place == own || isStore == true { return place }",
+      find: "if directory == own || isStore == true { return directory }",
+      plant: "if !PLANTED, directory == own || isStore == true { return directory }",
       killedBy: .rules("ownership: a backup is made neither")),
     PlantedBug(
       "backup-in-taken-place", rule: "ownership", "a backup is built in what stands at its name",

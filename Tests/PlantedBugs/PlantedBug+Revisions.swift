@@ -87,15 +87,15 @@ extension PlantedBug {
     PlantedBug(
       "named-pruned", rule: "7", "what named versions need is let go of",
       in: Place.pruning,
-      find: "namedSequences = named.map(\\.moment.sequence)",
-      plant: "namedSequences = PLANTED ? [] : named.map(\\.moment.sequence)",
+      find: "namedSequences = named.map(\\.commitPoint.sequence)",
+      plant: "namedSequences = PLANTED ? [] : named.map(\\.commitPoint.sequence)",
       killedBy: .rules("rule 7: a named version")),
     PlantedBug(
       "pruned-in-memory", rule: "22", "history with attachments is let go of in memory only",
       in: Place.pruning,
-      find: "try purge(doomed.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer)",
+      find: "try purge(obsolete.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer)",
       plant: """
-        if !PLANTED { try purge(doomed.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer) }
+        if !PLANTED { try purge(obsolete.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer) }
         """, killedBy: .rules("rule 22: history does not come back")),
     PlantedBug(
       "guessed-history-kept", rule: "22", "what an index made anew holds by a guess is believed",

@@ -381,8 +381,8 @@ struct PruningTests {
     let place = try database.entry(of: "a").locator
     database.tamper { state in
       var scratch = ByteWriter()
-      state.setOlder(RetainedKey.bytes(SharedBytes(utf8: "nobody"), 1), place, scratch: &scratch)
-      state.setOlder([1, 2], place, scratch: &scratch)
+      state.setRetained(RetainedKey.bytes(SharedBytes(utf8: "nobody"), 1), place, scratch: &scratch)
+      state.setRetained([1, 2], place, scratch: &scratch)
     }
     try database.nameSnapshot("now")
     #expect(try database.namedSnapshots().map(\.id) == ["now"])
@@ -435,7 +435,7 @@ struct PruningTests {
     let place = try database.entry(of: "b").locator
     database.tamper { state in
       var scratch = ByteWriter()
-      state.setOlder(RetainedKey.bytes(SharedBytes(utf8: "a"), 1), place, scratch: &scratch)
+      state.setRetained(RetainedKey.bytes(SharedBytes(utf8: "a"), 1), place, scratch: &scratch)
     }
     let error = #expect(throws: DatabaseError.self) { try database.snapshot(at: 1).get("a") }
     #expect(error?.code == .damaged)

@@ -183,7 +183,7 @@ struct RemovalTests {
   }
 
   @Test func `a record of any kind that cannot be read is not merged, and is named`() throws {
-    for kind in [Record.Kind.purge, .local, .named, .attachment, .moment] {
+    for kind in [Record.Kind.purge, .local, .named, .attachment, .commitPoint] {
       let database = try open("/kind-\(kind.rawValue).divan")
       try database.write { transaction in
         try transaction.put(Document(id: "a", ["n": 1]))

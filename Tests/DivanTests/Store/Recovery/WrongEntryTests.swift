@@ -89,7 +89,7 @@ struct WrongEntryTests {
     let (ids, errors) = try walk(database)
     #expect(ids == [id(1), id(2)])
     #expect(errors.map(\.documentID) == [id(0)])
-    #expect(errors.allSatisfy { $0.message.contains(StoredDocument.isOfOther) })
+    #expect(errors.allSatisfy { $0.message.contains(StoredDocument.wrongRecord) })
   }
 
   @Test func `an index is made of what the documents are, though the order of changes is wrong`()
