@@ -264,7 +264,7 @@ extension LogDump {
         "index \(printable(name)): "
           + (index.map { words(for: $0) + (isReady ? "" : ", being made") } ?? "removed")
       )
-    case .moment(let version):
+    case .commitPoint(let version):
       return ([("moment", .flag(true))] + fields(version), "moment: \(text(version))")
     }
   }

@@ -223,7 +223,7 @@ extension LogDump {
       try output.line(
         column("Segment", 32) + "         Size      Records         Live         Dead       Pinned")
     }
-    let held = index.heldSizes()
+    let held = index.retainedSizes()
     var totals: (size: Int, records: UInt64, dead: UInt64, pinned: UInt64) = (0, 0, 0, 0)
     for segment in log.segments {
       let size = try segment.file.size()

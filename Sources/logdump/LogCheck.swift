@@ -57,7 +57,7 @@ extension LogCheck {
     let check = try index.checkAttachments(
       in: log.directory, isByName: isByName,
       progress: { self.progress.step("Checking attachments: \($0 >> 20) MiB so far") },
-      tell: { damage.append($0) })
+      report: { damage.append($0) })
     if !damage.isEmpty, !log.isClosed {
       // The store may be open elsewhere, and content without any reference may have been removed
       // since the log was read.

@@ -76,7 +76,7 @@ extension Rescue {
   }
 
   /// The content of attachments.
-  var attachments: InspectedAttachments { InspectedAttachments(in: directory, places: bodies) }
+  var attachments: InspectedAttachments { InspectedAttachments(in: directory, locators: bodies) }
 
   private mutating func read(_ index: Int) throws {
     let segment = segments[index]
@@ -205,7 +205,7 @@ extension Rescue {
       purged.insert(DocumentKey(id))
     case .local(let id, _):
       localDocuments[DocumentKey(id)] = try? InspectedRecord.localProperties(payload)
-    case .purge, .named, .index, .moment: break
+    case .purge, .named, .index, .commitPoint: break
     }
   }
 

@@ -24,9 +24,10 @@ extension PlantedBug {
       "unknown-is-absent-for-queries", rule: "promise 5",
       "for a query by IDs, a document that is not found counts as absent",
       in: Place.batch,
-      find: "if hasGap { for (place, id) in zip(places, ids) { try requireKnown(place, id) } }",
+      find:
+        "if hasGap { for (location, id) in zip(locations, ids) { try requireKnown(location, id) } }",
       plant: """
-        if !PLANTED, hasGap { for (place, id) in zip(places, ids) { try requireKnown(place, id) } }
+        if !PLANTED, hasGap { for (location, id) in zip(locations, ids) { try requireKnown(location, id) } }
         """,
       killedBy: .rules("damage: a flipped byte in a transaction of 300 documents")),
     PlantedBug(

@@ -231,8 +231,8 @@ extension PlantedBug {
       "inputs-deleted-before-checkpoint", rule: "6",
       "the inputs of a compaction are deleted while a checkpoint lists them",
       in: Place.checkpointing,
-      find: "var doomed = replaced.subtracting(listed)",
-      plant: "var doomed = PLANTED ? replaced.union(listed) : replaced.subtracting(listed)",
+      find: "var obsolete = replaced.subtracting(listed)",
+      plant: "var obsolete = PLANTED ? replaced.union(listed) : replaced.subtracting(listed)",
       killedBy: .crash("compacting the segments of many sessions")),
     PlantedBug(
       "inputs-deleted-before-rename", rule: "6",
@@ -251,14 +251,14 @@ extension PlantedBug {
       "inputs-deleted-with-merge", rule: "6",
       "inputs are deleted while the index still refers to them",
       in: Place.merging,
-      find: "try install(output, inPlaceOf: inputs)",
+      find: "try install(output, replacing: inputs)",
       plant: """
         if PLANTED {
           for input in inputs where input.file.name != output.file.name {
             do throws(LogError) { try directory.remove(input.file.name) } catch { throw DatabaseError(error) }
           }
         }
-        try install(output, inPlaceOf: inputs)
+        try install(output, replacing: inputs)
         if PLANTED { maintenance.state.withLock { $0.replaced = [] } }
         """, killedBy: .rules("rule 6: a file is kept while the newest checkpoint lists it")),
     PlantedBug(

@@ -26,15 +26,15 @@ extension PlantedBug {
       "index-filled-with-old", rule: "indexes",
       "an index build adds entries of documents that have changed since they were read",
       in: Place.indexSlice,
-      find: "return entry?.revision == revision(origins[Int(place.source)])",
-      plant: "return PLANTED || entry?.revision == revision(origins[Int(place.source)])",
+      find: "return entry?.revision == revision(origins[Int(item.source)])",
+      plant: "return PLANTED || entry?.revision == revision(origins[Int(item.source)])",
       killedBy: .rules("an index includes what is written during its build")),
     PlantedBug(
       "index-forgets-rest", rule: "indexes",
       "an index build skips the rest of a partition that did not fit its batch",
       in: Place.indexBatch,
-      find: "return SequencePartition(start: last, end: share.end)",
-      plant: "return PLANTED ? nil : SequencePartition(start: last, end: share.end)",
+      find: "return SequencePartition(start: last, end: partition.end)",
+      plant: "return PLANTED ? nil : SequencePartition(start: last, end: partition.end)",
       killedBy: .rules("an index build with several workers and small batches misses")),
     PlantedBug(
       "index-waits-for-maker", rule: "indexes",
@@ -80,7 +80,7 @@ extension PlantedBug {
       "index-comes-back", rule: "5", "a compaction drops the records of removed indexes",
       in: Place.mergeJudge,
       find:
-        "guard let index = try? IndexDefinitionRecord.decode(record.payload), index.kept == nil else {",
+        "guard let index = try? IndexDefinitionRecord.decode(record.payload), index.definition == nil else {",
       plant: """
         guard !PLANTED, let index = try? IndexDefinitionRecord.decode(record.payload), index.kept == nil else {
         """, killedBy: .rules("rule 5: indexes survive compaction, and removed indexes do")),
@@ -136,7 +136,7 @@ extension PlantedBug {
       "a long value counts as in a range if its stored beginning is",
       in: Place.indexWalking,
       find: """
-        if !asked.keys.mustAskDocument(about: value) { return true }
+        if !residual.keys.needsDocument(for: value) { return true }
         """,
       plant: """
         if PLANTED || !asked.keys.mustAskDocument(about: value) { return true }
@@ -145,7 +145,7 @@ extension PlantedBug {
       "index-condition-forgotten", rule: "indexes",
       "a partial index ignores the last of its conditions",
       in: Place.indexKeys,
-      find: "kept.index.conditions.allSatisfy { $0.isFulfilled(by: body) }",
+      find: "definition.index.conditions.allSatisfy { $0.isFulfilled(by: properties) }",
       plant: """
         kept.index.conditions.dropLast(PLANTED ? 1 : 0).allSatisfy { $0.isFulfilled(by: body) }
         """, killedBy: .rules("a document is in a partial index while it satisfies")),

@@ -104,9 +104,9 @@ extension PlantedBug {
       "a compaction overwrites changes that were made while it ran",
       edits: [
         Edit(
-          Place.merging, find: "let old = try place.locator(in: view), inputs.contains(old.fileID)",
+          Place.merging, find: "let old = try slot.locator(in: view), inputs.contains(old.fileID)",
           plant:
-            "let old = try place.locator(in: view), PLANTED || inputs.contains(old.fileID)"),
+            "let old = try slot.locator(in: view), PLANTED || inputs.contains(old.fileID)"),
         Edit(
           Place.mergeJudge, find: "if entry.sequence == record.sequence {",
           plant: "if PLANTED || entry.sequence == record.sequence {"),
@@ -224,7 +224,7 @@ extension PlantedBug {
       find: "maintenance.state.withLock { $0.unfinished = (output, begun.inputs) }",
       plant: """
         if PLANTED {
-          try install(output, inPlaceOf: begun.inputs)
+          try install(output, replacing: begun.inputs)
           return true
         }
         maintenance.state.withLock { $0.unfinished = (output, begun.inputs) }

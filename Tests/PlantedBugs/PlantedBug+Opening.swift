@@ -37,10 +37,10 @@ extension PlantedBug {
           plant: "if let failure = commits.failure, !PLANTED { throw failure }"),
         Edit(
           Place.mainStore,
-          find: "if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }",
+          find: "if maintenance.isWorthACheckpoint { try writeCheckpointWithLock(writer) }",
           plant: """
             if PLANTED { try? writer.noteClosed() }
-            if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }
+            if maintenance.isWorthACheckpoint { try writeCheckpointWithLock(writer) }
             """),
         Edit(
           Place.mainStore,
@@ -287,9 +287,10 @@ extension PlantedBug {
     PlantedBug(
       "checkpoint-salt-ignored", rule: "20", "a run is read from any checkpoint with its number",
       in: Place.checkpoint,
-      find: "guard let file = opened[place.checkpoint], file.header.preamble.salt == place.salt,",
+      find:
+        "guard let file = opened[locator.checkpoint], file.header.preamble.salt == locator.salt,",
       plant:
-        "guard let file = opened[place.checkpoint], PLANTED || file.header.preamble.salt == place.salt,",
+        "guard let file = opened[locator.checkpoint], PLANTED || file.header.preamble.salt == locator.salt,",
       killedBy: .rules("rule 20: a run is found by its checkpoint's salt")),
     PlantedBug(
       "inner-pages-unchecked", rule: "21", "a checkpoint with a damaged inner page is used",
@@ -299,9 +300,9 @@ extension PlantedBug {
     PlantedBug(
       "page-not-repaired", rule: "21", "a damaged page is not rebuilt",
       in: Place.repair,
-      find: "guard isRebuilt else { throw LeafRepair.cannotHelp(error, path) }",
+      find: "guard isRebuilt else { throw LeafRepair.unrepairable(error, path) }",
       plant: """
-        guard !PLANTED, isRebuilt else { throw LeafRepair.cannotHelp(error, path) }
+        guard !PLANTED, isRebuilt else { throw LeafRepair.unrepairable(error, path) }
         """, killedBy: .rules("rule 21: a damaged page")),
     PlantedBug(
       "page-repaired-too-new", rule: "21", "a page is rebuilt with later commits than its own",

@@ -90,8 +90,8 @@ extension PlantedBug {
     PlantedBug(
       "backup-within-a-store", rule: "ownership", "a backup is made within a store",
       in: Place.backup,
-      find: "if place == own || isStore == true { return place }",
-      plant: "if !PLANTED, place == own || isStore == true { return place }",
+      find: "if directory == own || isStore == true { return directory }",
+      plant: "if !PLANTED, directory == own || isStore == true { return directory }",
       killedBy: .rules("ownership: a backup neither replaces a file nor goes")),
     PlantedBug(
       "backup-in-taken-place", rule: "ownership",

@@ -88,15 +88,15 @@ extension PlantedBug {
     PlantedBug(
       "named-pruned", rule: "7", "revisions that named snapshots need are pruned",
       in: Place.pruning,
-      find: "namedSequences = named.map(\\.moment.sequence)",
-      plant: "namedSequences = PLANTED ? [] : named.map(\\.moment.sequence)",
+      find: "namedSequences = named.map(\\.commitPoint.sequence)",
+      plant: "namedSequences = PLANTED ? [] : named.map(\\.commitPoint.sequence)",
       killedBy: .rules("rule 7: a named snapshot stays complete through pruning")),
     PlantedBug(
       "pruned-in-memory", rule: "22", "history with attachments is pruned in memory only",
       in: Place.pruning,
-      find: "try purge(doomed.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer)",
+      find: "try purge(obsolete.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer)",
       plant: """
-        if !PLANTED { try purge(doomed.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer) }
+        if !PLANTED { try purge(obsolete.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer) }
         """, killedBy: .rules("rule 22: pruned history does not return without its attachments")),
     PlantedBug(
       "guessed-history-kept", rule: "22",

@@ -15,8 +15,8 @@ extension Database {
   /// deletion at that path removes it. Files and folders that do not belong to a store are left in
   /// place, and then the directory is too.
   ///
-  /// - Returns: The paths of what was left, relative to the store's directory; empty if everything
-  ///   is gone.
+  /// - Returns: The paths of the files that remain, relative to the store's directory; empty if
+  ///   none does.
   /// - Throws: ``DatabaseError`` with the codes `notFound`, `notAStore`, `storeInUse`,
   ///   `accessDenied`.
   @discardableResult

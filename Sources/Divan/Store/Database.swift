@@ -41,7 +41,7 @@ public final class Database: Sendable {
       try store.releaseHistoryWithoutContent()
       if store.report.ending == .interrupted { try store.deleteOrphanedAttachments() }
     } catch {
-      // A later step tries again; until then nothing is lost but space.
+      // A later step tries again. Until then only space is lost.
       store.maintenance.note(error)
     }
     store.noteOpened()
@@ -61,7 +61,7 @@ public final class Database: Sendable {
   deinit {
     // To get errors, call `close`.
     try? store.close()
-    // The timer holds the store, which is not closed if this runs inside `write`.
+    // The timer retains the store, which is not closed if this runs inside `write`.
     store.maintenance.expiry.stop()
   }
 }
@@ -153,7 +153,7 @@ extension Database {
 
   /// Returns the database as it is now.
   ///
-  /// It holds all committed changes, at ``Durability/full`` once they are durable.
+  /// It contains all committed changes, at ``Durability/full`` once they are durable.
   ///
   /// The snapshot keeps the database open while it exists, unless
   /// ``close(discardsUnsavedModels:isolation:)`` is called.

@@ -28,24 +28,24 @@ extension StoreDeletion {
     }
   }
 
-  /// Deletes a store; returns what is left of it, by paths relative to the store's directory.
+  /// Deletes a store; returns the paths of the files that remain, relative to its directory.
   func delete(at path: String) throws(DatabaseError) -> [String] {
-    let place: String
+    let canonical: String
     do throws(SystemError) {
       // A symbolic link is kept; the store that it leads to is deleted.
-      place = try fileSystem.canonicalPath(path)
+      canonical = try fileSystem.canonicalPath(path)
     } catch {
       removeLeftovers(beside: path, of: .deleting)
       throw DatabaseError(error)
     }
-    removeLeftovers(beside: place, of: .deleting)
-    let directory = StoreDirectory(place, on: fileSystem)
+    removeLeftovers(beside: canonical, of: .deleting)
+    let directory = StoreDirectory(canonical, on: fileSystem)
     let lock = try lock(directory)
     defer { lock.release() }
     return try translating { () throws(LogError) in
-      var foreign: [String] = []
-      try directory.forEachEntry { if case .foreign(let name) = $0 { foreign.append(name) } }
-      guard foreign.isEmpty else { return try removeOwn(in: directory) }
+      var unrelated: [String] = []
+      try directory.forEachEntry { if case .foreign(let name) = $0 { unrelated.append(name) } }
+      guard unrelated.isEmpty else { return try removeOwn(in: directory) }
       return try removeOwn(in: try moveAside(directory))
     }
   }
@@ -66,7 +66,7 @@ extension StoreDeletion {
     switch outcome {
     case .acquired(let lock): return lock
     case .held(let note):
-      throw StoreOpening.inUse(path, note: note, hint: "Close it before it is deleted")
+      throw StoreOpening.inUse(path, note: note, hint: "Close it before you delete it")
     }
   }
 
@@ -86,27 +86,27 @@ extension StoreDeletion {
     }
   }
 
-  /// Removes a store's files, and the directory if nothing else is in it; returns what remains.
+  /// Removes a store's files, and the directory if it is empty then; returns the remaining files.
   private func removeOwn(in directory: StoreDirectory) throws(LogError) -> [String] {
-    var foreign: [String] = []
+    var unrelated: [String] = []
     try directory.forEachEntry { (entry) throws(LogError) in
       try attempt { () throws(SystemError) in
         switch entry {
-        case .foreign(let place): foreign.append(place)
-        case .folder(let place): try removeDirectory("\(directory.path)/\(place)")
-        case .file(let place):
+        case .foreign(let name): unrelated.append(name)
+        case .folder(let name): try removeDirectory("\(directory.path)/\(name)")
+        case .file(let name):
           do throws(SystemError) {
-            try fileSystem.remove("\(directory.path)/\(place)")
+            try fileSystem.remove("\(directory.path)/\(name)")
           } catch  where error.code == .notFound {
             // Another process removed it.
           }
         }
       }
     }
-    if foreign.isEmpty {
+    if unrelated.isEmpty {
       try attempt { () throws(SystemError) in try removeDirectory(directory.path) }
     }
-    return foreign
+    return unrelated
   }
 
   /// Removes a directory unless it has contents.

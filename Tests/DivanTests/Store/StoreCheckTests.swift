@@ -138,7 +138,7 @@ struct StoreCheckTests {
     let (a, b) = (try database.entry(of: "a"), try database.entry(of: "b"))
     #expect(
       try problems(database) { $0.set(b, for: Array("a".utf8)) }
-        .contains { $0.contains("another record stands here") })
+        .contains { $0.contains("the record is not the one that the index names") })
     var changed = a
     changed.revision = b.revision
     #expect(
@@ -185,7 +185,7 @@ struct StoreCheckTests {
     let a = try database.entry(of: "a")
     #expect(
       try problems(database) { $0.set(a, for: [0xFF]) }
-        .contains("a document ID that is no text"))
+        .contains("a document ID that is not UTF-8"))
     var ids = try database.snapshot().ids(.from("c"))
     #expect(try ids.next() == "c")
     #expect(throws: DatabaseError.self) { try ids.next() }
@@ -209,11 +209,11 @@ struct StoreCheckTests {
       try problems(database) {
         $0.documentCount = 3
         $0.set(b.locator, forSequence: a.sequence)
-      } == ["the order of changes names a revision that is not current"])
+      } == ["the index by sequence number names a record that is not the document's newest one"])
     #expect(
       try problems(database) { state in
         a.sequence.withBigEndianBytes { state.sequences.remove($0) }
-      } == ["the order of changes has 2 entries for 3 documents"])
+      } == ["the index by sequence number has 2 entries for 3 documents"])
     // A sequence number without a document is a problem, too.
     database.tamper { state in
       state.set(a.locator, forSequence: a.sequence)
@@ -262,7 +262,7 @@ struct StoreCheckTests {
     record.revision = RevisionID(generation: 1, digest: .own(1, 2))
     let entry = DocumentEntry(
       revision: record.revision,
-      place: DocumentLocation(
+      location: DocumentLocation(
         locator: try #require(locator), sequence: 10, winningSequence: nil, isDeleted: false))
     database.tamper { $0.set(entry, for: Array("odd".utf8)) }
     let error = #expect(throws: DatabaseError.self) { try database.snapshot().get("odd") }

@@ -226,7 +226,7 @@ public struct ModelCursor<M: Model> {
     while true {
       // The context may have ended, and with it the source that the cursor reads.
       try core.requireReadable()
-      guard let (id, body) = try documents.nextBody() else { return nil }
+      guard let (id, body) = try documents.nextProperties() else { return nil }
       let found = ModelContent(id: id, body: EncodedValue(body))
       if core.snapshotCount == snapshotCount, !core.isInTransaction {
         if let model = try core.member(M.self, of: found) { return model }

@@ -24,10 +24,10 @@ extension WriteTransaction {
   /// returned from the closure. If they escape through a variable, the values they have can still
   /// be read, and everything else throws ``DatabaseError/Code/closed``.
   public var models: ModelContext {
-    if let known = companion as? ModelContext { return known }
+    if let known = attachedObject as? ModelContext { return known }
     let context = makeContext()
     // After the end of the transaction, nothing would release it.
-    if !isOver { companion = context }
+    if !isOver { attachedObject = context }
     return context
   }
 

@@ -99,7 +99,7 @@ struct CandidateCursor: ~Copyable {
   {
     while true {
       let isFound = remembersAny ? try advancePassingKnown() : try changes?.advance()
-      guard isFound == true, let place = changes?.place else { return false }
+      guard isFound == true, let place = changes?.location else { return false }
       guard !place.isDeleted, let record = changes?.takeRecord() else {
         run.noteDeleted(place)
         continue
@@ -143,7 +143,7 @@ extension DocumentLocationCursor {
   fileprivate mutating func advance(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool
   {
     guard try advance() else { return false }
-    candidate.become(id, place)
+    candidate.become(id, location)
     return true
   }
 }
@@ -153,7 +153,7 @@ extension EntryCursor {
   fileprivate mutating func advance(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool
   {
     guard let (id, entry) = try next() else { return false }
-    candidate.become(id, entry.place)
+    candidate.become(id, entry.location)
     return true
   }
 }

@@ -56,7 +56,7 @@ struct PrefetchQueue: ~Copyable {
       beginAnew()
       return false
     }
-    candidate.become(batch.takeID(index), batch.place(index))
+    candidate.become(batch.takeID(index), batch.location(index))
     index += 1
     return true
   }

@@ -16,7 +16,7 @@ final class ViewSource: AttachmentSource {
 
 /// Reads attachments as of the newest version of the store.
 ///
-/// It holds no version: an attachment that was replaced may be deleted, and is then not found.
+/// It retains no version: an attachment that was replaced may be deleted, and is then not found.
 final class NewestSource: AttachmentSource {
   private let store: Store
 
@@ -53,9 +53,10 @@ final class AttachmentIntake: Sendable {
 
 /// The revision that attachments are stored for; it decides the generation that they get.
 enum AttachingRevision {
-  /// A revision that is made here: an attachment that its parent has as well keeps its generation.
+  /// A revision that this store makes: an attachment that its parent has, too, keeps its
+  /// generation.
   case child(of: RevisionID?, DocumentEntry?)
-  /// A revision that was made elsewhere: its generations are trusted, up to the revision's own.
+  /// A revision that another store made: its generations are trusted, up to the revision's own.
   case external(RevisionID)
 }
 
@@ -72,9 +73,9 @@ extension AttachmentEntry {
     guard isWhole else {
       throw DatabaseError(
         .invalidAttachment,
-        "what another store says of the attachment \(name.excerpt.debugDescription) cannot be kept",
+        "the digest that another store gave the attachment \(name.excerpt.debugDescription) cannot be stored",
         hint:
-          "Its texts have 1 to \(textSizeLimit) bytes; an encoded length is not negative, and goes with an encoding",
+          "Its texts have 1 to \(textSizeLimit) bytes; an encoded length is not negative, and needs an encoding",
         documentID: documentID)
     }
   }
@@ -87,14 +88,15 @@ extension AttachmentEntry {
     guard size > 0, size <= textSizeLimit, name.utf8.first != 0x5F else {
       throw DatabaseError(
         .invalidAttachment, "\(name.excerpt.debugDescription) cannot be the name of an attachment",
-        hint: "It has 1 to \(textSizeLimit) bytes, and does not begin with an underscore",
+        hint: "A name has 1 to \(textSizeLimit) bytes, and does not begin with an underscore",
         documentID: documentID)
     }
     guard !contentType.isEmpty, contentType.utf8.count <= textSizeLimit else {
       throw DatabaseError(
         .invalidAttachment,
         "\(contentType.excerpt.debugDescription) cannot be the content type of an attachment",
-        hint: "It has 1 to \(textSizeLimit) bytes, as `image/png`", documentID: documentID)
+        hint: "A content type has 1 to \(textSizeLimit) bytes, for example `image/png`",
+        documentID: documentID)
     }
   }
 }

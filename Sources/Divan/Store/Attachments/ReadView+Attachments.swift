@@ -7,18 +7,18 @@ extension ReadView {
     var source: ViewSource?
     var attachments: Document.Attachments = [:]
     for entry in entries {
-      let place: any AttachmentSource
+      let contentSource: any AttachmentSource
       if let stored = storedInTransaction(entry.digest) {
-        place = stored
+        contentSource = stored
       } else {
         // Never the transaction's own view, which other threads must not use.
         let shared = source ?? ViewSource(ReadView(state: state, store: store))
         source = shared
-        place = shared
+        contentSource = shared
       }
       attachments[entry.name] = Document.Attachment(
         contentType: entry.contentType, length: Int(clamping: entry.length),
-        generation: entry.generation, body: .stored(entry.digest, place),
+        generation: entry.generation, body: .stored(entry.digest, contentSource),
         foreignDigest: entry.foreignDigest)
     }
     return attachments
@@ -55,7 +55,7 @@ extension ReadView {
       throw damage(at: locator, error.reason)
     }
     guard record.digest == digest else {
-      throw damage(at: locator, "the record of another attachment stands here")
+      throw damage(at: locator, "the record is of another attachment")
     }
     do throws(LogError) {
       return try store.attachments.open(record)
@@ -64,7 +64,7 @@ extension ReadView {
     }
   }
 
-  /// Returns the attachments of a revision of a document; none if its content is not held.
+  /// Returns the attachments of a revision of a document; none if its content is not retained.
   func attachmentEntries(
     of revision: RevisionID, _ id: String, _ current: DocumentEntry
   ) throws(DatabaseError) -> [AttachmentEntry] {
@@ -72,15 +72,15 @@ extension ReadView {
       return []
     }
     let newest = try newestRecord(of: current, id)
-    let record = try heldRecord(of: revision, id, current, newest)
+    let record = try retainedRecord(of: revision, id, current, newest)
     return record?.details?.attachments ?? []
   }
 
-  /// Whether a held record refers to an attachment.
+  /// Whether a retained or newest record refers to an attachment.
   func isReferenced(_ digest: SHA256.Digest) throws(DatabaseError) -> Bool {
     let isReferenced = try repairing { (version) throws(PageError) in
       for (sequence, id) in try version.state.attachmentReferences(digest)
-      where try version.state.holds(sequence, of: id) {
+      where try version.state.retains(sequence, of: id) {
         return true
       }
       return false

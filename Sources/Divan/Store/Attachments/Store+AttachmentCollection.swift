@@ -5,9 +5,9 @@ import Synchronization
 // do. They are hints: they are written with each record, and read only here.
 //
 // First the attachment is removed from the index, under the writer lock. A later writer of the same
-// content then writes it again, and a merge, which keeps only what the index leads to, drops the
-// record. The file is deleted when the commit that took the last reference is durable, and no
-// version of the store that may refer to it is left in memory. RECOVERY.md, rule 22.
+// content then writes it again, and a compaction, which keeps only records that the index names,
+// drops the record. The file is deleted when the commit that removed the last reference is durable,
+// and no version of the store that may refer to it is left in memory. RECOVERY.md, rule 22.
 //
 // Attachments that were stored but never referred to, because the transaction was rolled back or
 // there was none, are deleted in the same way.
@@ -16,7 +16,7 @@ import Synchronization
 // refers to it then, and it is removed again.
 
 extension Store {
-  /// Removes the attachments that no held record refers to, and deletes their files when possible.
+  /// Removes the attachments that no record refers to, and deletes their files when possible.
   func sweepAttachments() throws(DatabaseError) {
     if let state = try withWriterLock({ (_) throws(DatabaseError) in beginSweep() }) {
       let view = ReadView(state: state, store: self)
@@ -46,32 +46,32 @@ extension Store {
     return newest
   }
 
-  /// Removes references from records that are no longer held, and the attachment if none is left.
+  /// Removes references from released records, and the attachment if no reference is left.
   private func sweep(_ digest: SHA256.Digest, in view: ReadView) throws(DatabaseError) {
     let references = try view.repairing { (version) throws(PageError) in
       try version.state.attachmentReferences(digest)
     }
     var idle: [UInt64] = []
     for (sequence, id) in references {
-      let isHeld = try view.repairing { (version) throws(PageError) in
-        try version.state.holds(sequence, of: id)
+      let isRetained = try view.repairing { (version) throws(PageError) in
+        try version.state.retains(sequence, of: id)
       }
-      if !isHeld { idle.append(sequence) }
+      if !isRetained { idle.append(sequence) }
     }
     // Continue if there never was a reference, or if some reference is idle.
     guard references.isEmpty || !idle.isEmpty else { return }
     try withWriterLock { (_) throws(DatabaseError) in
-      // Sequence numbers are never reused: a record that is not held will not be held again.
+      // Sequence numbers are never reused: a released record is never retained again.
       for sequence in idle {
         newest.catalog.remove(CatalogKey.reference(digest, sequence).span)
       }
-      if idle.count == references.count { try forget(digest) }
+      if idle.count == references.count { try removeFromIndex(digest) }
       commits.replaceNewest(with: newest)
     }
   }
 
-  /// Removes an attachment from the index, unless a document has come to refer to it.
-  private func forget(_ digest: SHA256.Digest) throws(DatabaseError) {
+  /// Removes an attachment from the index, unless a document refers to it by now.
+  private func removeFromIndex(_ digest: SHA256.Digest) throws(DatabaseError) {
     let view = ReadView(state: newest, store: self)
     let key = CatalogKey.attachment(digest)
     guard try !view.isReferenced(digest), let locator = try view.locator(in: \.catalog, key) else {
@@ -90,15 +90,15 @@ extension Store {
     }
   }
 
-  /// Records that content was stored, so that its file is deleted if nothing comes to refer to it.
+  /// Records that content was stored, so that its file is deleted if no document refers to it.
   func noteStored(_ stored: StoredAttachment) {
     guard stored.hold != nil else { return }
     maintenance.state.withLock { _ = $0.storedFiles.insert(stored.record.digest) }
   }
 
-  /// Deletes unreferenced files that no version needs and no caller holds.
+  /// Deletes unreferenced files that no version needs and no caller retains.
   ///
-  /// When the store is being closed, no caller holds any.
+  /// When the store is being closed, no caller retains any.
   func deleteUnreferencedAttachments(isClosing: Bool) throws(DatabaseError) {
     let (forgotten, stored) = maintenance.state.withLock { state in
       (isClosing ? ArraySlice(state.unreferenced) : state.unreachable, state.storedFiles)
@@ -110,7 +110,7 @@ extension Store {
       isClosing
       ? try delete(digests, isClosing: true)
       : try withWriterLock { (_) throws(DatabaseError) in
-        // The log may hold a commit that was never acknowledged and that refers to such a file.
+        // The log may contain a commit that was never acknowledged and that refers to such a file.
         guard commits.failure == nil else { return [] }
         return try delete(digests, isClosing: false)
       }
@@ -121,12 +121,12 @@ extension Store {
     try translating { () throws(LogError) in try attachments.flushRemovals() }
   }
 
-  /// Deletes the files that no record names; returns those that need not be checked again.
+  /// Deletes the files that no record names; returns the digests that need no further check.
   private func delete(
     _ digests: Set<SHA256.Digest>, isClosing: Bool
   ) throws(DatabaseError) -> Set<SHA256.Digest> {
     let view = ReadView(state: newest, store: self)
-    // Files of removed content that an older version may still show.
+    // Files of removed content that an earlier version may still show.
     let awaited =
       isClosing
       ? []

@@ -93,10 +93,10 @@ extension WriteTransaction {
     let digest = new.record.digest
     if stored[digest] == nil, try !view.isReferenced(digest) {
       let savepoint = buffer.savepoint
-      let place = try append(.attachment, id: nil) { writer in new.record.encode(to: &writer) }
+      let locator = try append(.attachment, id: nil) { writer in new.record.encode(to: &writer) }
       do throws(DatabaseError) {
         try change { (state, scratch) throws(PageError) in
-          try state.putAttachment(digest, at: place, scratch: &scratch)
+          try state.putAttachment(digest, at: locator, scratch: &scratch)
         }
       } catch {
         buffer.rollback(to: savepoint)

@@ -101,7 +101,7 @@ private struct FeedBatch: Sendable {
 
   private static let changeLimit = 64
   private static let sizeLimit = 1 << 20
-  /// The number of changes that are examined at most, so that no snapshot is held for long.
+  /// The maximum number of changes to examine, so that no snapshot is retained for long.
   private static let stepLimit = 4096
 
   init(_ feed: ChangeFeed, since start: UInt64, _ isCancelled: () -> Bool) throws {

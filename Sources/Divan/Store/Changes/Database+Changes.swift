@@ -18,7 +18,7 @@ extension Database {
   /// database that was opened for reading only has no changes to come.
   ///
   /// Any number of tasks may follow changes, each at its own pace. A slow reader blocks no other
-  /// and skips outdated changes. A feed without a reader holds nothing. A reader reads up to 64
+  /// and skips outdated changes. A feed without a reader retains nothing. A reader reads up to 64
   /// documents ahead, and stops once these take a mebibyte. So a change may be outdated when it is
   /// delivered; the later one follows.
   ///
@@ -37,21 +37,21 @@ extension Database {
   ///
   /// - Throws: ``DatabaseError/Code/foreignPosition`` if the position belongs to another store,
   ///   such as a backup of this one or the store that this one is a backup of. Also if the position
-  ///   is beyond the last change of this store, because an older copy of its files took its place.
+  ///   is beyond the last change of this store, because an older copy of its files replaced it.
   ///   Begin at the beginning then.
   public func changes(
     since position: FeedPosition, where isIncluded: (@Sendable (Change) throws -> Bool)? = nil
   ) throws -> ChangeFeed {
     guard position.storeID == storeID else {
       throw DatabaseError(
-        .foreignPosition, "the position in the changes is one in another store",
+        .foreignPosition, "the position in the changes belongs to another store",
         hint: "Follow the changes from the beginning", path: path)
     }
     let newest = try snapshot()
     guard position.sequence <= newest.sequence else {
       try newest.view.requireWhole()
       throw DatabaseError(
-        .foreignPosition, "the position lies behind all changes that this store ever had",
+        .foreignPosition, "the position is after the last change of this store",
         hint: "The store is an older copy: follow the changes from the beginning", path: path)
     }
     return changes(since: position.sequence, where: isIncluded)

@@ -1,12 +1,12 @@
-/// The versions of a database that one follower reads.
+/// The versions of a database that one observer reads.
 ///
 /// The first is the newest one. Then comes the newest version each time that something was
-/// committed or purged. A slow follower skips versions, so that changes come together and do not
+/// committed or purged. A slow observer skips versions, so that changes come together and do not
 /// queue up.
 struct ObservedVersions: Sendable {
-  /// The database, which stays open while it is followed, unless it is closed explicitly.
+  /// The database, which stays open while it is observed, unless it is closed explicitly.
   private let database: Database
-  /// The value of ``Snapshot/changesAndPurges`` that the follower has seen last.
+  /// The value of ``Snapshot/changesAndPurges`` that the observer has seen last.
   private var seen: UInt64?
 
   init(_ database: Database) { self.database = database }

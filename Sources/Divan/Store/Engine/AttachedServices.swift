@@ -1,14 +1,14 @@
 import DivanLog
 import Synchronization
 
-/// Objects that the layers above attach to an open store or to a held version of it.
+/// Objects that the layers above attach to an open store, or to a version of it in memory.
 ///
-/// There is one object of each type. So the layers need no table of their own, and the store needs
-/// to know nothing of them.
+/// There is one object of each type. So the layers need no table of their own, and the store does
+/// not depend on them.
 final class AttachedServices: Sendable {
   private struct Entry {
     let type: ObjectIdentifier
-    let thing: any Sendable & AnyObject
+    let object: any Sendable & AnyObject
   }
 
   /// The entries in the order in which they were made.
@@ -18,40 +18,40 @@ final class AttachedServices: Sendable {
   func get<T: Sendable & AnyObject>(_ type: T.Type, _ make: () -> T) -> T {
     entries.withLock { entries in
       let found = entries.first { $0.type == ObjectIdentifier(type) }
-      if let thing = found?.thing as? T { return thing }
-      let thing = make()
-      entries.append(Entry(type: ObjectIdentifier(type), thing: thing))
-      return thing
+      if let object = found?.object as? T { return object }
+      let object = make()
+      entries.append(Entry(type: ObjectIdentifier(type), object: object))
+      return object
     }
   }
 
-  /// Lets companions store their unsaved state before the store is closed.
+  /// Lets the services store their unsaved state before the store is closed.
   ///
   /// - Throws: the reason why something cannot be stored; then the store stays open.
   func prepareToClose(on actor: isolated (any Actor)?) throws {
-    for case let companion as any ClosingGuard in entries.withLock({ $0.map(\.thing) }) {
-      try companion.prepareToClose(on: actor)
+    for case let service as any ClosingGuard in entries.withLock({ $0.map(\.object) }) {
+      try service.prepareToClose(on: actor)
     }
   }
 
-  /// Notifies the companions that the store is being closed.
+  /// Notifies the services that the store is being closed.
   func noteClosing(of store: Store) {
-    for case let companion as any AttachedService in entries.withLock({ $0.map(\.thing) }) {
-      companion.storeIsClosing(store)
+    for case let service as any AttachedService in entries.withLock({ $0.map(\.object) }) {
+      service.storeIsClosing(store)
     }
   }
 
-  /// Releases all companions, because the store is closed.
+  /// Releases all services, because the store is closed.
   func end() {
     let ended = entries.withLock { entries in
       defer { entries = [] }
       return entries
     }
-    for entry in ended { (entry.thing as? any AttachedService)?.storeDidClose() }
+    for entry in ended { (entry.object as? any AttachedService)?.storeDidClose() }
   }
 }
 
-/// A companion of a store that may have unsaved state when the store is closed.
+/// A service of a store that may have unsaved state when the store is closed.
 protocol ClosingGuard: AnyObject, Sendable {
   /// Stores the unsaved state that belongs to the closing caller's actor.
   ///
@@ -59,7 +59,7 @@ protocol ClosingGuard: AnyObject, Sendable {
   func prepareToClose(on actor: isolated (any Actor)?) throws
 }
 
-/// A companion that is notified of the end of its store.
+/// A service that is notified of the end of its store.
 protocol AttachedService: AnyObject, Sendable {
   /// Called when everything is durable, and the store's files may be changed for the last time.
   ///

@@ -7,19 +7,19 @@ import DivanLog
 /// A checkpoint is derived data. It is used only if every file that it depends on exists; without
 /// one the index is rebuilt from the segments. RECOVERY.md, rules 19 and 20.
 struct Checkpoint: Sendable {
-  /// A place in the log.
+  /// A position in the log.
   struct Position: Equatable, Sendable {
     var segmentNumber: UInt64
     var fileID: UInt64
     var end: LogEnd
   }
 
-  /// A run of pages in a checkpoint's file.
-  struct RunPlace: Equatable, Sendable {
+  /// The location of a run in a checkpoint's file.
+  struct RunLocator: Equatable, Sendable {
     var checkpoint: UInt64
     /// The salt of that file, so that no other file of the same number is taken for it.
     var salt: UInt64
-    /// The run holds the changes up to and including this commit.
+    /// The run contains the changes up to and including this commit.
     var commit: UInt64
     var summary: RunSummary
   }
@@ -42,12 +42,12 @@ struct Checkpoint: Sendable {
   var historyHorizon: UInt64
   var members: [Member]
   /// The runs of each tree of ``Version``, newest first; older versions had fewer trees.
-  var trees: [[RunPlace]]
+  var trees: [[RunLocator]]
 }
 
 extension Checkpoint {
   /// Whether pages of the checkpoint file of this number are in use.
-  func rests(on number: UInt64) -> Bool {
+  func depends(on number: UInt64) -> Bool {
     number == self.number || trees.joined().contains { $0.checkpoint == number }
   }
 
@@ -127,7 +127,7 @@ extension Checkpoint {
           usage: .init(total: try reader.readVarint(), dead: try reader.readVarint())))
     }
     for _ in 0..<(try reader.readCount(limit: reader.remaining)) {
-      var runs: [RunPlace] = []
+      var runs: [RunLocator] = []
       for _ in 0..<(try reader.readCount(limit: reader.remaining)) {
         let number = try reader.readVarint()
         let salt = try reader.read(UInt64.self)
@@ -139,7 +139,7 @@ extension Checkpoint {
           firstPage: UInt32(try reader.readCount(limit: Int(UInt32.max))),
           blockCount: UInt32(try reader.readCount(limit: Int(UInt32.max))))
         runs.append(
-          RunPlace(
+          RunLocator(
             checkpoint: number, salt: salt, commit: commit,
             summary: RunSummary(root: root, height: height, count: count, filter: filter)))
       }
@@ -168,7 +168,7 @@ extension Checkpoint {
       members.contains(where: {
         $0.segment.numbers.contains(position.segmentNumber) && $0.segment.fileID == position.fileID
       })
-    else { throw ByteError(offset: size, reason: "numbers that cannot be") }
+    else { throw ByteError(offset: size, reason: "impossible numbers") }
   }
 }
 
@@ -207,7 +207,7 @@ extension Checkpoint {
         {
           return usable
         }
-        notes.append("Checkpoint \(number) rests on files that are gone, and was not used")
+        notes.append("Checkpoint \(number) depends on missing files and was not used")
         let (file, checkpoint) = try read(number, in: directory, isMapped: isMapped)
         evidence.append(
           Evidence(
@@ -238,7 +238,7 @@ extension Checkpoint {
         isMapped: isMapped)
     else { return nil }
     // The log after the checkpoint is replayed without index lookups, so it must be as it was
-    // written: a merge leaves out records that say what they supersede.
+    // written: a compaction leaves out records that name the records that they supersede.
     guard
       !chain.segments.contains(where: {
         $0.header.merge != nil
@@ -247,20 +247,20 @@ extension Checkpoint {
     else { return nil }
     var opened: [UInt64: CheckpointFile] = [number: file]
     var runs: [[Run]] = []
-    for places in checkpoint.trees {
+    for locators in checkpoint.trees {
       var tree: [Run] = []
-      for place in places {
-        if opened[place.checkpoint] == nil {
-          guard files.contains(.checkpoint(place.checkpoint)) else { return nil }
-          opened[place.checkpoint] = try CheckpointFile.open(
-            place.checkpoint, in: directory, isMapped: isMapped)
+      for locator in locators {
+        if opened[locator.checkpoint] == nil {
+          guard files.contains(.checkpoint(locator.checkpoint)) else { return nil }
+          opened[locator.checkpoint] = try CheckpointFile.open(
+            locator.checkpoint, in: directory, isMapped: isMapped)
         }
-        guard let file = opened[place.checkpoint], file.header.preamble.salt == place.salt,
+        guard let file = opened[locator.checkpoint], file.header.preamble.salt == locator.salt,
           let run = try? Run(
-            CheckpointPages.source(of: file), place.summary, commit: place.commit)
+            CheckpointPages.source(of: file), locator.summary, commit: locator.commit)
         else { return nil }
         do throws(PageError) {
-          // A leaf that turns out bad later can be rebuilt from the log; an inner page cannot.
+          // A damaged leaf can be rebuilt from the log later; an inner page cannot.
           try run.checkInnerPages()
         } catch {
           throw .damaged(
@@ -284,8 +284,8 @@ extension Checkpoint {
       state.segments.setUsage(member.usage, of: segment.fileID)
     }
     do throws(PageError) {
-      // The only part of the pages that must be known at opening. If a page of it is damaged, the
-      // checkpoint is of no use, because leaves are rebuilt only when there is a store.
+      // Opening needs only this part of the pages. If a page of it is damaged, the checkpoint is of
+      // no use, because leaves are rebuilt only once there is a store.
       let (indexes, damage) = try state.readIndexes(file.path)
       state.indexes = indexes
       return Usable(checkpoint: checkpoint, chain: chain, state: state, damage: damage)

@@ -15,7 +15,7 @@ public enum Durability: Sendable, Equatable {
   case none
 }
 
-/// How bytes are read that no longer change.
+/// How bytes that no longer change are read.
 public enum ReadMode: Sendable, Equatable {
   /// Through memory maps.
   ///
@@ -28,12 +28,12 @@ public enum ReadMode: Sendable, Equatable {
 /// How a store handles damage that is found when it is opened.
 ///
 /// If opening finds damage in the part of the log that it reads, the contents of the damaged part
-/// are unknown. They may have been documents that exist nowhere else, and newer revisions and
-/// deletions of others. A document is known exactly if its newest record is after all damage. A
-/// document that is not deleted is also known exactly if everything lost after its record are new
-/// documents, as checksums and the number of documents prove.
+/// are unknown. They may have been documents of which no other part has a revision, and newer
+/// revisions and deletions of others. A document is known exactly if its newest record is after all
+/// damage. A document that is not deleted is also known exactly if everything lost after its record
+/// are new documents, as checksums and the number of documents prove.
 ///
-/// Damage elsewhere concerns only the document that it is in. Reading that one throws
+/// Any other damage concerns only the document that it is in. Reading that one throws
 /// ``DatabaseError/Code/damaged`` with either policy.
 public enum DamagePolicy: Sendable, Equatable {
   /// Nothing uncertain is returned as certain.
@@ -57,13 +57,13 @@ public enum DamagePolicy: Sendable, Equatable {
 public struct Configuration: Sendable {
   /// How far a commit has got when `write` returns, unless the call says otherwise.
   public var durability: Durability = .full
-  /// How bytes are read that no longer change.
+  /// How bytes that no longer change are read.
   public var reads: ReadMode = .mapped
   /// Whether the store is opened without a lock and without writing anything.
   ///
-  /// It may be open for writing elsewhere. Readers see the latest whole commit at the time of
-  /// opening, and it stays the same. The content of attachments that have files of their own is not
-  /// retained: a writer that removes the last reference to one deletes its file, however many
+  /// Another process may have it open for writing. Readers see the latest whole commit at the time
+  /// of opening, and it stays the same. The content of attachments that have files of their own is
+  /// not retained: a writer that removes the last reference to one deletes its file, however many
   /// readers use the version before. Reading it then throws ``DatabaseError/Code/notFound``, and
   /// ``Database/check(progress:)`` counts it in ``CheckReport/removedAttachmentCount``. Everything
   /// else of the version stays.
@@ -96,7 +96,7 @@ public struct Configuration: Sendable {
   public var history = HistoryRetention.none
   /// The memory limit of the predicate cache, in bytes; 0 disables it.
   ///
-  /// The cache remembers the results of query filters per document. A repeated filter then reads
+  /// The cache stores the results of query filters per document. A repeated filter then reads
   /// only the documents that have changed since, and those that it accepts if the query returns
   /// them. So does a new filter, if earlier ones have read the same properties, and these have few
   /// values. The cache takes two bits for each document and filter, and a byte for each document
@@ -118,11 +118,11 @@ public struct Configuration: Sendable {
 
   /// The size in bytes at which a segment gets a successor.
   package var segmentSizeGoal = 64 << 20
-  /// The greatest size of a merged segment, in bytes.
+  /// The greatest size of a compacted segment, in bytes.
   package var mergedSizeLimit = 256 << 20
   /// The bytes of log after the last checkpoint at which a new checkpoint is written.
   package var checkpointInterval = 24 << 20
-  /// Whether checkpoints and cleaning run automatically, and where.
+  /// Whether maintenance runs automatically, and where.
   package var maintenance = MaintenanceMode.background
   /// Whether expired documents are purged in the background.
   package var purgesExpired = true
@@ -177,7 +177,7 @@ extension Configuration {
   /// The file system that the store uses: the override, or the default.
   var usedFileSystem: any FileSystem { fileSystem ?? POSIXFileSystem(isPrivate: isPrivate) }
 
-  /// Makes files so small that everything that happens to large stores happens soon.
+  /// Makes files small, so that tests reach soon what large stores reach late.
   package mutating func setFilesSmallForTests() {
     segmentSizeGoal = 64 << 10
     mergedSizeLimit = 512 << 10

@@ -1,13 +1,14 @@
 import DivanLog
 
-/// A document's entry in the index: all that requests without a body need, and the body's place.
+/// A document's entry in the index: its winning revision, and the location of its newest record.
 ///
-/// Its bytes are the value under the document's ID in the index. FILE_FORMAT.md §10
+/// Requests that need no properties read only this. Its bytes are the value of the document's ID.
+/// FILE_FORMAT.md §10
 struct DocumentEntry: Equatable, Sendable {
   /// The winning revision.
   var revision: RevisionID
   /// The part of the entry that is needed to read the document.
-  var place: DocumentLocation
+  var location: DocumentLocation
   var traits: Traits = []
 
   /// Properties of a document that must be checked before it is written again.
@@ -24,23 +25,23 @@ struct DocumentEntry: Equatable, Sendable {
 extension DocumentEntry {
   /// Whether the winning revision says that the document is deleted.
   var isDeleted: Bool {
-    get { place.isDeleted }
-    set { place.isDeleted = newValue }
+    get { location.isDeleted }
+    set { location.isDeleted = newValue }
   }
 
   /// The sequence number of the document's newest record.
-  var sequence: UInt64 { place.sequence }
+  var sequence: UInt64 { location.sequence }
 
   /// The locator of that record.
   var locator: RecordLocator {
-    get { place.locator }
-    set { place.locator = newValue }
+    get { location.locator }
+    set { location.locator = newValue }
   }
 
   /// The sequence number of the winning revision's record, if that is not the newest one.
   var winningSequence: UInt64? {
-    get { place.winningSequence }
-    set { place.winningSequence = newValue }
+    get { location.winningSequence }
+    set { location.winningSequence = newValue }
   }
 }
 
@@ -55,7 +56,7 @@ extension DocumentEntry {
   init(_ record: some DocumentContent, at locator: RecordLocator) {
     self.init(
       revision: record.revision,
-      place: DocumentLocation(
+      location: DocumentLocation(
         locator: locator, sequence: record.sequence, winningSequence: nil,
         isDeleted: record.isDeleted))
     guard let details = record.details else { return }
@@ -97,7 +98,7 @@ extension DocumentEntry {
       throw ByteError(offset: 0, reason: "a revision of generation 0")
     }
     return DocumentEntry(
-      revision: revision, place: try DocumentLocation(bytes, at: offset, flags: flags),
+      revision: revision, location: try DocumentLocation(bytes, at: offset, flags: flags),
       traits: Traits(rawValue: flags >> traitsShift))
   }
 }

@@ -15,7 +15,7 @@ struct DocumentLocation: BitwiseCopyable, Equatable, Sendable {
 }
 
 extension DocumentLocation {
-  /// The place of a document that is not in the index; it counts as deleted.
+  /// The location of a document that is not in the index; it counts as deleted.
   static let unknown = DocumentLocation(
     locator: RecordLocator(fileID: 0, offset: 0, size: 0), sequence: 0, isDeleted: true)
 }

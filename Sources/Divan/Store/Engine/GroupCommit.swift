@@ -59,12 +59,12 @@ extension GroupCommit {
       $0.publish()
       return $0.reached
     }
-    tell(reached)
+    notify(reached)
   }
 
   /// Replaces the newest version with one that has the same contents, stored differently.
   ///
-  /// Does nothing after a failure: then the newest version holds commits that must not become
+  /// Does nothing after a failure: then the newest version has commits that must not become
   /// visible.
   func replaceNewest(with version: Version) {
     state.withLock {
@@ -123,9 +123,9 @@ extension GroupCommit {
     let outcome: Result<UInt64, DatabaseError>
     do throws(LogError) {
       let commit = try tail.flush()
-      // Only after the flush: a writer that takes the lock after this check reads all that was
-      // flushed.
-      outcome = checkPlace().map { _ in commit }
+      // Only after the flush: a writer that takes the lock after this check reads everything that
+      // was flushed.
+      outcome = checkLock().map { _ in commit }
     } catch {
       outcome = .failure(GroupCommit.unknownOutcome(error))
     }
@@ -138,31 +138,31 @@ extension GroupCommit {
       defer { state.sleepers = [] }
       return (state.sleepers, state.reached)
     }
-    tell(reached)
+    notify(reached)
     for sleeper in sleepers { sleeper.signal() }
   }
 
-  /// Checks that the store's lock is in its place, so that no other writer can have the store open.
-  func checkPlace() -> Result<Void, DatabaseError> {
+  /// Checks that `LOCK` is the locked file, so that no other writer can have the store open.
+  func checkLock() -> Result<Void, DatabaseError> {
     do throws(LogError) {
       return .success(try directory.checkPlace())
     } catch {
-      return .failure(GroupCommit.lostPlace(error, path: directory.path))
+      return .failure(GroupCommit.lostLock(error, path: directory.path))
     }
   }
 
-  /// The error for a commit if the lock was not in its place after the commit was written.
-  private static func lostPlace(_ error: LogError, path: String) -> DatabaseError {
+  /// The error for a commit if `LOCK` was not the locked file after the commit was written.
+  private static func lostLock(_ error: LogError, path: String) -> DatabaseError {
     DatabaseError(
       .outcomeUnknown,
       "the store's `LOCK` was removed or replaced while the store was open, or its directory was moved or "
-        + "deleted: others may write to it, and whether the commit counts is unknown",
-      hint: "Reading goes on; close the database, and open the store again where it is now",
+        + "deleted: another process may write to the store, and it is unknown whether the commit is kept",
+      hint: "You can still read; close the database, and open the store at its current path",
       path: path, underlying: DatabaseError(error))
   }
 
   /// Notifies waiting tasks of the last change that readers can see.
-  private func tell(_ reached: (sequence: UInt64, both: UInt64)) {
+  private func notify(_ reached: (sequence: UInt64, both: UInt64)) {
     changes.note(reached.sequence)
     changesAndPurges.note(reached.both)
   }
@@ -181,7 +181,7 @@ extension GroupCommit {
     let cause = DatabaseError(error)
     return DatabaseError(
       .outcomeUnknown, "writing or flushing failed, and whether the commit is durable is unknown",
-      hint: "Reading goes on; close and reopen the store to find out and to write again",
+      hint: "You can still read; close and reopen the store to find out, and to write again",
       path: cause.path, underlying: cause)
   }
 }

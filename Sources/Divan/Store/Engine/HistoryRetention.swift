@@ -1,19 +1,19 @@
 /// How much superseded data a database keeps, so that past versions can be read.
 ///
-/// Without history, the space of a superseded revision is given back when its segment is merged.
+/// Without history, compacting a segment frees the space of its superseded revisions.
 /// All limits that are set apply at once. They are applied when the database cleans up, which it
 /// does by itself from time to time, and in ``Database/compact()``: until then more is kept.
-/// Revisions that leaves of a document's tree or named snapshots need stay, whatever the limits.
+/// Revisions that leaves of a document's tree or named snapshots need stay with any limits.
 ///
 /// While history is kept, each commit takes some thirty bytes more in the log, and each superseded
 /// revision about forty bytes of the index.
 public struct HistoryRetention: Sendable, Equatable {
-  /// The number of superseded revisions of each document that are held; no limit if nil.
+  /// The number of superseded revisions of each document that are retained; no limit if nil.
   ///
   /// ``Database/snapshot(at:)-(UInt64)`` reaches back only to the point where the document that
   /// changes most often has lost a revision.
   public var revisions: Int?
-  /// The time for which a revision is held after it was superseded; no limit if nil.
+  /// The time for which a revision is retained after it was superseded; no limit if nil.
   public var age: Duration?
   /// The size limit in bytes of all superseded revisions that only history needs; none if nil.
   ///

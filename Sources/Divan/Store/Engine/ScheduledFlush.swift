@@ -1,9 +1,9 @@
 import DivanLog
 import Synchronization
 
-/// A holder for a store that a scheduled flush will flush, until then or until the store closes.
+/// A reference to the store of a scheduled flush, until the flush runs or the store closes.
 ///
-/// The timer holds this object and not the store, which may be released earlier. A weak reference
+/// The timer retains this object and not the store, which may be released earlier. A weak reference
 /// would work too, but once one exists, all other references to the store are counted in a separate
 /// block. That costs several times as much, and each reader makes some.
 final class ScheduledFlush: Sendable {

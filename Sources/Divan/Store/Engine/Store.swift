@@ -23,7 +23,7 @@ final class Store: @unchecked Sendable {
   let maintenance: Maintenance
   /// The validations that revisions pass before they are stored, in the order of their names.
   let validations = Guarded<[Validation]>([])
-  /// Objects that the layers above keep while the database is open.
+  /// Objects that the layers above attach while the database is open.
   let services = AttachedServices()
   private let lock: (any FileLock)?
   private let closing = Atomic(false)
@@ -151,18 +151,18 @@ extension Store {
     _ writer: LogWriter, durability: Durability, _ body: (WriteTransaction) throws -> R
   ) throws -> R {
     if writer.tail.isPoisoned {
-      // A checkpoint's or merge's flush may have failed without a committer to report it to.
+      // A flush for a checkpoint or a compaction may have failed without a committer to report to.
       commits.fail(
         DatabaseError(.outcomeUnknown, "a flush failed while maintenance ran", path: path))
     }
     if let failure = commits.failure {
       throw DatabaseError(
         .writerStopped, "writing stopped after an earlier failure",
-        hint: "Reading goes on; close and reopen the store to write again", underlying: failure)
+        hint: "You can still read; close and reopen the store to write again", underlying: failure)
     }
-    let place = try prepare(writer)
+    let start = try prepare(writer)
     let transaction = WriteTransaction(
-      store: self, state: newest, fileID: place.fileID, base: place.offset)
+      store: self, state: newest, fileID: start.fileID, base: start.offset)
     var isCommitted = false
     defer { transaction.end(isCommitted: isCommitted) }
     let result = try body(transaction)
@@ -201,7 +201,7 @@ extension Store {
       throw writeFailure(error, writer)
     }
     // A flushed commit is acknowledged after the flush, and the check happens there.
-    if !needsFlush, case .failure(let error) = commits.checkPlace() {
+    if !needsFlush, case .failure(let error) = commits.checkLock() {
       commits.fail(error)
       throw error
     }
@@ -286,10 +286,10 @@ extension Store {
     // The failure may be unreported: it may have happened in the background.
     if let failure = commits.failure { throw failure }
     try commits.flushEverything()
-    // No reader is left. ``Database/compact()`` finds what cannot be deleted now.
+    // No reader is left. ``Database/compact()`` finds the files that cannot be deleted now.
     maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
     try? deleteUnreferencedAttachments(isClosing: true)
-    if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }
+    if maintenance.isWorthACheckpoint { try writeCheckpointWithLock(writer) }
     try translating { () throws(LogError) in
       try writer.noteClosed()
     }

@@ -1,4 +1,4 @@
-/// An observer of which of a transaction's changes are kept, because it shows them to others.
+/// An observer of a transaction that shows its changes before they are committed.
 ///
 /// When it is notified that changes have ended, the transaction is in its new state and can be
 /// read.
@@ -11,23 +11,23 @@ protocol TransactionObserver: AnyObject {
   func transactionEnded(isCommitted: Bool)
 }
 
-/// The followers of a transaction, held weakly.
+/// The observers of a transaction, referenced weakly.
 ///
-/// Invariant: the number of open beginnings that each follower was notified of equals the current
+/// Invariant: the number of open beginnings that each observer was notified of equals the current
 /// depth.
 struct TransactionObservers {
-  private struct WeakFollower {
+  private struct WeakObserver {
     weak var observer: (any TransactionObserver)?
   }
 
-  private var members: [WeakFollower] = []
+  private var members: [WeakObserver] = []
   /// The nesting depth of the current changes.
   private var depth = 0
 
-  /// Adds a follower, and notifies it of the nested changes in progress.
+  /// Adds an observer, and notifies it of the nested changes in progress.
   mutating func add(_ observer: any TransactionObserver) {
     members.removeAll { $0.observer == nil }
-    members.append(WeakFollower(observer: observer))
+    members.append(WeakObserver(observer: observer))
     for _ in 0..<depth { observer.nestedChangesBegan() }
   }
 
@@ -36,7 +36,7 @@ struct TransactionObservers {
     for member in members { member.observer?.nestedChangesBegan() }
   }
 
-  /// Ends nested changes; returns the followers, to be notified when no more state changes.
+  /// Ends nested changes; returns the observers, to be notified when no more state changes.
   mutating func noteEnd() -> [any TransactionObserver] {
     depth -= 1
     return all

@@ -4,17 +4,17 @@ import DivanLog
 // arrive at the same state.
 
 extension Version {
-  /// Puts a document's newest record in the place of the one it supersedes.
+  /// Indexes a document's newest record instead of the one that it supersedes.
   ///
   /// Costs lookups only for documents that also have other records.
   mutating func put(
     _ record: DocumentRecord, at locator: RecordLocator, commit: UInt64, scratch: inout ByteWriter
   ) throws(PageError) {
     if let old = record.superseded {
-      // A record that recovery has logged again supersedes itself: the old one is not an older
+      // A record that recovery has reappended supersedes itself: the old one is not an earlier
       // revision.
       if record.details?.keepsSuperseded == true, old.sequence != record.sequence {
-        setOlder(RetainedKey.bytes(record.idBytes, old.sequence), old.locator, scratch: &scratch)
+        setRetained(RetainedKey.bytes(record.idBytes, old.sequence), old.locator, scratch: &scratch)
       } else {
         segments.noteDead(old.locator)
         if old.sequence != record.sequence { historyHorizon = max(historyHorizon, commit) }
@@ -49,8 +49,8 @@ extension Version {
     sequence.withBigEndianBytes { key in sequences.remove(key, isNewSinceCheckpoint: isNew) }
   }
 
-  /// Inserts a record's place into ``retained``.
-  mutating func setOlder(_ key: [UInt8], _ locator: RecordLocator, scratch: inout ByteWriter) {
+  /// Inserts a record's locator into ``retained``.
+  mutating func setRetained(_ key: [UInt8], _ locator: RecordLocator, scratch: inout ByteWriter) {
     scratch.removeAll()
     locator.encode(to: &scratch)
     scratch.withSpan { (value: Span<UInt8>) in retained.set(key.span, value) }
@@ -69,7 +69,7 @@ extension Version {
     _ details: DocumentDetails, of record: DocumentRecord, scratch: inout ByteWriter
   ) throws(PageError) {
     for sequence in details.released { try release(sequence, of: record.idBytes) }
-    if details.releasesOlder { try releaseOlder(of: record.idBytes) }
+    if details.releasesOlder { try releaseRetained(of: record.idBytes) }
     if let expiry = details.supersededExpiry {
       catalog.remove(CatalogKey.expiry(expiry, record.idBytes).span)
     }
@@ -102,11 +102,11 @@ extension Version {
     if let expiry = record.supersededExpiry {
       catalog.remove(CatalogKey.expiry(expiry, record.idBytes).span)
     }
-    if record.mayRetainOlder { try releaseOlder(of: record.idBytes) }
+    if record.mayRetainOlder { try releaseRetained(of: record.idBytes) }
   }
 
   /// Drops all retained records of a document.
-  mutating func releaseOlder(of id: SharedBytes) throws(PageError) {
+  mutating func releaseRetained(of id: SharedBytes) throws(PageError) {
     for sequence in try retainedSequences(of: id) { try release(sequence, of: id) }
   }
 
@@ -135,7 +135,7 @@ extension Version {
     _ record: SnapshotNameRecord, at locator: RecordLocator, scratch: inout ByteWriter
   ) {
     setCatalog(
-      CatalogKey.named(record.name), isThere: record.moment != nil, at: locator,
+      CatalogKey.named(record.name), isThere: record.commitPoint != nil, at: locator,
       superseding: record.superseded, scratch: &scratch)
   }
 
@@ -143,15 +143,15 @@ extension Version {
     _ record: IndexDefinitionRecord, at locator: RecordLocator, scratch: inout ByteWriter
   ) {
     setCatalog(
-      CatalogKey.index(record.name), isThere: record.kept != nil, at: locator,
+      CatalogKey.index(record.name), isThere: record.definition != nil, at: locator,
       superseding: record.superseded, scratch: &scratch)
     indexes.removeAll { record.name.isUTF8(of: $0.index.name) }
-    guard let kept = record.kept else { return }
-    let place = indexes.firstIndex { compareUTF8(kept.index.name, $0.index.name) < 0 }
-    indexes.insert(kept, at: place ?? indexes.count)
+    guard let definition = record.definition else { return }
+    let position = indexes.firstIndex { compareUTF8(definition.index.name, $0.index.name) < 0 }
+    indexes.insert(definition, at: position ?? indexes.count)
   }
 
-  /// Inserts the place of an attachment's record into the catalog.
+  /// Inserts the locator of an attachment's record into the catalog.
   mutating func putAttachment(
     _ digest: SHA256.Digest, at locator: RecordLocator, scratch: inout ByteWriter
   ) throws(PageError) {
@@ -175,8 +175,8 @@ extension Version {
     return references
   }
 
-  /// Whether a record of a document is held.
-  func holds(_ sequence: UInt64, of id: SharedBytes) throws(PageError) -> Bool {
+  /// Whether a document's record is its newest one or is retained.
+  func retains(_ sequence: UInt64, of id: SharedBytes) throws(PageError) -> Bool {
     let value = try id.withSpan { (key) throws(PageError) in try documents.find(key) }
     guard let value, let entry = try? DocumentEntry.decode(value) else { return false }
     if entry.sequence == sequence { return true }
@@ -188,11 +188,12 @@ extension Version {
     _ record: CommitPointRecord, at locator: RecordLocator, scratch: inout ByteWriter
   ) {
     setCatalog(
-      CatalogKey.moment(record.moment.sequence), isThere: true, at: locator, superseding: nil,
+      CatalogKey.commitPoint(record.commitPoint.sequence), isThere: true, at: locator,
+      superseding: nil,
       scratch: &scratch)
   }
 
-  /// Inserts a record's place into the catalog, or removes the key.
+  /// Inserts a record's locator into the catalog, or removes the key.
   mutating func setCatalog(
     _ key: [UInt8], isThere: Bool, at locator: RecordLocator, superseding old: RecordLocator?,
     scratch: inout ByteWriter

@@ -10,27 +10,27 @@ struct Version: Sendable {
   var sequences: LayeredTree
   /// ``RetainedKey`` → ``RecordLocator`` of a retained record that is not a document's newest one.
   ///
-  /// It is that of another leaf, or of an earlier revision while history is kept.
+  /// Its revision is another leaf, or an earlier revision while history is kept.
   var retained: LayeredTree
   /// ``CatalogKey`` → a value by kind: attachments, local documents, expiries, named snapshots.
   var catalog: LayeredTree
   /// The number of documents that are not deleted.
   var documentCount: UInt64 = 0
   var lastSequence: UInt64 = 0
-  /// Numbers above this one are only in the overlay of ``sequences``.
+  /// Numbers above this one are only in the memtable of ``sequences``.
   var immutableSequence: UInt64 = 0
   /// The last commit in this version.
   var commit: UInt64 = 0
   /// The time of that commit, in milliseconds since 1970.
   var time: UInt64 = 0
-  /// Versions before this commit may be incomplete: a revision that they show may not be held.
+  /// Versions before this commit may be incomplete: they may show a revision that is not retained.
   var historyHorizon: UInt64 = 0
   /// The number of documents that were purged since the store was opened.
   var purgeCount: UInt64 = 0
   var segments: SegmentTable
   /// The indexes of documents, in the order of their names' bytes.
   ///
-  /// Those that are not ready are being built by this process. Indexes that an earlier process left
+  /// This process is building the ones that are not ready. Indexes that an earlier process left
   /// unfinished are not included.
   var indexes: [IndexDefinition] = []
   /// Whether attachments may have lost their last reference since the last sweep.
@@ -38,13 +38,13 @@ struct Version: Sendable {
   /// Shared by all copies of a version, to detect when no older version is left.
   var epoch = Epoch()
 
-  /// Objects that upper layers keep for this version, while it is the newest or a reader holds it.
+  /// Objects that upper layers attach to this version, while it is the newest or a reader uses it.
   var services = AttachedServices()
 
   /// See ``epoch``.
   final class Epoch: Sendable {}
 
-  /// The trees, in the order in which a checkpoint holds them.
+  /// The trees, in the order in which a checkpoint stores them.
   static let trees: [any WritableKeyPath<Version, LayeredTree> & Sendable] = [
     \.documents, \.sequences, \.retained, \.catalog,
   ]
@@ -56,7 +56,7 @@ struct Version: Sendable {
   ///
   /// There may be fewer lists of runs than trees; the other trees are empty.
   init(nodeSize: Int, runs: [[Run]] = []) {
-    precondition(runs.count <= Version.trees.count, "Runs of more trees than there are")
+    precondition(runs.count <= Version.trees.count, "There are more lists of runs than trees")
     func tree(_ index: Int) -> LayeredTree {
       LayeredTree(runs: index < runs.count ? runs[index] : [], pageSize: nodeSize)
     }
@@ -78,17 +78,17 @@ final class VersionBox: Sendable {
 extension Version {
   /// Updates the document count when a record replaces another.
   ///
-  /// A file's count is trusted, but never so far as to trap: a forged checkpoint can hold more
+  /// A file's count is trusted, but never so far as to trap: a forged checkpoint can have more
   /// documents than it counts. ``Database/check(progress:)`` compares the two.
   mutating func countDocument(wasLive: Bool, isLive: Bool) {
     if isLive, !wasLive { documentCount += 1 }
     if wasLive, !isLive, documentCount > 0 { documentCount -= 1 }
   }
 
-  /// The number of merges that this version has seen.
+  /// The number of compactions that this version has seen.
   var compactionCount: Int { documents.compactionCount }
 
-  /// Records that a merge has changed the set of segments.
+  /// Records that a compaction has changed the set of segments.
   mutating func noteCompaction() {
     for tree in Version.trees { self[keyPath: tree].compactionCount += 1 }
   }
@@ -133,10 +133,10 @@ extension SegmentTable {
   }
 
   /// Prefetches documents' newest records into the CPU cache, all at once, where they are mapped.
-  func prefetch(_ places: [DocumentLocation]) {
+  func prefetch(_ locations: [DocumentLocation]) {
     var prefetched: UInt8 = 0
-    for place in places {
-      let locator = place.locator
+    for location in locations {
+      let locator = location.locator
       guard let index = index(of: locator.fileID), let offset = Int(exactly: locator.offset) else {
         continue
       }
@@ -170,7 +170,7 @@ extension SegmentTable {
       fileIDs.remove(at: index)
       usages.remove(at: index)
     }
-    precondition(index(of: output) != nil, "A merge without its output")
+    precondition(index(of: output) != nil, "The table lacks the output of the compaction")
   }
 
   /// The last segment of the log.

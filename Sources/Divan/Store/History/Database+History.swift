@@ -40,7 +40,7 @@ extension Database {
   }
 }
 
-/// A version of the database that is kept under a name: see ``Database/nameSnapshot(_:of:)``.
+/// A version of the database that is retained under a name: see ``Database/nameSnapshot(_:of:)``.
 public struct NamedSnapshot: Sendable, Equatable, Identifiable {
   /// The name.
   public let name: String
@@ -60,18 +60,18 @@ public struct NamedSnapshot: Sendable, Equatable, Identifiable {
 
   init(_ named: NamedCommitPoint, pinnedSize: UInt64) {
     name = String(decoding: named.name.array, as: UTF8.self)
-    sequence = named.moment.sequence
-    date = Date(timeIntervalSince1970: Double(named.moment.time) / 1000)
-    documentCount = Int(clamping: named.moment.documentCount)
+    sequence = named.commitPoint.sequence
+    date = Date(timeIntervalSince1970: Double(named.commitPoint.time) / 1000)
+    documentCount = Int(clamping: named.commitPoint.documentCount)
     self.pinnedSize = Int(clamping: pinnedSize)
   }
 }
 
 extension Database {
-  /// Keeps a version of the database under a name until ``removeSnapshot(named:)``.
+  /// Retains a version of the database under a name until ``removeSnapshot(named:)``.
   ///
-  /// It survives reopening, and is read by ``snapshot(named:)``. Keeping it costs what it pins: for
-  /// each document that changes afterwards, the one revision that it had. Purging a document
+  /// It survives reopening, and is read by ``snapshot(named:)``. It costs what it pins: for each
+  /// document that changes afterwards, the one revision that it had. Purging a document
   /// removes it from named versions, too. A backup has them if it is made with `keepingHistory`.
   ///
   /// - Parameters:
@@ -85,31 +85,31 @@ extension Database {
     guard !bytes.isEmpty, bytes.count <= SnapshotNameRecord.nameSizeLimit else {
       throw DatabaseError(
         .invalidSnapshotName,
-        "the name of a snapshot has 1 to \(SnapshotNameRecord.nameSizeLimit) bytes, and this one "
+        "the name of a snapshot has 1 to \(SnapshotNameRecord.nameSizeLimit) bytes, and this one has "
           + "\(bytes.count)", path: path)
     }
     if let snapshot, snapshot.view.store !== store {
       throw DatabaseError(
-        .historyNotHeld, "the snapshot is one of another database", path: path)
+        .historyNotHeld, "the snapshot belongs to another database", path: path)
     }
     try write { try $0.keep(snapshot, as: bytes) }
   }
 
   /// Returns all named snapshots and the sizes they pin, in the order of the bytes of their names.
   ///
-  /// Costs a scan of all superseded revisions that are held.
+  /// Costs a scan of all retained revisions.
   public func namedSnapshots() throws -> [NamedSnapshot] {
     let view = try store.view()
     let named = try view.namedCommitPoints()
-    let sizes = try view.pinnedSizes(named.map(\.moment.sequence))
+    let sizes = try view.pinnedSizes(named.map(\.commitPoint.sequence))
     return zip(named, sizes).map(NamedSnapshot.init)
   }
 
-  /// Returns the version of the database that is kept under a name.
+  /// Returns the version of the database that is retained under a name.
   ///
   /// You read it like any snapshot, at the cost of a past version.
-  /// - Throws: ``DatabaseError`` with the code `notFound` if there is none of that name; `damaged`,
-  ///   `inputOutput` or `closed`.
+  /// - Throws: ``DatabaseError`` with the code `notFound` if there is none with that name;
+  ///   `damaged`, `inputOutput` or `closed`.
   public func snapshot(named name: String) throws -> Snapshot {
     guard let view = try store.view().keepingOpen(self).version(named: SharedBytes(utf8: name))
     else {
@@ -118,12 +118,12 @@ extension Database {
     return Snapshot(view)
   }
 
-  /// Stops keeping a named version; its space is given back when the database cleans up.
+  /// Stops retaining a named version; the database frees its space when it cleans up.
   ///
-  /// - Throws: ``DatabaseError`` with the code `notFound` if there is none of that name, and the
+  /// - Throws: ``DatabaseError`` with the code `notFound` if there is none with that name, and the
   ///   errors of `write`.
   public func removeSnapshot(named name: String) throws {
-    try write { try $0.forgetSnapshot(named: name) }
+    try write { try $0.removeSnapshot(named: name) }
     store.maintenance.notePruningDue()
   }
 }

@@ -7,7 +7,7 @@ extension Store {
     let view = ReadView(state: newest, store: self)
     // If the snapshots cannot be read, everything counts as needed.
     guard let named = try? view.namedCommitPoints() else { return .max }
-    let pin = named.map(\.moment.sequence).max() ?? 0
+    let pin = named.map(\.commitPoint.sequence).max() ?? 0
     knownPin = pin
     return pin
   }

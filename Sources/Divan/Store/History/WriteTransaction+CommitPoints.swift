@@ -1,10 +1,10 @@
 import DivanLog
 
 extension WriteTransaction {
-  /// Appends a moment: the record that a version ends with this transaction.
+  /// Appends a commit point: the record that a version ends with this transaction.
   func noteCommitPoint(after base: ReadView) throws(DatabaseError) {
     let record = CommitPointRecord(
-      moment: CommitPoint(
+      commitPoint: CommitPoint(
         sequence: state.lastSequence, commit: base.state.commit + 1,
         time: min(max(base.state.time, store.configuration.now()), counterLimit),
         documentCount: min(state.documentCount, counterLimit)),
@@ -13,7 +13,7 @@ extension WriteTransaction {
   }
 
   func append(_ record: CommitPointRecord) throws(DatabaseError) {
-    let place = try append(.moment, id: nil) { writer in record.encode(to: &writer) }
-    state.put(record, at: place, scratch: &entryScratch)
+    let locator = try append(.commitPoint, id: nil) { writer in record.encode(to: &writer) }
+    state.put(record, at: locator, scratch: &entryScratch)
   }
 }

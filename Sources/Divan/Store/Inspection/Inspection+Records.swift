@@ -10,7 +10,7 @@ package enum InspectedRecord: Sendable, Equatable {
   /// An index is created, perhaps not complete yet, or removed.
   case index(name: String, DocumentIndex?, isReady: Bool)
   /// The end of a commit while history was kept.
-  case moment(NamedVersion)
+  case commitPoint(NamedVersion)
 
   /// A version of the store.
   package struct NamedVersion: Sendable, Equatable {
@@ -19,11 +19,11 @@ package enum InspectedRecord: Sendable, Equatable {
     package let time: UInt64
     package let documentCount: UInt64
 
-    fileprivate init(_ moment: CommitPoint) {
-      sequence = moment.sequence
-      commit = moment.commit
-      time = moment.time
-      documentCount = moment.documentCount
+    fileprivate init(_ commitPoint: CommitPoint) {
+      sequence = commitPoint.sequence
+      commit = commitPoint.commit
+      time = commitPoint.time
+      documentCount = commitPoint.documentCount
     }
   }
 
@@ -38,24 +38,25 @@ package enum InspectedRecord: Sendable, Equatable {
       self = .local(id: try Self.text(local.idBytes), isDeleted: local.body == nil)
     case .named:
       let named = try SnapshotNameRecord.decode(record.payload)
-      self = .named(name: try Self.text(named.name), named.moment.map(NamedVersion.init))
+      self = .named(name: try Self.text(named.name), named.commitPoint.map(NamedVersion.init))
     case .index:
       let index = try IndexDefinitionRecord.decode(record.payload)
       self = .index(
-        name: try Self.text(index.name), index.kept?.index, isReady: index.kept?.isReady ?? false)
-    case .moment:
-      self = .moment(NamedVersion(try CommitPointRecord.decode(record.payload).moment))
+        name: try Self.text(index.name), index.definition?.index,
+        isReady: index.definition?.isReady ?? false)
+    case .commitPoint:
+      self = .commitPoint(NamedVersion(try CommitPointRecord.decode(record.payload).commitPoint))
     default: return nil
     }
   }
 
   private static func text(_ bytes: SharedBytes) throws(ByteError) -> String {
     guard let text = bytes.text else {
-      throw ByteError(offset: 1, reason: "an ID or a name that is no text")
+      throw ByteError(offset: 1, reason: "an ID or name that is not UTF-8")
     }
     return text
   }
 
-  /// Whether this version of Divan knows records of this kind, whatever they hold.
+  /// Whether this version of Divan knows records of this kind.
   package static func isKnown(_ kind: Record.Kind) -> Bool { kind.isKnown }
 }

@@ -11,7 +11,7 @@ package import DivanLog
 extension InspectedDocument {
   /// A leaf of the revision tree.
   package struct Leaf: Sendable {
-    /// The sequence number of the record that holds the leaf.
+    /// The sequence number of the leaf's record.
     package let sequence: UInt64
     /// The revision and its ancestors, newest first.
     package let history: [RevisionID]
@@ -52,7 +52,7 @@ extension InspectedDocument {
     return attachments
   }
 
-  /// Returns the revision that the record's becomes without some of its attachments.
+  /// Returns the revision that results from removing some attachments of the record's revision.
   package func revision(
     with attachments: Document.Attachments
   ) throws(DatabaseError) -> RevisionID {
@@ -77,16 +77,16 @@ extension InspectedRecord {
 /// The content of attachments in a log that may be damaged: by records, or by files alone.
 package final class InspectedAttachments: AttachmentSource {
   private let files: AttachmentFiles
-  /// The places of the attachments' records.
-  private let places: [SHA256.Digest: (segment: Segment, locator: RecordLocator)]
+  /// The locators of the attachments' records.
+  private let locators: [SHA256.Digest: (segment: Segment, locator: RecordLocator)]
 
   /// Takes the records that were found.
   package init(
     in directory: StoreDirectory,
-    places: [SHA256.Digest: (segment: Segment, locator: RecordLocator)]
+    locators: [SHA256.Digest: (segment: Segment, locator: RecordLocator)]
   ) {
     files = AttachmentFiles(directory, AttachmentFiles.Settings(isMapped: false))
-    self.places = places
+    self.locators = locators
   }
 
   /// Opens the content of this digest.
@@ -104,10 +104,10 @@ package final class InspectedAttachments: AttachmentSource {
   }
 
   private func record(of digest: SHA256.Digest) throws(LogError) -> AttachmentRecord? {
-    guard let (segment, locator) = places[digest],
+    guard let (segment, locator) = locators[digest],
       let record = try? AttachmentRecord.decode(segment.record(at: locator).payload)
     else {
-      // The file may be whole though its record is lost.
+      // The file may be whole although its record is lost.
       return try files.record(of: digest)
     }
     return record

@@ -9,7 +9,7 @@ package struct InspectedDocument: Sendable {
   package init(_ payload: SharedBytes) throws(ByteError) {
     content = try DocumentRecord.decode(payload)
     guard let id = content.id else {
-      throw ByteError(offset: 1, reason: "a document ID that is no text")
+      throw ByteError(offset: 1, reason: "a document ID that is not UTF-8")
     }
     self.id = id
   }
@@ -40,18 +40,18 @@ extension InspectedDocument {
 
   /// A problem of a record whose checksum is valid; nil if there is none.
   ///
-  /// It concerns the ID, the body, or the revision ID, which is recomputed where that is possible.
+  /// It concerns the ID, the properties, or the revision ID, which is recomputed where possible.
   package var problem: String? {
     do throws(DatabaseError) {
       try DocumentID.validate(id)
       try body.validate()
-      guard body.kind == .object else { return "the body is no object" }
+      guard body.kind == .object else { return "the properties are not an object" }
       try PropertyNames.validate(body)
       if content.ancestors.digests.count >= content.revision.generation {
-        return "there are more revisions before it than its generation allows"
+        return "it has more ancestors than its generation allows"
       }
       return try content.matchesItsRevision()
-        ? nil : "the revision ID is not that of its content"
+        ? nil : "the revision ID does not match the content"
     } catch {
       return error.message
     }
@@ -93,10 +93,10 @@ extension InspectedIndex {
     replay.state.segments.usage(of: fileID).map { ($0.total, $0.dead) }
   }
 
-  /// Returns the bytes of held document records that are not the newest ones, by segment file ID.
+  /// Returns the bytes of retained document records, by segment file ID.
   ///
-  /// Other leaves, history or named snapshots hold them; some may be released already.
-  package func heldSizes() -> [UInt64: UInt64] {
+  /// Other leaves, history or named snapshots retain them; some may be released already.
+  package func retainedSizes() -> [UInt64: UInt64] {
     var sizes: [UInt64: UInt64] = [:]
     var scan = replay.state.retained.scan()
     // Everything is in memory, so nothing can fail.
@@ -117,7 +117,7 @@ package struct InspectedAttachment: Sendable {
   package let length: Int
   /// Whether it is in a file of its own, and not in the log.
   package let isFile: Bool
-  /// The IDs of the documents with held records that refer to it, each once and in order.
+  /// The IDs of the documents that refer to it, each once and in order.
   package let documentIDs: [String]
 }
 
@@ -146,7 +146,7 @@ extension InspectedIndex {
     let record = try AttachmentRecord.decode(payload)
     var ids: Set<DocumentKey> = []
     for reference in try replay.state.attachmentReferences(record.digest)
-    where try replay.state.holds(reference.sequence, of: reference.id) {
+    where try replay.state.retains(reference.sequence, of: reference.id) {
       if let id = reference.id.text { ids.insert(DocumentKey(id)) }
     }
     let isFile = if case .file = record.content { true } else { false }
@@ -158,7 +158,7 @@ extension InspectedIndex {
 
 /// The result of a check of a store's attachments.
 package struct InspectedAttachmentCheck: Sendable {
-  /// The number of contents to which a held record refers.
+  /// The number of contents to which a record refers.
   package internal(set) var count = 0
   /// Their size in bytes, without those whose records are missing.
   package internal(set) var length = 0
@@ -169,7 +169,7 @@ package struct InspectedAttachmentCheck: Sendable {
 }
 
 extension InspectedIndex {
-  /// Checks every content to which a held record refers.
+  /// Checks every content to which a record refers.
   ///
   /// Its record and its file must exist, with the right length. Unless `isByName`, the whole
   /// content must match its digest.
@@ -178,12 +178,12 @@ extension InspectedIndex {
   ///   - directory: the store's, with the files.
   ///   - isByName: whether contents are not read.
   ///   - progress: called repeatedly with the number of bytes that were read.
-  ///   - tell: called with each problem.
+  ///   - report: called with each problem.
   /// - Returns: how much was checked.
-  /// - Throws: errors of `tell`, and system errors.
+  /// - Throws: errors of `report`, and system errors.
   package func checkAttachments(
     in directory: StoreDirectory, isByName: Bool, progress: (Int) -> Void = { _ in },
-    tell: (Damage) throws -> Void
+    report: (Damage) throws -> Void
   ) throws -> InspectedAttachmentCheck {
     let files = AttachmentFiles(directory, AttachmentFiles.Settings(isMapped: false))
     var check = InspectedAttachmentCheck()
@@ -196,7 +196,8 @@ extension InspectedIndex {
       guard let digest = try? reader.readDigest(), !referred.contains(digest) else { continue }
       let references = try replay.state.attachmentReferences(digest)
       guard
-        let id = try references.first(where: { try replay.state.holds($0.sequence, of: $0.id) })?.id
+        let id = try references.first(where: { try replay.state.retains($0.sequence, of: $0.id) })?
+          .id
       else { continue }
       referred.insert(digest)
       check.count += 1
@@ -212,7 +213,7 @@ extension InspectedIndex {
           }
         }
       } catch .damaged(let damage) {
-        try tell(damage)
+        try report(damage)
       } catch {
         throw error
       }
@@ -243,8 +244,8 @@ extension InspectedIndex {
       throw .damaged(
         Damage(
           path: "\(directory.path)/\(AttachmentName(digest))", offset: 0,
-          reason: "the record of an attachment is missing to which document "
-            + "\(id.text ?? "?") refers"))
+          reason: "the record of an attachment of document "
+            + "\(id.text ?? "?") is missing"))
     }
     let record = try segment.record(at: locator)
     do throws(ByteError) {
@@ -269,8 +270,8 @@ package struct InspectedCheckpoint {
 
   /// Opens the newest checkpoint that is complete.
   ///
-  /// Returns also the watermarks that newer checkpoints prove, though they cannot be used: how far the
-  /// log of their store was durable.
+  /// Returns also the watermarks that newer checkpoints prove, though they cannot be used: how far
+  /// the log of their store was durable.
   package static func newest(
     among files: Set<FileName>, in directory: StoreDirectory
   ) throws(LogError) -> (
@@ -332,11 +333,12 @@ extension InspectedCheckpoint {
       usable.state.documents, rebuilt.documents, "document", limit: limit, into: &found)
     InspectedCheckpoint.report(
       usable.state.sequences, rebuilt.sequences, "sequence", limit: limit, into: &found)
-    // The log may have more held records: those that no merge has reached yet.
+    // The log may have more retained records, which no compaction has reached yet.
     InspectedCheckpoint.report(
-      usable.state.retained, rebuilt.retained, "older record", mayLack: { _ in true }, limit: limit,
+      usable.state.retained, rebuilt.retained, "retained record", mayLack: { _ in true },
+      limit: limit,
       into: &found)
-    // Indexes that are not complete may hold anything.
+    // Indexes that are not complete may contain anything.
     let ready = Set(rebuilt.indexes.filter { usable.state.indexes.contains($0) }.map(\.number))
     InspectedCheckpoint.report(
       usable.state.catalog, rebuilt.catalog, "catalog entry",
@@ -377,7 +379,7 @@ extension InspectedCheckpoint {
         } else if order > 0, let key = right?.key {
           found.append("\(what) \(name(key)) is in the log and not in the pages")
         } else if let key = left?.key, left?.value != right?.value {
-          found.append("\(what) \(name(key)) is another one in the log")
+          found.append("\(what) \(name(key)) differs in the log")
         }
         if let left,
           try left.key.withSpan({ (key) throws(PageError) in try pages.find(key) })

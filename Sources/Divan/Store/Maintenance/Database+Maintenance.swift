@@ -1,11 +1,11 @@
 import DivanLog
 
 extension Database {
-  /// Gives back the space of everything that is no longer needed, now.
+  /// Frees the space of everything that is no longer needed, now.
   ///
   /// That includes files of attachments that could not be deleted before. The database does this by
-  /// itself, when it is worth it. Reading and writing continue while it runs. It takes time that is
-  /// proportional to the store, and up to one merged segment of extra space.
+  /// itself, when it is worth it. You can read and write while it runs. It takes time that is
+  /// proportional to the store, and up to one compacted segment of extra space.
   ///
   /// - Throws: ``DatabaseError`` with the codes `damaged` (which names the files that were left
   ///   unchanged), `diskFull`, `inputOutput`, `readOnly` or `closed`.
@@ -24,7 +24,7 @@ extension Database {
     }
   }
 
-  /// Merges now the segments for which the policy says that it pays, for tests that must know when.
+  /// Compacts the segments that the policy chooses now, for tests that must know when.
   package func compactWhatPays() throws {
     try store.maintenance.exclusively(store) { () throws(DatabaseError) in
       try store.compactWhatPays()

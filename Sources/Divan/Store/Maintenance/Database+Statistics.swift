@@ -4,20 +4,20 @@ import Synchronization
 extension Database {
   /// Statistics of the store's contents and size.
   ///
-  /// Costs a `stat` of each file, and a walk over the index entries of attachments and of retained
-  /// superseded revisions; no documents are read.
+  /// Costs a `stat` of each file, and a scan of the index entries of attachments and of retained
+  /// revisions; no documents are read.
   public var statistics: Statistics {
     get throws {
       let view = try store.view()
       let attachments = try view.sizes(
         in: \.catalog, prefix: [CatalogKey.Kind.attachment.rawValue])
-      let held = try view.sizes(in: \.retained, prefix: [])
+      let retained = try view.sizes(in: \.retained, prefix: [])
       return try translating { () throws(LogError) in
         let names = try store.directory.listing().files
         var checkpointSize = 0
         var directorySize = 0
         for name in names where name != .temporaries && name != .attachments {
-          // A file that was just replaced by a merge no longer exists.
+          // A file that a compaction has just replaced no longer exists.
           guard let status = try? store.directory.fileSystem.status(store.directory.path(of: name))
           else { continue }
           directorySize += status.size
@@ -47,7 +47,8 @@ extension Database {
           commit: state.commit, segments: segments.sorted { $0.0 < $1.0 }.map(\.1),
           checkpointSize: checkpointSize, directorySize: directorySize + fileSize,
           attachmentCount: attachments.count, attachmentFileCount: fileCount,
-          attachmentFileSize: fileSize, attachmentLogSize: attachments.size, heldSize: held.size,
+          attachmentFileSize: fileSize, attachmentLogSize: attachments.size,
+          heldSize: retained.size,
           pendingIndexEntries: state.documents.memtable.count + state.documents.immutableCount,
           maintenanceProblem: store.maintenance.problem)
       }

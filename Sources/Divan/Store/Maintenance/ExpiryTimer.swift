@@ -4,8 +4,8 @@ import Synchronization
 
 /// A timer that fires when the next document expires.
 ///
-/// Times are those of the store's clock, which need not run like the machine's. So the timer checks
-/// that clock again when it fires, and at least each hour.
+/// Times come from the store's clock, which need not run like the machine's. So the timer checks
+/// the store's clock again when it fires, and at least each hour.
 final class ExpiryTimer: Sendable {
   private struct State {
     /// The time that it is armed for; nil if none.
@@ -36,7 +36,7 @@ extension ExpiryTimer {
       state.due = time
       if state.source == nil {
         let source = DispatchSource.makeTimerSource(queue: queue)
-        // Held until `stop`, which is called when the database is released, and not by a weak
+        // Retained until `stop`, which is called when the database is released. It is not a weak
         // reference: see ``ScheduledFlush``.
         source.setEventHandler { [store] in
           store.maintenance.expiry.noteAwake()

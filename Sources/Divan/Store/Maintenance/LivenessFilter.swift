@@ -1,15 +1,15 @@
 import DivanLog
 
-/// The place in the index of a record.
+/// The slot of a record in the index.
 enum TreeSlot {
   /// The newest record of a document.
   case newest(id: SharedBytes, DocumentEntry)
-  /// A record in ``Version/older``, by its key.
+  /// A record in ``Version/retained``, by its key.
   case retained([UInt8])
   /// A record in ``Version/catalog``, by its key.
   case catalog([UInt8])
 
-  /// Creates the place where a record of the log belongs; nil if the index has no such record.
+  /// Creates the slot that a record of the log belongs in; nil if the index has no such record.
   init?(of item: RecordScan.Entry, in view: ReadView) throws(DatabaseError) {
     switch item.record.kind {
     case .document:
@@ -44,18 +44,18 @@ enum TreeSlot {
         try AttachmentRecord.decode(payload)
       }
       self = .catalog(CatalogKey.attachment(record.digest))
-    case .moment:
+    case .commitPoint:
       let record = try view.decode(item) { (payload) throws(ByteError) in
         try CommitPointRecord.decode(payload)
       }
-      self = .catalog(CatalogKey.moment(record.moment.sequence))
+      self = .catalog(CatalogKey.commitPoint(record.commitPoint.sequence))
     default:
       // Only a purge that `RemovalKey` could not decode gets here.
       throw view.damage(at: item.locator, "a purge that cannot be read")
     }
   }
 
-  /// Returns the locator that the index has at this place now.
+  /// Returns the locator that the index has in this slot now.
   func locator(in view: ReadView) throws(DatabaseError) -> RecordLocator? {
     switch self {
     case .newest(_, let entry): entry.locator
@@ -65,10 +65,10 @@ enum TreeSlot {
   }
 }
 
-/// Decides which records of its inputs a merge copies.
+/// Decides which records of its inputs a compaction copies.
 ///
-/// It copies the records that the index refers to, and removals as long as an older file may hold
-/// what they removed.
+/// It copies the records that the index refers to, and removals as long as an older file may
+/// contain the records that they removed.
 ///
 /// RECOVERY.md, rules 5 and 9.
 struct LivenessFilter {
@@ -77,7 +77,7 @@ struct LivenessFilter {
   /// Files that are no longer used but still exist.
   private let awaitingDeletion: Set<FileName>
   private let isForced: Bool
-  /// The keys that the inputs' removals removed and no older file holds; nil until looked up.
+  /// The keys that the inputs' removals removed and no older file has; nil until looked up.
   private var forgettable: Set<RemovalKey>?
   /// The number of records that are kept because the index refers to them.
   private var indexedCount = 0
@@ -91,12 +91,12 @@ struct LivenessFilter {
     self.isForced = isForced
   }
 
-  /// The bytes of older files that are read at most for each byte of removals that may be saved.
+  /// The maximum number of bytes of older files to read for each byte of removals to save.
   private static let readFactor: UInt64 = 64
 }
 
 extension LivenessFilter {
-  /// Returns whether the merge copies a record.
+  /// Returns whether the compaction copies a record.
   mutating func keeps(_ item: RecordScan.Entry) throws(DatabaseError) -> Bool {
     // Only a later version may drop the records that a later version wrote.
     guard item.record.kind.isKnown else { return item.record.kind.maySkip }
@@ -110,23 +110,24 @@ extension LivenessFilter {
     return true
   }
 
-  /// Throws if the index refers to anything in the inputs that the merge would drop.
+  /// Throws if the index refers to anything in the inputs that the compaction would drop.
   ///
-  /// Only a forged checkpoint does so, with locators to bytes that look like a record in the middle
-  /// of another. Call it once all inputs are read. It costs a scan of the index.
+  /// Only a forged checkpoint does so, with locators to bytes that look like a record inside
+  /// another. Call it once all inputs are read. It costs a scan of the index.
   func requireAllKept() throws(DatabaseError) {
     var locatorCount = 0
     try forEachLocator { _ in locatorCount += 1 }
     guard locatorCount != indexedCount else { return }
-    var places: Set<RecordLocator> = []
-    try forEachRecord(of: inputs) { places.insert($0.locator) }
+    var locators: Set<RecordLocator> = []
+    try forEachRecord(of: inputs) { locators.insert($0.locator) }
     try forEachLocator { (locator) throws(DatabaseError) in
-      guard places.contains(locator) else {
-        throw view.damage(at: locator, "the index leads to a place where no record begins")
+      guard locators.contains(locator) else {
+        throw view.damage(at: locator, "no record begins at the offset that the index names")
       }
     }
     throw DatabaseError(
-      .damaged, "the index leads to \(locatorCount) records, and \(indexedCount) of them are kept",
+      .damaged,
+      "the index names \(locatorCount) records, and the compaction keeps \(indexedCount) of them",
       path: inputs[0].file.path)
   }
 
@@ -141,8 +142,8 @@ extension LivenessFilter {
     var documents = view.state.documents.scan()
     while let item = try view.step(&documents) { try visit(view.decodeEntry(item).locator) }
     // Records of documents that were purged may still be indexed after a page was rebuilt.
-    try view.forEachRetained { (held) throws(DatabaseError) in
-      for record in held.records { try visit(record.locator) }
+    try view.forEachRetained { (retained) throws(DatabaseError) in
+      for record in retained.records { try visit(record.locator) }
       return true
     }
     for kind in CatalogKey.Kind.leadingToRecords {
@@ -224,12 +225,14 @@ struct RemovalKey: Hashable {
       }
       self.init(.local, local.idBytes)
     case .named:
-      guard let named = try? SnapshotNameRecord.decode(record.payload), named.moment == nil else {
+      guard let named = try? SnapshotNameRecord.decode(record.payload), named.commitPoint == nil
+      else {
         return nil
       }
       self.init(.named, named.name)
     case .index:
-      guard let index = try? IndexDefinitionRecord.decode(record.payload), index.kept == nil else {
+      guard let index = try? IndexDefinitionRecord.decode(record.payload), index.definition == nil
+      else {
         return nil
       }
       self.init(.index, index.name)

@@ -2,9 +2,9 @@ import Dispatch
 import DivanLog
 import Synchronization
 
-/// Keeps an open store small and quick to open: writes checkpoints, merges segments, frees space.
+/// Keeps an open store small and quick to open: writes checkpoints, compacts segments, frees space.
 ///
-/// One step runs at a time. It holds the writer lock only to take a snapshot and to publish its
+/// One step runs at a time. It takes the writer lock only to take a snapshot and to publish its
 /// result.
 final class Maintenance: Sendable {
   struct State {
@@ -16,21 +16,21 @@ final class Maintenance: Sendable {
     /// Whether a step has run since the store was opened.
     ///
     /// The first commit starts one. Otherwise the garbage of many short sessions would never be
-    /// cleaned up.
+    /// removed.
     var hasStepped = false
     var isScheduled = false
     var isStopped = false
-    /// Segments that were replaced by a merged one; deleted once a checkpoint does not list them.
+    /// Segments that a compacted one has replaced; deleted once a checkpoint does not list them.
     var replaced: Set<FileName> = []
-    /// Whether a merged segment has the name of one that the last checkpoint lists.
+    /// Whether a compacted segment has the name of one that the last checkpoint lists.
     ///
     /// That checkpoint cannot be used, until there is another.
     var isCheckpointSpent = false
-    /// A merged segment that the index refers to only in part, because publishing it failed.
+    /// A compacted segment that the index refers to only in part, because installing it failed.
     ///
     /// A checkpoint taken now would depend on both the segment and its inputs, so none is written.
     var unfinished: (output: Segment, inputs: [Segment])?
-    /// The file IDs of segments that cannot be merged, because they are damaged.
+    /// The file IDs of segments that cannot be compacted, because they are damaged.
     var damaged: Set<UInt64> = []
     /// Attachments that the newest version has dropped and whose files still exist, in that order.
     var unreferenced: [Unreferenced] = []
@@ -120,9 +120,9 @@ extension Maintenance {
     while step(store) {}
   }
 
-  /// Prunes history and attachments, writes a checkpoint if it is due, and merges segments.
+  /// Prunes history and attachments, writes a checkpoint if it is due, and compacts segments.
   ///
-  /// It merges as much as is worth it. Returns true if a checkpoint became due during the step.
+  /// It compacts as much as is worth it. Returns true if a checkpoint became due during the step.
   private func step(_ store: Store) -> Bool {
     let interval = store.configuration.checkpointInterval
     let isCheckpointDue = state.withLock { state in
@@ -137,7 +137,7 @@ extension Maintenance {
       if isCheckpointDue { try store.writeCheckpoint() }
       try store.compactWhatPays()
     } catch {
-      // It is retried after more writes; until then nothing is lost but space and time.
+      // It is retried after more writes. Until then only space and time are lost.
       problem = error
     }
     let (isDueAgain, waiters) = state.withLock { state in
@@ -153,7 +153,7 @@ extension Maintenance {
     return isDueAgain
   }
 
-  /// Writes a checkpoint on the caller's thread if it is due, without cleaning.
+  /// Writes a checkpoint on the caller's thread if it is due, without other maintenance.
   ///
   /// For manual maintenance, so that the index does not grow in memory without bound.
   func writeCheckpointIfDue(_ store: Store) throws(DatabaseError) {
@@ -204,11 +204,12 @@ extension Maintenance {
   {
     // A step may be saving the rows of a view, or the thread with the writer lock may wait for
     // these.
-    try MapFunctionGuard.refuse("has the store cleaned or copied")
+    try MapFunctionGuard.refuse("compacts or copies a database")
     // A step may be waiting for the writer lock, and this would wait for the step.
     guard !store.writerLock.isHeldByThisThread else {
       throw DatabaseError(
-        .nestedWrite, "this cannot be done inside `write`", hint: "Do it after `write` returns")
+        .nestedWrite, "this call is not allowed inside `write`",
+        hint: "Make it after `write` returns")
     }
     let result: Result<R, DatabaseError> = queue.sync {
       // Closing has waited for this queue, and does its own last work without it.

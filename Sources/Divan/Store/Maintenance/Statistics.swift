@@ -11,7 +11,7 @@ public struct Statistics: Sendable {
     public let size: Int
     /// Bytes of records that are current.
     public let liveSize: Int
-    /// Bytes of records that were superseded; merging the segment reclaims them.
+    /// Bytes of records that were superseded; compacting the segment reclaims them.
     public let deadSize: Int
     /// Whether commits are appended to it now.
     public let isActive: Bool
@@ -31,7 +31,7 @@ public struct Statistics: Sendable {
   public let directorySize: Int
   /// The number of distinct attachment contents, however many documents refer to each.
   public let attachmentCount: Int
-  /// The number of files that each hold the content of a large attachment.
+  /// The number of files that each contain one large attachment.
   ///
   /// Some may belong to attachments that were removed recently.
   public let attachmentFileCount: Int

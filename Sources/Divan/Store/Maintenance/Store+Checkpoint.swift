@@ -4,9 +4,9 @@ import Synchronization
 extension Store {
   /// Writes a checkpoint of the changes since the last one, if there are any.
   ///
-  /// Holds the writer lock at the beginning and the end only.
+  /// Takes the writer lock at the beginning and the end only.
   func writeCheckpoint() throws(DatabaseError) {
-    try finishMerge()
+    try finishCompaction()
     guard
       let begun = try withWriterLock({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
     else { return }
@@ -14,29 +14,29 @@ extension Store {
     do throws(DatabaseError) {
       written = try write(begun)
     } catch {
-      try withWriterLock { (_) throws(DatabaseError) in takeBackCheckpoint() }
+      try withWriterLock { (_) throws(DatabaseError) in abandonCheckpoint() }
       throw error
     }
     try withWriterLock { (_) throws(DatabaseError) in install(written) }
-    try deleteWhatIsReplaced(by: written.checkpoint)
-    // If a checkpoint found room, there may be room to recreate a released reserve.
+    try deleteReplacedFiles(by: written.checkpoint)
+    // If there was room for a checkpoint, there may be room to recreate a released reserve.
     directory.makeReserve(size: configuration.reserveSize)
   }
 
   /// Does the same for a caller that holds the writer lock.
-  func writeCheckpointInTurn(_ writer: LogWriter) throws(DatabaseError) {
-    // The next opening does without the checkpoint, and drops the merge.
+  func writeCheckpointWithLock(_ writer: LogWriter) throws(DatabaseError) {
+    // The next opening works without the checkpoint, and drops the compaction.
     guard maintenance.state.withLock({ $0.unfinished == nil }) else { return }
     if let begun = beginCheckpoint(writer) {
       let written: WrittenCheckpoint
       do throws(DatabaseError) {
         written = try write(begun)
       } catch {
-        takeBackCheckpoint()
+        abandonCheckpoint()
         throw error
       }
       install(written)
-      try deleteWhatIsReplaced(by: written.checkpoint)
+      try deleteReplacedFiles(by: written.checkpoint)
     }
   }
 
@@ -61,7 +61,7 @@ extension Store {
     let runs: [[Run]]
   }
 
-  /// Freezes the entries to be written; returns nil if the last checkpoint is up to date.
+  /// Makes the memtables immutable, to be written; returns nil if the last checkpoint is current.
   private func beginCheckpoint(_ writer: LogWriter) -> BegunCheckpoint? {
     guard commits.failure == nil, let position = logPosition(writer) else { return nil }
     let (number, previous, isNeeded) = maintenance.state.withLock { state in
@@ -91,7 +91,8 @@ extension Store {
     }
   }
 
-  private func takeBackCheckpoint() {
+  /// Makes the immutable memtables part of the mutable ones again.
+  private func abandonCheckpoint() {
     for tree in Version.trees { newest[keyPath: tree].thaw() }
     commits.replaceNewest(with: newest)
   }
@@ -123,13 +124,13 @@ extension Store {
           let isFiltered = path != \.sequences
           let count = runsToMerge(tree)
           merged.append(count)
-          var places = Array(begun.previous.runs(ofTree: index).dropFirst(count))
+          var locators = Array(begun.previous.runs(ofTree: index).dropFirst(count))
           do throws(DatabaseError) {
             if let summary = try writeRun(
               tree, mergingNewest: count, isFiltered: isFiltered, state, to: sink)
             {
-              places.insert(
-                Checkpoint.RunPlace(
+              locators.insert(
+                Checkpoint.RunLocator(
                   checkpoint: begun.number, salt: salt, commit: state.commit, summary: summary),
                 at: 0)
             }
@@ -138,7 +139,7 @@ extension Store {
             throw .system(
               SystemError(call: "write", path: directory.path, code: .inputOutput))
           }
-          checkpoint.trees.append(places)
+          checkpoint.trees.append(locators)
         }
         var directoryBytes = ByteWriter(capacity: 4096)
         checkpoint.encode(to: &directoryBytes)
@@ -217,9 +218,9 @@ extension Store {
       var runs: [[Run]] = []
       for (index, path) in Version.trees.enumerated() {
         var tree = Array(state[keyPath: path].runs.dropFirst(merged[index]))
-        if let place = checkpoint.trees[index].first, place.checkpoint == checkpoint.number {
+        if let locator = checkpoint.trees[index].first, locator.checkpoint == checkpoint.number {
           do throws(PageError) {
-            tree.insert(try Run(source, place.summary, commit: place.commit), at: 0)
+            tree.insert(try Run(source, locator.summary, commit: locator.commit), at: 0)
           } catch {
             throw .damaged(Damage(path: file.path, offset: 0, reason: "\(error)"))
           }
@@ -230,7 +231,7 @@ extension Store {
     }
   }
 
-  /// Replaces the frozen entries with the new runs.
+  /// Replaces the immutable memtables with the new runs.
   private func install(_ written: WrittenCheckpoint) {
     for (tree, runs) in zip(Version.trees, written.runs) {
       newest[keyPath: tree].replaceImmutable(with: runs)
@@ -245,26 +246,26 @@ extension Store {
   }
 
   /// Deletes the files that neither the log nor the newest checkpoint needs.
-  private func deleteWhatIsReplaced(by checkpoint: Checkpoint) throws(DatabaseError) {
+  private func deleteReplacedFiles(by checkpoint: Checkpoint) throws(DatabaseError) {
     try translating { () throws(LogError) in
       let replaced = maintenance.state.withLock { $0.replaced }
       let listed = Set(checkpoint.members.map { FileName.segment($0.segment.numbers) })
-      var doomed = replaced.subtracting(listed)
+      var obsolete = replaced.subtracting(listed)
       for case .checkpoint(let number) in try directory.listing().files
-      where !checkpoint.rests(on: number) {
-        doomed.insert(.checkpoint(number))
+      where !checkpoint.depends(on: number) {
+        obsolete.insert(.checkpoint(number))
       }
-      guard !doomed.isEmpty else { return }
-      for name in doomed.sorted() { try directory.remove(name) }
+      guard !obsolete.isEmpty else { return }
+      for name in obsolete.sorted() { try directory.remove(name) }
       try directory.flush()
-      maintenance.state.withLock { $0.replaced.subtract(doomed) }
+      maintenance.state.withLock { $0.replaced.subtract(obsolete) }
     }
   }
 }
 
 extension Checkpoint? {
   /// The runs of a tree, newest first.
-  fileprivate func runs(ofTree index: Int) -> [Checkpoint.RunPlace] {
+  fileprivate func runs(ofTree index: Int) -> [Checkpoint.RunLocator] {
     guard let trees = self?.trees, index < trees.count else { return [] }
     return trees[index]
   }

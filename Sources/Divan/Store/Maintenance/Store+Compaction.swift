@@ -2,10 +2,11 @@ import DivanLog
 import Synchronization
 
 extension Store {
-  /// Merges segments while that pays, with a checkpoint after each merge to release the inputs.
+  /// Compacts segments while that pays, with a checkpoint after each compaction to release the
+  /// inputs.
   ///
-  /// If the store is being closed, the current merge is completed: however short sessions are, each
-  /// of them merges a part.
+  /// If the store is being closed, the current compaction is completed, so that even short sessions
+  /// compact a part.
   func compactWhatPays() throws(DatabaseError) {
     while try compactOnce(isForced: false) {
       try writeCheckpoint()
@@ -13,7 +14,7 @@ extension Store {
     }
   }
 
-  /// Merges all segments that hold dead records, and all small ones.
+  /// Compacts all segments that contain dead records, and all small ones.
   func compactEverything() throws(DatabaseError) {
     try pruneHistory()
     try sweepAttachments()
@@ -22,9 +23,9 @@ extension Store {
     while try compactOnce(isForced: true) { try writeCheckpoint() }
   }
 
-  /// Merges one group of neighbouring segments; returns false if there is none worth it.
+  /// Compacts one group of neighbouring segments; returns false if none is worth it.
   private func compactOnce(isForced: Bool) throws(DatabaseError) -> Bool {
-    try finishMerge()
+    try finishCompaction()
     let (position, damaged) = maintenance.state.withLock { ($0.checkpoint?.position, $0.damaged) }
     guard let position else { return false }
     let begun:
@@ -42,20 +43,20 @@ extension Store {
             except: damaged)
           guard !inputs.isEmpty else { return nil }
           // Without history, only the newest version is certain to be complete.
-          let isHistoryKept = configuration.history.isOn || pinnedThrough > 0
+          let retainsHistory = configuration.history.isOn || pinnedThrough > 0
           return (
             newest, inputs, writer.takeFileID(), writer.tail,
-            isHistoryKept ? newest.historyHorizon : newest.commit
+            retainsHistory ? newest.historyHorizon : newest.commit
           )
         }
     guard let begun else { return false }
-    var judge = LivenessFilter(
+    var filter = LivenessFilter(
       ReadView(state: begun.state, store: self), inputs: begun.inputs,
       awaitingDeletion: maintenance.state.withLock { $0.replaced }, isForced: isForced)
     let output: Segment
     var failure: DatabaseError?
     /// Runs `body`, and keeps its error, which is more exact than a `LogError`.
-    func judging<R>(_ body: () throws(DatabaseError) -> R) throws(LogError) -> R {
+    func keepingError<R>(_ body: () throws(DatabaseError) -> R) throws(LogError) -> R {
       do throws(DatabaseError) {
         return try body()
       } catch {
@@ -71,17 +72,19 @@ extension Store {
           releasedThrough: begun.releasedThrough, isMapped: configuration.reads == .mapped),
         in: directory,
         keep: { (entry) throws(LogError) in
-          try judging { () throws(DatabaseError) in try judge.keeps(entry) }
+          try keepingError { () throws(DatabaseError) in try filter.keeps(entry) }
         },
         flushLog: { () throws(LogError) in
-          // Forced merges are rare enough for a walk over the index; nothing is replaced yet.
-          if isForced { try judging { () throws(DatabaseError) in try judge.requireAllKept() } }
+          // Forced compactions are rare enough for a scan of the index; nothing is replaced yet.
+          if isForced {
+            try keepingError { () throws(DatabaseError) in try filter.requireAllKept() }
+          }
           _ = try begun.tail.flush()
         })
     } catch {
       let failure = failure ?? DatabaseError(error)
       if failure.code == .damaged {
-        // A damaged segment is left alone: a merge would destroy the evidence.
+        // A damaged segment is left unchanged: a compaction would destroy the evidence.
         maintenance.state.withLock { state in
           for input in begun.inputs where input.file.path == failure.path {
             state.damaged.insert(input.fileID)
@@ -91,23 +94,23 @@ extension Store {
       throw failure
     }
     maintenance.state.withLock { $0.unfinished = (output, begun.inputs) }
-    try finishMerge()
+    try finishCompaction()
     return true
   }
 
-  /// Brings an unfinished merge's output into the index, if there is one; a retry is possible.
-  func finishMerge() throws(DatabaseError) {
+  /// Installs the output of an unfinished compaction, if there is one; a retry is possible.
+  func finishCompaction() throws(DatabaseError) {
     guard let (output, inputs) = maintenance.state.withLock({ $0.unfinished }) else { return }
-    try install(output, inPlaceOf: inputs)
+    try install(output, replacing: inputs)
     maintenance.state.withLock { $0.unfinished = nil }
   }
 
-  /// Points the index at the merged segment, and takes its inputs out of use.
+  /// Points the index at the compacted segment, and takes its inputs out of use.
   ///
-  /// Holds the writer lock for some thousand records at a time, so that writers need not wait long.
+  /// Takes the writer lock for some thousand records at a time, so that writers need not wait long.
   /// Only an entry that still refers to an input is moved; concurrent changes are left alone.
   private func install(
-    _ output: Segment, inPlaceOf inputs: [Segment]
+    _ output: Segment, replacing inputs: [Segment]
   ) throws(DatabaseError) {
     let replaced = Set(inputs.map(\.fileID))
     try withWriterLock { (_) throws(DatabaseError) in
@@ -128,7 +131,7 @@ extension Store {
       newest.noteCompaction()
       commits.replaceNewest(with: newest)
       maintenance.state.withLock {
-        // A merge of a single segment reuses its input's name.
+        // A compaction of a single segment reuses its input's name.
         let others = inputs.map(\.file.name).filter { $0 != output.file.name }
         $0.replaced.formUnion(others)
         if others.count < inputs.count { $0.isCheckpointSpent = true }
@@ -159,30 +162,30 @@ extension Store {
     _ item: RecordScan.Entry, from inputs: Set<UInt64>, scratch: inout ByteWriter
   ) throws(DatabaseError) {
     newest.segments.noteAdded(item.locator)
-    // A merge also keeps some records that the index does not lead to: removals, and kinds that
+    // A compaction also keeps some records that the index does not name: removals, and kinds that
     // only a later version can read. They are not dead.
     if !item.record.kind.isKnown || RemovalKey(removedBy: item.record) != nil { return }
     let view = ReadView(state: newest, store: self)
-    guard let place = try TreeSlot(of: item, in: view),
-      let old = try place.locator(in: view), inputs.contains(old.fileID)
+    guard let slot = try TreeSlot(of: item, in: view),
+      let old = try slot.locator(in: view), inputs.contains(old.fileID)
     else { return newest.segments.noteDead(item.locator) }
     newest.segments.noteDead(old)
-    switch place {
+    switch slot {
     case .newest(let id, var entry):
       entry.locator = item.locator
       newest.index(entry, id, scratch: &scratch)
     case .retained(let key):
-      newest.setOlder(key, item.locator, scratch: &scratch)
+      newest.setRetained(key, item.locator, scratch: &scratch)
     case .catalog(let key):
       newest.setCatalog(key, leadingTo: item.locator, scratch: &scratch)
     }
   }
 }
 
-/// Chooses the neighbouring segments to merge next.
+/// Chooses the neighbouring segments to compact next.
 struct CompactionPolicy {
   let segmentSizeGoal: UInt64
-  /// The maximum size of a merged segment.
+  /// The maximum size of a compacted segment.
   let sizeLimit: UInt64
   let isForced: Bool
 }
@@ -193,14 +196,14 @@ extension CompactionPolicy {
     let live: UInt64
     let total: UInt64
 
-    /// 0 for an empty segment: merging it gains nothing.
+    /// 0 for an empty segment: compacting it gains nothing.
     var deadShare: Double { total == 0 ? 0 : Double(total - live) / Double(total) }
   }
 
-  /// Returns the inputs of the next merge, neighbours in log order; empty if no merge pays.
+  /// Returns the inputs of the next compaction, neighbours in log order; empty if none pays.
   ///
-  /// Only segments that a checkpoint covers, up to `position`, are merged, so that everything after
-  /// it is replayed as it was written.
+  /// Only segments that a checkpoint covers, up to `position`, are compacted, so that everything
+  /// after it is replayed as it was written.
   func choose(
     from table: SegmentTable, activeFileID: UInt64?, through position: Checkpoint.Position,
     except damaged: Set<UInt64>
@@ -226,13 +229,13 @@ extension CompactionPolicy {
       }
     }
     if isForced { return forced(groups) }
-    // Dead bytes of up to half the live ones are tolerated: then each merge gains enough for its
-    // cost.
+    // Dead bytes of up to half the live ones are tolerated: then each compaction gains enough for
+    // its cost.
     let isWasteful = dead > live / 2 && dead > segmentSizeGoal / 2
     return emptiest(groups, threshold: isWasteful ? 0.2 : 0.6) ?? small(groups) ?? []
   }
 
-  /// Returns the segment with the largest dead share, with neighbours that are worth merging too.
+  /// Returns the segment with the largest dead share, with neighbours that are worth compacting.
   private func emptiest(_ groups: [[Candidate]], threshold: Double) -> [Segment]? {
     var best: (group: Int, index: Int, share: Double)?
     for (group, candidates) in groups.enumerated() {
@@ -260,7 +263,7 @@ extension CompactionPolicy {
     return group[range].map(\.segment)
   }
 
-  /// Returns six or more small neighbours of similar size, to merge each byte only a few times.
+  /// Returns six or more small neighbours of similar size, to copy each byte only a few times.
   private func small(_ groups: [[Candidate]]) -> [Segment]? {
     var limit = UInt64(1) << 16
     while limit <= segmentSizeGoal {
@@ -274,7 +277,7 @@ extension CompactionPolicy {
     return nil
   }
 
-  /// Returns segments that a merge makes smaller or fewer.
+  /// Returns segments that a compaction makes smaller or fewer.
   private func forced(_ groups: [[Candidate]]) -> [Segment] {
     for group in groups {
       var run: [Candidate] = []

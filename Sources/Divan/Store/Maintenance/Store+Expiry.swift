@@ -58,7 +58,7 @@ extension Store {
     do {
       _ = try purgeExpired(through: now, inBackground: true)
     } catch {
-      // The timer tries again in a minute; until then nothing is lost but space.
+      // The timer tries again in a minute. Until then only space is lost.
       maintenance.note(error as? DatabaseError)
       next = now + 60_000
     }

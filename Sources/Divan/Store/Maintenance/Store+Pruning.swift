@@ -2,14 +2,15 @@ import DivanLog
 import Synchronization
 
 extension Store {
-  /// Removes history that is no longer needed from the index, so that merges can reclaim its space.
+  /// Removes history that is no longer needed from the index, so that compactions reclaim its
+  /// space.
   ///
   /// Records without attachments are dropped without logging: after a crash they are there again,
   /// and are dropped again. Records with attachments are purged in the log. Otherwise a crash could
   /// bring them back after the content of their attachments is gone.
   ///
-  /// The horizon is raised above versions before they may become incomplete. Merges, checkpoints and
-  /// those purges record it. RECOVERY.md, rule 7.
+  /// The horizon is raised above versions before they may become incomplete. Compactions,
+  /// checkpoints and those purges record it. RECOVERY.md, rule 7.
   func pruneHistory() throws(DatabaseError) {
     guard configuration.history.isOn || maintenance.takePruningDue() else { return }
     do throws(DatabaseError) {
@@ -19,7 +20,7 @@ extension Store {
         var pruning = try HistoryPruning(view)
         if try pruning.run() { break }
       }
-      try pruneMoments()
+      try pruneCommitPoints()
     } catch {
       maintenance.notePruningDue()
       throw error
@@ -28,17 +29,18 @@ extension Store {
 
   /// Drops retained records; returns false if the set of named versions has changed.
   fileprivate func release(
-    _ doomed: [HistoryPruning.Doomed], raisingHorizonTo horizon: UInt64, named: [NamedCommitPoint]
+    _ obsolete: [HistoryPruning.ObsoleteRecord], raisingHorizonTo horizon: UInt64,
+    named: [NamedCommitPoint]
   ) throws(DatabaseError) -> Bool {
     try withWriterLock { (writer) throws(DatabaseError) in
       guard commits.failure == nil else { return true }
       let view = ReadView(state: newest, store: self)
       guard try view.namedCommitPoints() == named else { return false }
-      try purge(doomed.filter(\.hasAttachments), raisingHorizonTo: horizon, writer)
+      try purge(obsolete.filter(\.hasAttachments), raisingHorizonTo: horizon, writer)
       newest = try ReadView(state: newest, store: self).repairing { (version) throws(PageError) in
         var state = version.state
         state.historyHorizon = max(state.historyHorizon, horizon)
-        for record in doomed { try state.release(record.sequence, of: record.id) }
+        for record in obsolete { try state.release(record.sequence, of: record.id) }
         return state
       }
       commits.replaceNewest(with: newest)
@@ -48,13 +50,14 @@ extension Store {
 
   /// Purges records in the log, so that they do not come back.
   private func purge(
-    _ doomed: [HistoryPruning.Doomed], raisingHorizonTo horizon: UInt64, _ writer: LogWriter
+    _ obsolete: [HistoryPruning.ObsoleteRecord], raisingHorizonTo horizon: UInt64,
+    _ writer: LogWriter
   ) throws(DatabaseError) {
-    var rest = ArraySlice(doomed)
+    var rest = ArraySlice(obsolete)
     while !rest.isEmpty {
       do {
         try run(writer, durability: .none) { transaction in
-          // At least one record, and no more than a transaction may hold.
+          // At least one record, and no more than fit in a transaction.
           while let record = rest.first,
             transaction.isEmpty || transaction.size + 512 < configuration.transactionSizeLimit
           {
@@ -67,20 +70,20 @@ extension Store {
       } catch let error as DatabaseError {
         throw error
       } catch {
-        throw DatabaseError(.inputOutput, "history could not be let go of: \(error)", path: path)
+        throw DatabaseError(.inputOutput, "history could not be released: \(error)", path: path)
       }
     }
   }
 
-  /// Removes the commit times of versions that are no longer held.
-  private func pruneMoments() throws(DatabaseError) {
+  /// Removes the commit points of versions that are no longer complete.
+  private func pruneCommitPoints() throws(DatabaseError) {
     let view = try withWriterLock { (_) in ReadView(state: newest, store: self) }
     var scan = view.state.catalog.scan(
-      from: .inclusive(CatalogKey.moment(0)), to: .inclusive(CatalogKey.moment(.max)))
+      from: .inclusive(CatalogKey.commitPoint(0)), to: .inclusive(CatalogKey.commitPoint(.max)))
     var keys: [[UInt8]] = []
     while let item = try view.step(&scan) {
-      let record = try view.decodeMoment(at: try view.decodeLocator(item))
-      guard record.moment.commit < view.state.historyHorizon else { break }
+      let record = try view.decodeCommitPoint(at: try view.decodeLocator(item))
+      guard record.commitPoint.commit < view.state.historyHorizon else { break }
       keys.append(item.key.array)
     }
     var rest = ArraySlice(keys)
@@ -93,8 +96,8 @@ extension Store {
           (version) throws(PageError) in
           var state = version.state
           for key in batch {
-            let place = try state.catalog.find(key.span).flatMap { RecordLocator(indexed: $0) }
-            if let place { state.segments.noteDead(place) }
+            let locator = try state.catalog.find(key.span).flatMap { RecordLocator(indexed: $0) }
+            if let locator { state.segments.noteDead(locator) }
             state.catalog.remove(key.span)
           }
           return state
@@ -107,8 +110,8 @@ extension Store {
 
 /// Finds the records that no leaf, no named version and no limit of the kept history needs.
 private struct HistoryPruning {
-  /// A record to be dropped.
-  struct Doomed {
+  /// A record to drop.
+  struct ObsoleteRecord {
     let id: SharedBytes
     let sequence: UInt64
     let hasAttachments: Bool
@@ -120,11 +123,11 @@ private struct HistoryPruning {
   private let namedSequences: [UInt64]
   /// Whether there are attachments at all; if not, no record is read to look for them.
   private let mayHaveAttachments: Bool
-  /// For each document, the records that versions from this sequence number on need are kept.
+  /// For each document, the records that versions from this sequence number on need are retained.
   private var start: UInt64 = 0
   /// The first commit from which on all versions remain complete.
   private var startCommit: UInt64 = 0
-  private var doomed: [Doomed] = []
+  private var obsolete: [ObsoleteRecord] = []
   private var horizon: UInt64 = 0
 
   /// The number of records dropped before waiting writers get the writer lock.
@@ -134,7 +137,7 @@ private struct HistoryPruning {
     self.view = view
     retention = view.store.configuration.history
     named = try view.namedCommitPoints()
-    namedSequences = named.map(\.moment.sequence)
+    namedSequences = named.map(\.commitPoint.sequence)
     mayHaveAttachments = try view.hasReferences()
   }
 }
@@ -145,9 +148,9 @@ extension HistoryPruning {
     try chooseStart()
     var isCurrent = true
     let view = view
-    try view.forEachRetained { (held) throws(DatabaseError) in
-      try judge(held)
-      if doomed.count >= HistoryPruning.batchSize { isCurrent = try flush() }
+    try view.forEachRetained { (retained) throws(DatabaseError) in
+      try examine(retained)
+      if obsolete.count >= HistoryPruning.batchSize { isCurrent = try flush() }
       return isCurrent && !view.store.maintenance.isStopped
     }
     guard isCurrent else { return false }
@@ -155,12 +158,12 @@ extension HistoryPruning {
   }
 
   private mutating func flush() throws(DatabaseError) -> Bool {
-    guard !doomed.isEmpty || horizon > 0 else { return true }
+    guard !obsolete.isEmpty || horizon > 0 else { return true }
     defer {
-      doomed = []
+      obsolete = []
       horizon = 0
     }
-    return try view.store.release(doomed, raisingHorizonTo: horizon, named: named)
+    return try view.store.release(obsolete, raisingHorizonTo: horizon, named: named)
   }
 
   // MARK: Limits for all documents
@@ -174,7 +177,7 @@ extension HistoryPruning {
     if let age = retention.ageLimit { start = try firstSequence(within: age) }
     if let bytes = retention.bytes { start = max(start, try firstSequence(within: bytes)) }
     startCommit = start == 0 ? 0 : try view.commit(of: start)
-    // Moments before that are dropped, even if no record is.
+    // Commit points before that are dropped, even if no record is.
     horizon = startCommit
   }
 
@@ -182,10 +185,10 @@ extension HistoryPruning {
   private func firstSequence(within age: UInt64) throws(DatabaseError) -> UInt64 {
     let now = view.store.configuration.now()
     guard now >= age else { return 0 }
-    let next = try view.firstMoment { $0.moment.time > now - age }
+    let next = try view.firstCommitPoint { $0.commitPoint.time > now - age }
     if let next { return next.previous }
     if view.state.time <= now - age { return view.state.lastSequence }
-    return try view.lastMoment()?.moment.sequence ?? 0
+    return try view.lastCommitPoint()?.commitPoint.sequence ?? 0
   }
 
   /// Returns a sequence number from which on the history takes at most `limit` bytes.
@@ -193,81 +196,83 @@ extension HistoryPruning {
     var sizes = [UInt64](repeating: 0, count: 1024)
     var ends = [UInt64](repeating: 0, count: 1024)
     let width = view.state.lastSequence / 1024 + 1
-    try view.forEachRetained { (held) throws(DatabaseError) in
-      let needed = try held.needed(byVersions: namedSequences, in: view)
-      let heldSizes = try held.sizes(
+    try view.forEachRetained { (retained) throws(DatabaseError) in
+      let needed = try retained.needed(byVersions: namedSequences, in: view)
+      let recordSizes = try retained.sizes(
         besides: needed, in: view, hasAttachments: mayHaveAttachments)
-      for (index, record) in held.records.enumerated() where !needed.contains(record.sequence) {
-        let end = held.successor(of: index)
-        let place = min(Int(end / width), 1023)
-        sizes[place].add(heldSizes[index])
-        ends[place] = max(ends[place], end)
+      for (index, record) in retained.records.enumerated() where !needed.contains(record.sequence) {
+        let end = retained.successor(of: index)
+        let bucket = min(Int(end / width), 1023)
+        sizes[bucket].add(recordSizes[index])
+        ends[bucket] = max(ends[bucket], end)
       }
       return !view.store.maintenance.isStopped
     }
     var sum: UInt64 = 0
-    for place in sizes.indices.reversed() {
-      sum.add(sizes[place])
-      if sum > UInt64(max(0, limit)) { return ends[place] }
+    for bucket in sizes.indices.reversed() {
+      sum.add(sizes[bucket])
+      if sum > UInt64(max(0, limit)) { return ends[bucket] }
     }
     return 0
   }
 
   // MARK: One document
 
-  private mutating func judge(_ held: RetainedRevisions) throws(DatabaseError) {
+  private mutating func examine(_ retained: RetainedRevisions) throws(DatabaseError) {
     do throws(DatabaseError) {
-      try findDoomed(held)
+      try findObsolete(retained)
     } catch {
-      // Records next to damage are left alone.
+      // Records next to damage are left unchanged.
       guard error.code == .damaged else { throw error }
     }
   }
 
-  private mutating func findDoomed(_ held: RetainedRevisions) throws(DatabaseError) {
-    let pins = Set(namedSequences.compactMap { held.version(at: $0) })
+  private mutating func findObsolete(_ retained: RetainedRevisions) throws(DatabaseError) {
+    let pins = Set(namedSequences.compactMap { retained.version(at: $0) })
     // Most documents end here, without reading a record.
-    let others = held.records.filter { !pins.contains($0.sequence) }
-    let isEarly = held.version(at: start).map { first in others.contains { $0.sequence < first } }
+    let others = retained.records.filter { !pins.contains($0.sequence) }
+    let isEarly = retained.version(at: start).map { first in
+      others.contains { $0.sequence < first }
+    }
     let limit = retention.isOn ? retention.revisions.map { max(0, $0) } : nil
     guard isEarly == true || limit.map({ others.count > $0 }) == true else { return }
 
-    let needed = try held.needed(byVersions: namedSequences, in: view)
-    let unneeded = held.records.map(\.sequence).filter { !needed.contains($0) }
-    var first = held.version(at: start) ?? 0
+    let needed = try retained.needed(byVersions: namedSequences, in: view)
+    let unneeded = retained.records.map(\.sequence).filter { !needed.contains($0) }
+    var first = retained.version(at: start) ?? 0
     if let limit, unneeded.count > limit {
-      let kept = unneeded.count - limit
-      first = max(first, limit == 0 ? held.newest.sequence : unneeded[kept])
+      let firstKept = unneeded.count - limit
+      first = max(first, limit == 0 ? retained.newest.sequence : unneeded[firstKept])
     }
-    var gone = Set(try free(unneeded, before: first, held))
-    // In a conflict, a revision that was a leaf at that time can keep the limit from being reached.
+    var gone = Set(try free(unneeded, before: first, retained))
+    // In a conflict, a revision that was a leaf then can keep the limit from being reached.
     while let limit, unneeded.count - gone.count > limit,
-      let next = held.records.first(where: { $0.sequence > first })
+      let next = retained.records.first(where: { $0.sequence > first })
     {
       first = next.sequence
-      gone = Set(try free(unneeded, before: first, held))
+      gone = Set(try free(unneeded, before: first, retained))
     }
     guard !gone.isEmpty else { return }
     let isEarlier = first <= start
     horizon = max(horizon, isEarlier ? startCommit : try view.commit(of: first))
-    for record in held.records where gone.contains(record.sequence) {
-      doomed.append(
-        Doomed(
-          id: held.id, sequence: record.sequence, hasAttachments: try hasAttachments(record)))
+    for record in retained.records where gone.contains(record.sequence) {
+      obsolete.append(
+        ObsoleteRecord(
+          id: retained.id, sequence: record.sequence, hasAttachments: try hasAttachments(record)))
     }
   }
 
-  private func hasAttachments(_ held: RetainedRevisions.Held) throws(DatabaseError) -> Bool {
+  private func hasAttachments(_ record: RetainedRevisions.Entry) throws(DatabaseError) -> Bool {
     guard mayHaveAttachments else { return false }
-    return try view.record(at: held.locator).details?.attachments.isEmpty == false
+    return try view.record(at: record.locator).details?.attachments.isEmpty == false
   }
 
   /// Returns the records that no version from `first` on needs.
   private func free(
-    _ records: [UInt64], before first: UInt64, _ held: RetainedRevisions
+    _ records: [UInt64], before first: UInt64, _ retained: RetainedRevisions
   ) throws(DatabaseError) -> [UInt64] {
     guard let oldest = records.first, oldest < first else { return [] }
-    let leaves = Set(try held.leaves(of: first, in: view))
+    let leaves = Set(try retained.leaves(of: first, in: view))
     return records.filter { $0 < first && !leaves.contains($0) }
   }
 }

@@ -83,7 +83,7 @@ struct StoreCheck {
       report.documentCount += 1
       do throws(DatabaseError) {
         guard let id = item.key.text else {
-          throw DatabaseError(.damaged, "a document ID that is no text", path: view.store.path)
+          throw DatabaseError(.damaged, "a document ID that is not UTF-8", path: view.store.path)
         }
         let entry = try view.decodeEntry(item)
         if !entry.isDeleted { liveCount += 1 }
@@ -111,13 +111,13 @@ struct StoreCheck {
         .damaged, "the index and the log disagree about a revision", documentID: id)
     }
     for sequence in try view.retainedSequences(of: id, entry) {
-      try check(try view.olderRecord(sequence, of: id))
+      try check(try view.retainedRecord(sequence, of: id))
     }
     try check(try view.tree(of: newest), of: newest, id, entry)
     let winner = try view.winningRecord(of: entry, id)
     guard winner.revision == entry.revision, winner.isDeleted == entry.isDeleted else {
       throw DatabaseError(
-        .damaged, "another revision stands where the winning one should", documentID: id)
+        .damaged, "the record of the winning revision contains another revision", documentID: id)
     }
     if !winner.isDeleted { try checkIndexes(winner, id) }
   }
@@ -126,7 +126,7 @@ struct StoreCheck {
   ///
   /// - The winner of the tree is the one in the index.
   /// - Exactly the leaves have records, each of the leaf's revision, and the newest record is one.
-  /// - A record that names a parent names that of the tree, unless the tree has forgotten it.
+  /// - A record's parent is its parent in the tree, unless the tree no longer has it.
   private func check(
     _ tree: RevisionTree, of newest: DocumentRecord, _ id: String, _ entry: DocumentEntry
   ) throws(DatabaseError) {
@@ -140,16 +140,16 @@ struct StoreCheck {
       winner.sequence == entry.winningSequence ?? entry.sequence
     else { throw damage("the index has another winner") }
     guard tree.heldSequences.count == leaves.count else {
-      throw damage("a revision that is no leaf has a record")
+      throw damage("a revision that is not a leaf has a record")
     }
     guard leaves.contains(where: { tree.nodes[$0].sequence == newest.sequence }) else {
-      throw damage("the newest record is of no leaf")
+      throw damage("the revision of the newest record is not a leaf")
     }
     for index in leaves {
       let node = tree.nodes[index]
       guard node.sequence != 0 else { throw damage("the leaf \(node.revision) has no record") }
       let record =
-        node.sequence == newest.sequence ? newest : try view.olderRecord(node.sequence, of: id)
+        node.sequence == newest.sequence ? newest : try view.retainedRecord(node.sequence, of: id)
       guard record.revision == node.revision, record.isDeleted == node.isDeleted,
         (record.details?.isForeignEdit ?? false) == node.isForeignEdit
       else { throw damage("the record of \(node.revision) is of another revision") }
@@ -198,7 +198,7 @@ struct StoreCheck {
       guard !refers else { continue }
       throw DatabaseError(
         .damaged,
-        "the index does not say that the document has the attachment \(attachment.name.debugDescription)",
+        "the index lacks the document's reference to the attachment \(attachment.name.debugDescription)",
         documentID: record.id, path: view.store.path)
     }
     guard try record.matchesItsRevision() else {
@@ -218,12 +218,12 @@ struct StoreCheck {
         switch item.key.prefix(1).array.first.flatMap(CatalogKey.Kind.init(rawValue:)) {
         case .local:
           let record = try view.localRecord(at: view.decodeLocator(item))
-          guard record.idBytes == item.key.suffix(from: 1), let body = record.body else {
+          guard record.idBytes == item.key.suffix(from: 1), let properties = record.body else {
             throw DatabaseError(
               .damaged, "the index and the log disagree about a local document",
               path: view.store.path)
           }
-          try EncodedValue(body).validate()
+          try EncodedValue(properties).validate()
         case .expiry:
           count += 1
           guard let (time, id) = Expiry.read(item.key), let text = id.text,
@@ -234,17 +234,18 @@ struct StoreCheck {
               .damaged, "the index and the log disagree about an expiry", path: view.store.path)
           }
         case .named:
-          let named = try view.namedMoment(at: try view.decodeLocator(item))
+          let named = try view.namedCommitPoint(at: try view.decodeLocator(item))
           guard let named, CatalogKey.named(named.name) == item.key.array else {
             throw DatabaseError(
               .damaged, "the index and the log disagree about a named snapshot",
               path: view.store.path)
           }
         case .index:
-          let kept = try view.keptIndex(at: try view.decodeLocator(item))
-          guard let kept, CatalogKey.index(SharedBytes(utf8: kept.index.name)) == item.key.array,
+          let definition = try view.indexDefinition(at: try view.decodeLocator(item))
+          guard let definition,
+            CatalogKey.index(SharedBytes(utf8: definition.index.name)) == item.key.array,
             // An unfinished index is in no version.
-            view.state.indexes.contains(kept) || !kept.isReady
+            view.state.indexes.contains(definition) || !definition.isReady
           else {
             throw DatabaseError(
               .damaged, "the index and the log disagree about an index of documents",
@@ -255,11 +256,11 @@ struct StoreCheck {
           if let number = IndexEntries.number(of: item.key), ready.contains(number) {
             entryCount += 1
           }
-        case .moment:
-          let found = try view.decodeMoment(at: try view.decodeLocator(item))
-          guard CatalogKey.moment(found.moment.sequence) == item.key.array else {
+        case .commitPoint:
+          let found = try view.decodeCommitPoint(at: try view.decodeLocator(item))
+          guard CatalogKey.commitPoint(found.commitPoint.sequence) == item.key.array else {
             throw DatabaseError(
-              .damaged, "the index and the log disagree about when a version was made",
+              .damaged, "the index and the log disagree about a commit point",
               path: view.store.path)
           }
         default: continue
@@ -271,14 +272,14 @@ struct StoreCheck {
     if isIndexWhole, count != expiringCount {
       report.problems.append(
         DatabaseError(
-          .damaged, "there are \(count) expiries of \(expiringCount) documents that expire",
+          .damaged, "the index has \(count) expiries, and \(expiringCount) documents expire",
           path: view.store.path))
     }
     if isIndexWhole, areDocumentsWhole, entryCount != indexEntryCount {
       report.problems.append(
         DatabaseError(
           .damaged,
-          "indexes have \(entryCount) entries of \(indexEntryCount) that documents should have",
+          "indexes have \(entryCount) entries, and should have \(indexEntryCount)",
           path: view.store.path))
     }
   }
@@ -298,7 +299,7 @@ struct StoreCheck {
         var reader = ByteReader(item.key.suffix(from: 1))
         guard let digest = try? reader.readDigest() else {
           throw DatabaseError(
-            .damaged, "an attachment's digest in the index is none", path: view.store.path)
+            .damaged, "the index has an invalid attachment digest", path: view.store.path)
         }
         guard try view.isReferenced(digest) else { continue }
         attachment = digest
@@ -341,7 +342,8 @@ struct StoreCheck {
             == item.key.array
         else {
           throw DatabaseError(
-            .damaged, "the order of changes names a revision that is not current",
+            .damaged,
+            "the index by sequence number names a record that is not the document's newest one",
             documentID: record.id)
         }
       } catch {
@@ -352,7 +354,7 @@ struct StoreCheck {
       report.problems.append(
         DatabaseError(
           .damaged,
-          "the order of changes has \(count) entries for \(report.documentCount) documents",
+          "the index by sequence number has \(count) entries for \(report.documentCount) documents",
           path: view.store.path))
     }
   }

@@ -26,14 +26,14 @@ extension WriteTransaction {
     try check()
     let time = try date.map { try Expiry.time(of: $0, id) }
     guard let current = try entry(of: id) else {
-      throw DatabaseError(.notFound, "there is no such document to expire", documentID: id)
+      throw DatabaseError(.notFound, "there is no document with this ID", documentID: id)
     }
     var record = try view.newestRecord(of: current, id)
     var details = record.details ?? DocumentDetails()
     guard details.expiry != time else { return }
     details.supersededExpiry = details.expiry
     details.expiry = time
-    // Only the superseded record is released; everything else that is held stays held.
+    // Only the superseded record is released; all other records stay retained.
     details.keepsSuperseded = false
     details.released = []
     record.details = details

@@ -31,24 +31,24 @@ public struct IDCursor {
 ///
 /// A damaged document makes `next()` throw; the call after that continues after it.
 public struct DocumentCursor {
-  private var places: DocumentLocationCursor
+  private var cursor: DocumentLocationCursor
   private let view: ReadView
 
   init(_ view: ReadView, _ range: IDRange, descending: Bool) {
-    places = DocumentLocationCursor(view, range, descending: descending)
+    cursor = DocumentLocationCursor(view, range, descending: descending)
     self.view = view
   }
 
   /// Returns the next document; nil at the end.
   public mutating func next() throws -> Document? {
-    try places.advance() ? try view.document(places.id, at: places.place) : nil
+    try cursor.advance() ? try view.document(cursor.id, at: cursor.location) : nil
   }
 
   /// Returns only the ID and the properties of the next document; nil at the end.
-  mutating func nextBody() throws(DatabaseError) -> (id: String, body: SharedBytes)? {
-    guard try places.advance() else { return nil }
-    let body = try view.winningRecord(at: places.place, places.id).takeBody()
-    return (try view.text(ofID: places.id), body)
+  mutating func nextProperties() throws(DatabaseError) -> (id: String, properties: SharedBytes)? {
+    guard try cursor.advance() else { return nil }
+    let properties = try view.winningRecord(at: cursor.location, cursor.id).takeProperties()
+    return (try view.text(ofID: cursor.id), properties)
   }
 
   /// Returns all remaining documents as an array.
@@ -71,7 +71,7 @@ public struct Change: Sendable, Equatable {
   public var isDeleted: Bool { document.isDeleted }
   /// The document after the change: its winning revision.
   public let document: Document
-  /// The origin of the change, if it was made elsewhere.
+  /// The origin of the change, if another store made it.
   public let origin: String?
   /// The leaves of the tree other than ``revision``, in the order in which they would win.
   let otherLeaves: [LeafRevision]
@@ -125,7 +125,7 @@ public struct ChangeCursor {
     let entry = try view.entry(of: record, at: locator)
     let document =
       try entry.winningSequence.map { (sequence) throws(DatabaseError) in
-        view.document(id, of: try view.olderRecord(sequence, of: id))
+        view.document(id, of: try view.retainedRecord(sequence, of: id))
       } ?? view.document(id, of: record)
     let others = details.tree == nil ? [] : try view.tree(of: record).leafRevisions.dropFirst()
     return Change(

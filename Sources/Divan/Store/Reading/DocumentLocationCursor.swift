@@ -1,14 +1,14 @@
 import DivanLog
 
-/// A cursor over the places of documents that are not deleted.
+/// A cursor over the locations of documents that are not deleted.
 ///
-/// `while try cursor.advance() { … cursor.id … cursor.place … }`
+/// `while try cursor.advance() { … cursor.id … cursor.location … }`
 ///
 /// It looks ahead: see ``PrefetchBatch``.
 struct DocumentLocationCursor {
   private let view: ReadView
   private var scan: LayeredScan
-  /// Whether a document is skipped, because enough is known of it; nil if none is.
+  /// Whether to skip a document whose result is known already; nil if all are read.
   private let isPassed: ((DocumentLocation) -> Bool)?
   private var batch = PrefetchBatch()
   /// The index of the current document in ``batch``.
@@ -17,8 +17,8 @@ struct DocumentLocationCursor {
   private var failure: DatabaseError?
   /// The current document's ID.
   private(set) var id = SharedBytes.empty
-  /// The current document's place.
-  private(set) var place = DocumentLocation.unknown
+  /// The current document's location.
+  private(set) var location = DocumentLocation.unknown
 
   init(
     _ view: ReadView, _ range: IDRange, descending: Bool,
@@ -42,7 +42,7 @@ struct DocumentLocationCursor {
       try lookAhead()
       if batch.count == 0 { return false }
     }
-    place = batch.place(index)
+    location = batch.location(index)
     id = batch.takeID(index)
     return true
   }
@@ -52,11 +52,12 @@ struct DocumentLocationCursor {
     index = 0
     do throws(DatabaseError) {
       while batch.count < PrefetchBatch.size, let item = try view.step(&scan) {
-        let place =
+        let location =
           try view.past == nil
-          ? view.decodePlace(item) : view.entry(before: view.decodeEntry(item), item.key)?.place
-        guard let place, !place.isDeleted, isPassed?(place) != true else { continue }
-        batch.append(item.key, place)
+          ? view.decodeLocation(item)
+          : view.entry(before: view.decodeEntry(item), item.key)?.location
+        guard let location, !location.isDeleted, isPassed?(location) != true else { continue }
+        batch.append(item.key, location)
       }
     } catch {
       guard batch.count > 0 else { throw error }

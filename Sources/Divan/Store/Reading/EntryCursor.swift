@@ -1,6 +1,6 @@
 import DivanLog
 
-/// A cursor over index entries of documents, and on request over those of deleted ones.
+/// A cursor over index entries of documents, on request with deleted ones.
 ///
 /// To read the documents, too, ``DocumentLocationCursor`` is faster.
 struct EntryCursor {

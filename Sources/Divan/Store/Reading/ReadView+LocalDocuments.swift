@@ -6,17 +6,17 @@ extension ReadView {
   }
 
   func localDocument(_ id: String) throws(DatabaseError) -> Value.Object? {
-    try localBody(id)?.decode().objectValue
+    try localProperties(id)?.decode().objectValue
   }
 
   /// Returns the properties of a local document, which are an object, in their binary form.
-  func localBody(_ id: String) throws(DatabaseError) -> EncodedValue? {
+  func localProperties(_ id: String) throws(DatabaseError) -> EncodedValue? {
     guard past == nil, let locator = try localLocator(id) else { return nil }
     let record = try localRecord(at: locator)
-    guard record.idBytes.isUTF8(of: id), let body = record.body.map(EncodedValue.init),
-      body.kind == .object
-    else { throw damage(at: locator, "no such local document stands here") }
-    return body
+    guard record.idBytes.isUTF8(of: id), let properties = record.body.map(EncodedValue.init),
+      properties.kind == .object
+    else { throw damage(at: locator, "the record is not the local document that the index names") }
+    return properties
   }
 
   func localDocumentIDs(_ range: IDRange) throws(DatabaseError) -> [String] {
@@ -40,7 +40,7 @@ extension ReadView {
     guard let item = try step(&scan) else { return nil }
     guard let id = item.key.suffix(from: 1).text else {
       throw DatabaseError(
-        .damaged, "the ID of a local document that is no text", path: store.path)
+        .damaged, "the ID of a local document is not UTF-8", path: store.path)
     }
     return id
   }

@@ -39,7 +39,7 @@ extension ReadView {
   ) throws(DatabaseError) {
     if past == nil, let locator, let segment = state.segments[locator.fileID],
       let end = isLive ? gap?.doubtEnd : gap?.end,
-      LogGap.Place(segment: segment.header.numbers.lowerBound, offset: locator.offset) >= end
+      LogGap.Position(segment: segment.header.numbers.lowerBound, offset: locator.offset) >= end
     {
       return
     }

@@ -7,8 +7,6 @@ extension ReadView {
   /// Returns a document's entry in the version being read; nil if the document did not exist.
   ///
   /// Costs a search and one record read if the document was changed since.
-  ///
-  /// Costs a search and the reading of a record if the document was changed since.
   func entry(
     before newest: DocumentEntry, _ id: SharedBytes
   ) throws(DatabaseError) -> DocumentEntry? {
@@ -23,7 +21,7 @@ extension ReadView {
       let locator = try decodeLocator(item)
       let record = try record(at: locator)
       guard record.sequence == sequence, record.idBytes == id else {
-        throw damage(at: locator, "another record stands here")
+        throw damage(at: locator, StoredDocument.wrongRecord)
       }
       return try entry(of: record, at: locator)
     }
@@ -36,15 +34,15 @@ extension ReadView {
   ) throws(DatabaseError) -> DocumentEntry {
     var entry = DocumentEntry(record, at: locator)
     guard past != nil, let winner = entry.winningSequence,
-      try !retainsOlder(winner, of: record.idBytes)
+      try !retains(winner, of: record.idBytes)
     else { return entry }
     // The leaf that won then was purged since, so the best of the others wins.
     let tree = try tree(of: record)
     for leaf in tree.leaves {
       let node = tree.nodes[leaf]
       let isOwn = node.sequence == record.sequence
-      let isHeld = isOwn ? true : try retainsOlder(node.sequence, of: record.idBytes)
-      guard isHeld else { continue }
+      let isRetained = isOwn ? true : try retains(node.sequence, of: record.idBytes)
+      guard isRetained else { continue }
       entry.revision = node.revision
       entry.isDeleted = node.isDeleted
       entry.winningSequence = isOwn ? nil : node.sequence
@@ -64,8 +62,8 @@ extension ReadView {
 
 /// The changes of a past version to documents that were changed again since.
 ///
-/// The order of changes no longer has them. They are gathered before the first one is returned.
-/// That costs a walk over all retained records, and memory for each document that has any.
+/// The sequence tree no longer has them. They are gathered before the first one is returned. That
+/// costs a scan of all retained records, and memory for each document that has any.
 struct ChangesBefore {
   private let since: UInt64
   /// The last sequence number in the version.
@@ -81,7 +79,7 @@ struct ChangesBefore {
     self.end = end
   }
 
-  /// Returns the next change: one of these, or one that the order of changes still has.
+  /// Returns the next change: one of these, or one that the sequence tree still has.
   mutating func next(
     of view: ReadView, besides scan: inout LayeredScan
   ) throws(DatabaseError) -> RecordLocator? {
@@ -123,7 +121,7 @@ struct ChangesBefore {
 }
 
 extension RetainedKey {
-  /// Returns the document's ID and the sequence number in a key of ``Version/older``.
+  /// Returns the document's ID and the sequence number in a key of ``Version/retained``.
   static func parts(_ key: SharedBytes) -> (id: SharedBytes, sequence: UInt64) {
     let size = max(0, key.count - suffixSize)
     guard key.count >= suffixSize else { return (.empty, 0) }

@@ -4,22 +4,22 @@ extension ReadView {
   /// Throws unless the current state of a document is known.
   @inline(__always)
   private func requireKnown(
-    _ place: DocumentLocation, _ id: SharedBytes
+    _ location: DocumentLocation, _ id: SharedBytes
   ) throws(DatabaseError) {
     try requireKnown(
-      place == .unknown ? nil : place.locator, isLive: !place.isDeleted, id.text)
+      location == .unknown ? nil : location.locator, isLive: !location.isDeleted, id.text)
   }
 
-  /// Returns the place of a document; ``DocumentLocation/unknown`` if it is not in the index.
-  func place(of id: SharedBytes) throws(DatabaseError) -> DocumentLocation {
-    guard past == nil else { return try entry(id)?.place ?? .unknown }
-    var place = DocumentLocation.unknown
+  /// Returns the location of a document; ``DocumentLocation/unknown`` if it is not in the index.
+  func location(of id: SharedBytes) throws(DatabaseError) -> DocumentLocation {
+    guard past == nil else { return try entry(id)?.location ?? .unknown }
+    var location = DocumentLocation.unknown
     var problem: ByteError?
     try repairing { (version) throws(PageError) in
       _ = try id.withSpan { (key) throws(PageError) in
         try version.state.documents.withValue(of: key) { value in
           do throws(ByteError) {
-            place = try DocumentLocation.decode(value)
+            location = try DocumentLocation.decode(value)
           } catch {
             problem = error
           }
@@ -27,31 +27,31 @@ extension ReadView {
       }
     }
     if let problem { throw noEntry(problem) }
-    try requireKnown(place, id)
-    return place
+    try requireKnown(location, id)
+    return location
   }
 
-  /// Returns the place of each of some documents.
-  func places(of ids: [SharedBytes]) throws(DatabaseError) -> [DocumentLocation] {
-    var places: [DocumentLocation] = []
-    places.reserveCapacity(ids.count)
+  /// Returns the location of each of some documents.
+  func locations(of ids: [SharedBytes]) throws(DatabaseError) -> [DocumentLocation] {
+    var locations: [DocumentLocation] = []
+    locations.reserveCapacity(ids.count)
     var problem: ByteError?
     try repairing { (version) throws(PageError) in
       // After a page was repaired, this runs again.
-      places.removeAll(keepingCapacity: true)
+      locations.removeAll(keepingCapacity: true)
       try version.state.documents.forEachValue(of: ids) { value in
-        guard let value else { return places.append(.unknown) }
+        guard let value else { return locations.append(.unknown) }
         do throws(ByteError) {
-          places.append(try DocumentLocation.decode(value))
+          locations.append(try DocumentLocation.decode(value))
         } catch {
           problem = error
         }
       }
     }
     if let problem { throw noEntry(problem) }
-    if hasGap { for (place, id) in zip(places, ids) { try requireKnown(place, id) } }
-    guard past != nil else { return places }
-    for (index, id) in ids.enumerated() { places[index] = try entry(id)?.place ?? .unknown }
-    return places
+    if hasGap { for (location, id) in zip(locations, ids) { try requireKnown(location, id) } }
+    guard past != nil else { return locations }
+    for (index, id) in ids.enumerated() { locations[index] = try entry(id)?.location ?? .unknown }
+    return locations
   }
 }

@@ -1,7 +1,7 @@
 import DivanLog
 
-// Reading records of the log. They are checked against their checksums, and against the entries
-// that lead to them.
+// Reading records of the log. Each is checked against its checksum, and against the entry that
+// leads to it.
 
 extension ReadView {
   /// Returns the document of an index entry.
@@ -12,10 +12,10 @@ extension ReadView {
   /// Returns the document with an ID that was found in the index.
   @inline(__always)
   func document(
-    _ id: SharedBytes, at place: DocumentLocation
+    _ id: SharedBytes, at location: DocumentLocation
   ) throws(DatabaseError) -> Document {
     try checkText(ofID: id)
-    return document(of: try winningRecord(at: place, id))
+    return document(of: try winningRecord(at: location, id))
   }
 
   /// Returns a document's ID in the index as a string.
@@ -32,38 +32,40 @@ extension ReadView {
 
   private var noText: DatabaseError {
     DatabaseError(
-      Damage(path: store.path, offset: 0, reason: "a document ID that is no text"))
+      Damage(path: store.path, offset: 0, reason: "a document ID that is not UTF-8"))
   }
 
-  /// Returns the record that holds the body of a document's winning revision.
+  /// Returns the record with the properties of a document's winning revision.
   func winningRecord(
     of entry: DocumentEntry, _ id: String
   ) throws(DatabaseError) -> StoredDocument {
     guard let sequence = entry.winningSequence else {
       return try read(at: entry.locator, of: id, sequence: entry.sequence)
     }
-    return try older(sequence, of: id)
+    return try readRetained(sequence, of: id)
   }
 
   /// Does the same for the bytes of the ID.
   func winningRecord(
     of entry: DocumentEntry, _ id: SharedBytes
   ) throws(DatabaseError) -> StoredDocument {
-    try winningRecord(at: entry.place, id)
+    try winningRecord(at: entry.location, id)
   }
 
-  /// Returns the record that holds the body of a document's winning revision, by its place.
+  /// Returns the record with the properties of a document's winning revision, by its location.
   @inline(__always)
   func winningRecord(
-    at place: DocumentLocation, _ id: SharedBytes
+    at location: DocumentLocation, _ id: SharedBytes
   ) throws(DatabaseError) -> StoredDocument {
-    if let sequence = place.winningSequence { return try older(sequence, of: try text(ofID: id)) }
+    if let sequence = location.winningSequence {
+      return try readRetained(sequence, of: try text(ofID: id))
+    }
     do throws(DatabaseError) {
-      let payload = try payload(of: .document, at: place.locator)
+      let payload = try payload(of: .document, at: location.locator)
       do throws(ByteError) {
-        return try StoredDocument(payload, of: id, place.sequence)
+        return try StoredDocument(payload, of: id, location.sequence)
       } catch {
-        throw damage(at: place.locator, error.reason)
+        throw damage(at: location.locator, error.reason)
       }
     } catch {
       throw error.about(id.text)
@@ -78,11 +80,11 @@ extension ReadView {
   }
 
   /// Returns a retained record that is not a document's newest one.
-  func olderRecord(_ sequence: UInt64, of id: String) throws(DatabaseError) -> DocumentRecord {
-    try older(sequence, of: id)
+  func retainedRecord(_ sequence: UInt64, of id: String) throws(DatabaseError) -> DocumentRecord {
+    try readRetained(sequence, of: id)
   }
 
-  private func older<Content: DocumentContent>(
+  private func readRetained<Content: DocumentContent>(
     _ sequence: UInt64, of id: String
   ) throws(DatabaseError) -> Content {
     let key = RetainedKey.bytes(SharedBytes(utf8: id), sequence)
@@ -96,22 +98,22 @@ extension ReadView {
 
   /// Decodes a document's record whose payload is already read.
   func stored(
-    _ payload: SharedBytes, at place: DocumentLocation
+    _ payload: SharedBytes, at location: DocumentLocation
   ) throws(DatabaseError) -> StoredDocument {
-    try content(of: payload, at: place.locator)
+    try content(of: payload, at: location.locator)
   }
 
-  /// Reads a document's record at a place.
+  /// Reads a document's record at a locator.
   func stored(at locator: RecordLocator) throws(DatabaseError) -> StoredDocument {
     try read(at: locator)
   }
 
-  /// Reads a document's record at a place, decoded into parts.
+  /// Reads a document's record at a locator, decoded into parts.
   func record(at locator: RecordLocator) throws(DatabaseError) -> DocumentRecord {
     try read(at: locator)
   }
 
-  /// Reads the record at a place, and checks that it has this document ID and sequence number.
+  /// Reads the record at a locator, and checks that it has this document ID and sequence number.
   private func read<Content: DocumentContent>(
     at locator: RecordLocator, of id: String, sequence: UInt64
   ) throws(DatabaseError) -> Content {
@@ -120,7 +122,7 @@ extension ReadView {
     return record
   }
 
-  /// Reads a document's record at a place; errors name the document ID if there is one.
+  /// Reads a document's record at a locator; errors name the document ID if there is one.
   private func read<Content: DocumentContent>(
     at locator: RecordLocator, documentID: @autoclosure () -> String? = nil
   ) throws(DatabaseError) -> Content {
@@ -142,7 +144,7 @@ extension ReadView {
     }
   }
 
-  /// Returns the payload of the record at a place, which must be of a kind.
+  /// Returns the payload of the record at a locator, which must be of a kind.
   func payload(
     of kind: Record.Kind, at locator: RecordLocator
   ) throws(DatabaseError) -> SharedBytes {
@@ -157,7 +159,7 @@ extension ReadView {
     return bytes.suffix(from: found.payload.lowerBound)
   }
 
-  /// Returns the bytes at a record's place, unchecked.
+  /// Returns the bytes at a record's locator, unchecked.
   private func recordBytes(at locator: RecordLocator) throws(DatabaseError) -> SharedBytes {
     if let bytes = unwrittenBytes(at: locator) { return bytes }
     if let bytes = state.segments.mappedBytes(at: locator) {
@@ -174,7 +176,7 @@ extension ReadView {
   }
 
   private func mismatch(_ locator: RecordLocator, _ id: String? = nil) -> DatabaseError {
-    damage(at: locator, StoredDocument.isOfOther).about(id)
+    damage(at: locator, StoredDocument.wrongRecord).about(id)
   }
 
   /// Returns the error for a damaged record.

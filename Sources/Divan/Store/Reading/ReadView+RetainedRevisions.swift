@@ -1,14 +1,14 @@
 import DivanLog
 
 extension ReadView {
-  /// Calls `body` with the held history of each document that has older records; false stops.
+  /// Calls `body` with the retained revisions of each document that has any; false stops.
   func forEachRetained(
     _ body: (RetainedRevisions) throws(DatabaseError) -> Bool
   ) throws(DatabaseError) {
     var scan = state.retained.scan()
     while let item = try step(&scan) {
-      guard let held = try RetainedRevisions(firstKey: item.key, in: self) else { continue }
-      guard try body(held) else { return }
+      guard let retained = try RetainedRevisions(firstKey: item.key, in: self) else { continue }
+      guard try body(retained) else { return }
     }
   }
 
@@ -19,15 +19,15 @@ extension ReadView {
     var sizes = [UInt64](repeating: 0, count: sequences.count)
     guard !sequences.isEmpty else { return sizes }
     let hasAttachments = try hasReferences()
-    try forEachRetained { (held) throws(DatabaseError) in
-      let current = try held.needed(byVersions: [], in: self)
+    try forEachRetained { (retained) throws(DatabaseError) in
+      let current = try retained.needed(byVersions: [], in: self)
       for (index, sequence) in sequences.enumerated() {
-        let needed = try held.needed(byVersions: [sequence], in: self).subtracting(current)
-        for record in held.records where needed.contains(record.sequence) {
+        let needed = try retained.needed(byVersions: [sequence], in: self).subtracting(current)
+        for record in retained.records where needed.contains(record.sequence) {
           sizes[index].add(UInt64(record.locator.size))
         }
         guard hasAttachments, !needed.isEmpty else { continue }
-        sizes[index].add(try held.attachmentSize(of: needed, besides: current, in: self))
+        sizes[index].add(try retained.attachmentSize(of: needed, besides: current, in: self))
       }
       return true
     }

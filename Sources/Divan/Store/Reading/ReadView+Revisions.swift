@@ -29,7 +29,7 @@ extension ReadView {
     if entry.revision == revision { return try document(id, entry) }
     let newest = try newestRecord(of: entry, id)
     guard try tree(of: newest).contains(revision),
-      let record = try heldRecord(of: revision, id, entry, newest)
+      let record = try retainedRecord(of: revision, id, entry, newest)
     else { return nil }
     return document(id, of: record)
   }
@@ -54,13 +54,15 @@ extension ReadView {
     among revisions: [String: [RevisionID]]
   ) throws(DatabaseError) -> [String: MissingRevisions] {
     var answer: [String: MissingRevisions] = [:]
-    for (id, asked) in revisions {
+    for (id, requested) in revisions {
       guard let entry = try entry(id) else {
-        if !asked.isEmpty { answer[id] = MissingRevisions(missing: asked, possibleAncestors: []) }
+        if !requested.isEmpty {
+          answer[id] = MissingRevisions(missing: requested, possibleAncestors: [])
+        }
         continue
       }
       let tree = try tree(of: entry, id)
-      let missing = tree.missing(of: asked)
+      let missing = tree.missing(of: requested)
       guard let highest = missing.max() else { continue }
       answer[id] = MissingRevisions(
         missing: missing, possibleAncestors: tree.possibleAncestors(of: highest))
@@ -84,7 +86,7 @@ extension ReadView {
     }
     guard count.unsound == 0 else {
       throw DatabaseError(
-        .damaged, "the index of changes has an entry that is no sequence number", path: store.path)
+        .damaged, "the index by sequence number has an invalid key", path: store.path)
     }
     return count.sound
   }
@@ -103,23 +105,23 @@ extension ReadView {
         continue
       }
       // In a past version, a leaf may have been purged since.
-      if past != nil, try !retainsOlder(sequence, of: newest.idBytes) { continue }
-      documents.append(document(id, of: try olderRecord(sequence, of: id)))
+      if past != nil, try !retains(sequence, of: newest.idBytes) { continue }
+      documents.append(document(id, of: try retainedRecord(sequence, of: id)))
     }
     return documents
   }
 
-  /// Returns the newest record held of a revision of a document; nil if there is none.
+  /// Returns the newest retained record of a revision of a document; nil if there is none.
   ///
   /// Throws for other damaged records only if no readable one is of this revision.
-  func heldRecord(
+  func retainedRecord(
     of revision: RevisionID, _ id: String, _ entry: DocumentEntry, _ newest: DocumentRecord
   ) throws(DatabaseError) -> DocumentRecord? {
     if newest.revision == revision { return newest }
     var damage: DatabaseError?
     for sequence in try retainedSequences(of: id, entry).reversed() {
       do throws(DatabaseError) {
-        let record = try olderRecord(sequence, of: id)
+        let record = try retainedRecord(sequence, of: id)
         if record.revision == revision { return record }
       } catch {
         guard error.code == .damaged else { throw error }
@@ -130,18 +132,18 @@ extension ReadView {
     return nil
   }
 
-  /// Returns all held records of a document, by their revisions.
-  func heldRecords(
+  /// Returns all retained records of a document and the newest one, by their revisions.
+  func retainedRecords(
     of id: String, _ entry: DocumentEntry, _ newest: DocumentRecord
   ) throws(DatabaseError) -> [RevisionID: DocumentRecord] {
-    var held = [newest.revision: newest]
+    var records = [newest.revision: newest]
     for sequence in try retainedSequences(of: id, entry) {
-      let record = try olderRecord(sequence, of: id)
+      let record = try retainedRecord(sequence, of: id)
       // If a revision was written again, its newer record counts.
-      if held[record.revision].map({ $0.sequence < record.sequence }) ?? true {
-        held[record.revision] = record
+      if records[record.revision].map({ $0.sequence < record.sequence }) ?? true {
+        records[record.revision] = record
       }
     }
-    return held
+    return records
   }
 }

@@ -1,28 +1,29 @@
 import DivanLog
 
 extension ReadView {
-  /// Returns the place of the document whose newest record is at a locator, and its winning record.
+  /// Returns the location of the document whose newest record is at a locator, and its winning
+  /// record.
   func changedDocument(
     _ sequence: UInt64, at locator: RecordLocator
   ) throws(DatabaseError) -> (DocumentLocation, StoredDocument?) {
     do throws(DatabaseError) {
       let record = try stored(at: locator)
       guard record.sequence == sequence, record.hasTextAsID
-      else { throw damage(at: locator, StoredDocument.isOfOther) }
+      else { throw damage(at: locator, StoredDocument.wrongRecord) }
       // Most records are all that their documents have.
       guard record.hasDetails else {
-        let place = DocumentLocation(
+        let location = DocumentLocation(
           locator: locator, sequence: sequence, winningSequence: nil, isDeleted: record.isDeleted)
-        return (place, record)
+        return (location, record)
       }
       let entry = DocumentEntry(record, at: locator)
-      guard entry.winningSequence != nil, !entry.isDeleted else { return (entry.place, record) }
-      return (entry.place, try winningRecord(of: entry, record.idBytes))
+      guard entry.winningSequence != nil, !entry.isDeleted else { return (entry.location, record) }
+      return (entry.location, try winningRecord(of: entry, record.idBytes))
     } catch {
       guard error.code == .damaged else { throw error }
-      // The damaged record may not be the winning one, and the index by ID also says whose it is.
+      // The damaged record may not be the winning one, and the index by ID also names its document.
       guard let (id, entry) = try document(at: locator) else { return (.unknown, nil) }
-      return (entry.place, entry.isDeleted ? nil : try winningRecord(of: entry, id))
+      return (entry.location, entry.isDeleted ? nil : try winningRecord(of: entry, id))
     }
   }
 

@@ -4,14 +4,14 @@ import DivanLog
 struct ReadView: Sendable {
   private let version: VersionBox
   let store: Store
-  /// The transaction whose records are not in the file yet.
+  /// The transaction whose records are not in the log yet.
   ///
   /// `nonisolated(unsafe)`: only the views that a transaction makes for its own reads have one.
   /// Neither the transaction nor its cursors are `Sendable`, so such a view stays on its thread.
   nonisolated(unsafe) let unwritten: WriteTransaction?
-  /// The earlier version that is read; nil if it is the newest in ``state``.
+  /// The earlier version that is read; nil if the newest one in ``state`` is.
   let past: CommitPoint?
-  /// Keeps the database open while a reader holds the view; nil if the store itself reads.
+  /// Keeps the database open while a reader has the view; nil if the store itself reads.
   private let database: Database?
   /// Whether reads ignore that parts of a damaged log may be missing.
   let ignoresGap: Bool
@@ -39,7 +39,7 @@ extension ReadView {
   /// Whether this view belongs to a transaction and shows its uncommitted changes.
   var isOfTransaction: Bool { unsafe unwritten != nil }
 
-  /// Returns a record that this view's transaction has not yet written to the file.
+  /// Returns a record that this view's transaction has not yet written to the log.
   func unwrittenBytes(at locator: RecordLocator) -> SharedBytes? {
     unsafe unwritten?.unwrittenRecord(at: locator)
   }
@@ -49,9 +49,9 @@ extension ReadView {
     unsafe unwritten?.stored[digest]
   }
 
-  /// Returns a view of the same version as of an earlier moment.
-  func at(_ moment: CommitPoint) -> ReadView {
-    ReadView(version, store: store, past: moment, database: database, ignoresGap: ignoresGap)
+  /// Returns a view of the same version as of an earlier commit point.
+  func at(_ commitPoint: CommitPoint) -> ReadView {
+    ReadView(version, store: store, past: commitPoint, database: database, ignoresGap: ignoresGap)
   }
 
   /// Returns the same view, which keeps a database open while it lives.
@@ -139,11 +139,11 @@ extension ReadView {
   }
 
   /// Whether a record that is not a document's newest one is retained.
-  func retainsOlder(_ sequence: UInt64, of id: SharedBytes) throws(DatabaseError) -> Bool {
+  func retains(_ sequence: UInt64, of id: SharedBytes) throws(DatabaseError) -> Bool {
     try locator(in: \.retained, RetainedKey.bytes(id, sequence)) != nil
   }
 
-  /// Returns the record place of a key in one of the trees; nil if the key is not there.
+  /// Returns the record locator of a key in one of the trees; nil if the key is not there.
   func locator(
     in tree: KeyPath<Version, LayeredTree>, _ key: [UInt8]
   ) throws(DatabaseError) -> RecordLocator? {
@@ -152,7 +152,7 @@ extension ReadView {
     }
     let found = try value.map { (value) throws(DatabaseError) in try decodeLocator(value) }
     if hasGap {
-      // Records named by content or sequence number have no other version that counts more.
+      // Records named by content or sequence number have no newer version.
       let isNamedByContent =
         tree != \.catalog || key.first == CatalogKey.Kind.attachment.rawValue
       if found == nil || !isNamedByContent { try requireKnown(found) }
@@ -164,7 +164,7 @@ extension ReadView {
     try item.withValue { (value) throws(DatabaseError) in try decodeEntry(value) }
   }
 
-  func decodePlace(_ item: TreeEntry) throws(DatabaseError) -> DocumentLocation {
+  func decodeLocation(_ item: TreeEntry) throws(DatabaseError) -> DocumentLocation {
     try item.withValue { (value) throws(DatabaseError) in
       do throws(ByteError) { return try DocumentLocation.decode(value) } catch {
         throw noEntry(error)

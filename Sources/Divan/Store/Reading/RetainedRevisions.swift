@@ -1,6 +1,6 @@
 import DivanLog
 
-/// The held records of one document, and which versions need them.
+/// The retained records of one document, and which versions need them.
 ///
 /// A version needs the newest record that the document had in it, and the records of the other
 /// leaves that this record's tree names. A record that is no longer a leaf never becomes one again.
@@ -8,29 +8,30 @@ import DivanLog
 /// came later.
 struct RetainedRevisions {
   let id: SharedBytes
-  /// The held records other than the newest one, in ascending order.
-  let records: [Held]
+  /// The retained records, in ascending order.
+  let records: [Entry]
   let newest: DocumentEntry
 
-  struct Held {
+  /// A retained record.
+  struct Entry {
     let sequence: UInt64
     let locator: RecordLocator
   }
 }
 
 extension RetainedRevisions {
-  /// Reads the history of the document to which a key of ``Version/older`` belongs.
+  /// Reads the history of the document to which a key of ``Version/retained`` belongs.
   ///
   /// Returns nil if that is not the document's first key, and if the document is gone.
   init?(firstKey key: SharedBytes, in view: ReadView) throws(DatabaseError) {
     let (id, sequence) = RetainedKey.parts(key)
     var scan = view.state.retained.scan(
       from: .inclusive(RetainedKey.bytes(id, 0)), to: .inclusive(RetainedKey.bytes(id, .max)))
-    var records: [Held] = []
+    var records: [Entry] = []
     while let item = try view.step(&scan) {
       guard let found = RetainedKey.sequence(item.key, idSize: id.count) else { continue }
       guard !records.isEmpty || found == sequence else { return nil }
-      records.append(Held(sequence: found, locator: try view.decodeLocator(item)))
+      records.append(Entry(sequence: found, locator: try view.decodeLocator(item)))
     }
     guard let newest = try view.newestEntry(id) else { return nil }
     self.init(id: id, records: records.filter { $0.sequence < newest.sequence }, newest: newest)
@@ -75,11 +76,10 @@ extension RetainedRevisions {
 }
 
 extension RetainedRevisions {
-  /// Returns the bytes that would be freed with each of the records.
+  /// Returns the bytes that releasing each of the records would free.
   ///
-  /// That is its own size, and that of attachments that neither a later record nor one of the
-  /// `current` ones has. Attachments that other documents share count all the same. Reads records
-  /// only if the store has attachments.
+  /// They include attachments that neither a later record nor one of the `current` ones has, even
+  /// if other documents share them. Reads records only if the store has attachments.
   func sizes(
     besides current: Set<UInt64>, in view: ReadView, hasAttachments: Bool
   ) throws(DatabaseError) -> [UInt64] {

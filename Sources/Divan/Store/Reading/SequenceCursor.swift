@@ -5,19 +5,19 @@ import DivanLog
 /// For callers that read all documents in any order: most records are in the log in this order,
 /// too.
 ///
-/// `while try cursor.advance() { … cursor.place … cursor.takeRecord() }`
+/// `while try cursor.advance() { … cursor.location … cursor.takeRecord() }`
 struct SequenceCursor {
   private let view: ReadView
   private var scan: LayeredScan
-  /// The place of the current document; it may be deleted.
-  private(set) var place = DocumentLocation.unknown
+  /// The location of the current document, which may be deleted.
+  private(set) var location = DocumentLocation.unknown
   /// The record of its winning revision; nil once it was taken.
   private var record: StoredDocument?
 
   /// Creates a cursor before the first document of the newest version that a view knows.
   init(_ view: ReadView) {
     precondition(
-      view.past == nil, "A past version has changes that are in no order of the newest one")
+      view.past == nil, "A past version cannot be read in the order of the newest one")
     self.view = view
     scan = view.state.sequences.scan()
   }
@@ -33,8 +33,8 @@ extension SequenceCursor {
 
   /// Moves to the next document that `isPassed` does not skip; returns false at the end.
   ///
-  /// `isPassed` gets the sequence number of a document's newest record. Most skipped documents are
-  /// not even taken out of their leaf of the index. `isPassed` may be called twice for a document
+  /// `isPassed` gets the sequence number of a document's newest record. Most skipped entries are
+  /// not even copied out of their leaf of the index. `isPassed` may be called twice for a document
   /// that it does not skip.
   @inline(__always)
   mutating func advance(passing isPassed: (UInt64) -> Bool) throws(DatabaseError) -> Bool {
@@ -50,10 +50,10 @@ extension SequenceCursor {
   private mutating func read(_ item: TreeEntry) throws(DatabaseError) {
     let sequence = item.withKey { SequenceCursor.sequence($0) }
     let locator = try view.decodeLocator(item)
-    (place, record) = try view.changedDocument(sequence, at: locator)
+    (location, record) = try view.changedDocument(sequence, at: locator)
     // Otherwise that document would come twice, and the document of this change not at all.
-    guard place.sequence == sequence || place == .unknown else {
-      throw view.damage(at: locator, StoredDocument.isOfOther)
+    guard location.sequence == sequence || location == .unknown else {
+      throw view.damage(at: locator, StoredDocument.wrongRecord)
     }
   }
 

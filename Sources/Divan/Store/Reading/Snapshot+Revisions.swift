@@ -1,13 +1,13 @@
 import DivanLog
 
-/// A revision of a document: its ID, and its content if that is still held.
+/// A revision of a document: its ID, and its content if that is retained.
 public struct Revision: Sendable, Identifiable {
   /// The revision's ID.
   public let id: RevisionID
-  /// The document at this revision; nil if its content is not held.
+  /// The document at this revision; nil if its content is not retained.
   ///
-  /// The content of every leaf is held. That of earlier revisions is held while the configuration's
-  /// history or a named snapshot requires it.
+  /// The content of every leaf is retained. Earlier contents are retained while the configuration's
+  /// history or a named snapshot requires them.
   public let document: Document?
 }
 
@@ -26,16 +26,16 @@ extension Snapshot {
     try view.revisions(leadingTo: revision, of: id)
   }
 
-  /// Returns the winning revision and its ancestors, newest first, with their contents where held.
+  /// Returns the winning revision and its ancestors, newest first, with their retained contents.
   ///
   /// Costs one read for each content.
   public func history(of id: String) throws -> [Revision] {
     guard let entry = try view.entry(id) else { return [] }
     let newest = try view.newestRecord(of: entry, id)
-    let held = try view.heldRecords(of: id, entry, newest)
+    let records = try view.retainedRecords(of: id, entry, newest)
     return try view.tree(of: newest).winningHistory.map { node in
       Revision(
-        id: node.revision, document: held[node.revision].map { view.document(id, of: $0) })
+        id: node.revision, document: records[node.revision].map { view.document(id, of: $0) })
     }
   }
 
@@ -58,7 +58,8 @@ extension Snapshot {
     try view.leaves(of: id).filter { !$0.isDeleted }
   }
 
-  /// Returns a revision of a document by its ID; nil if it is not known or its content is not held.
+  /// Returns a revision of a document by its ID; nil if it is not known or its content is not
+  /// retained.
   public func revision(_ revision: RevisionID, of id: String) throws -> Document? {
     try view.revision(revision, of: id)
   }
@@ -75,7 +76,8 @@ public struct MissingRevisions: Sendable, Equatable {
 }
 
 extension Snapshot {
-  /// Returns which of some revisions are not known here, whether or not their contents are held.
+  /// Returns which of some revisions are not known here, whether or not their contents are
+  /// retained.
   ///
   /// - Parameter revisions: Document IDs with revisions of those documents.
   /// - Returns: The documents with missing revisions.

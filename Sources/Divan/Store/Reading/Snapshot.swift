@@ -1,8 +1,8 @@
 import DivanLog
 
-/// The database as it was at one moment.
+/// The database as it was at one commit.
 ///
-/// It never changes, whatever is written later, and neither blocks a writer nor waits for one.
+/// It never changes when you write later, and neither blocks a writer nor waits for one.
 /// Copying it is free. The files that it reads from are kept while it lives. After the database is
 /// closed, every call throws ``DatabaseError/Code/closed``.
 public struct Snapshot: Sendable {
@@ -49,7 +49,7 @@ extension Snapshot {
 
   /// Returns the documents with these IDs, in the same order; nil where there is none.
   ///
-  /// They are read in the order of their places in the log, which is faster than one by one.
+  /// They are read in the order of their records in the log, which is faster than one by one.
   public func get(_ ids: [String]) throws -> [Document?] { try view.documents(ids) }
 
   /// Whether there is a document with this ID that is not deleted.
@@ -86,7 +86,7 @@ extension Snapshot {
     ChangeCursor(view, since: sequence)
   }
 
-  /// Returns the number of changes that ``changes(since:)`` returns: how far a follower is behind.
+  /// Returns the number of changes that ``changes(since:)`` returns: how far an observer is behind.
   ///
   /// Reads only the index: some nanoseconds for each change, and no documents. For a past version
   /// it costs as much as reading the changes.

@@ -29,25 +29,25 @@ struct CommitPoint: Sendable, Equatable {
 /// It is written while history is kept, so that the version can be found again by its sequence
 /// number or its time.
 struct CommitPointRecord: Sendable, Equatable {
-  var moment: CommitPoint
+  var commitPoint: CommitPoint
   /// The last sequence number in the version before this one.
   ///
-  /// Nothing changed between it and this commit. If no moment has that number, the versions before
-  /// it are not known.
-  /// are not known.
+  /// Nothing changed between it and this commit. If no commit point has that number, the versions
+  /// before it are not known.
   var previous: UInt64
 
   func encode(to writer: inout ByteWriter) {
-    moment.encode(to: &writer)
+    commitPoint.encode(to: &writer)
     writer.appendVarint(previous)
   }
 
   static func decode(_ payload: SharedBytes) throws(ByteError) -> CommitPointRecord {
     var reader = ByteReader(payload)
-    let moment = try CommitPoint.decode(&reader)
-    let record = CommitPointRecord(moment: moment, previous: try reader.readSequence())
-    guard record.previous < moment.sequence else {
-      throw ByteError(offset: reader.offset, reason: "a moment that is not after the one before it")
+    let commitPoint = try CommitPoint.decode(&reader)
+    let record = CommitPointRecord(commitPoint: commitPoint, previous: try reader.readSequence())
+    guard record.previous < commitPoint.sequence else {
+      throw ByteError(
+        offset: reader.offset, reason: "a commit point that is not after the previous one")
     }
     return try reader.finishing(record)
   }

@@ -2,7 +2,7 @@ import DivanLog
 
 /// The optional details of a document's record: attachments, several leaves, an expiry, history.
 ///
-/// Most records have none of them, and are written without. FILE_FORMAT.md §9
+/// Most records have none of them, and omit this part. FILE_FORMAT.md §9
 struct DocumentDetails: Sendable, Equatable {
   /// The attachments of the record's revision, in the order of the bytes of their names.
   var attachments: [AttachmentEntry] = []
@@ -14,20 +14,20 @@ struct DocumentDetails: Sendable, Equatable {
   var expiry: UInt64?
   /// The expiry of the superseded record.
   var supersededExpiry: UInt64?
-  /// The origin of the change, if it was not made here.
+  /// The origin of the change, if another store made it.
   var origin: String?
-  /// The sequence numbers of records that were held and are not any more.
+  /// The sequence numbers of retained records that this one releases.
   var released: [UInt64] = []
-  /// Whether the superseded record stays held: its revision is still a leaf, or history is kept.
+  /// Whether the superseded record is retained: its revision is still a leaf, or history is kept.
   var keepsSuperseded = false
-  /// Whether other records than this one may be held for the document.
+  /// Whether other records of the document may be retained.
   var mayRetainOlder = false
-  /// Whether the revision's ID was computed elsewhere, so that it proves nothing about the content.
+  /// Whether another store computed the revision's ID, which then proves nothing about the content.
   var isForeignEdit = false
-  /// Whether all other records of the document that were held are no longer held.
+  /// Whether this record releases all retained records of the document.
   var releasesOlder = false
 
-  /// The winning revision and the record that holds it, if that is not the newest record.
+  /// The winning revision and its record, if that is not the newest record.
   struct Winner: Sendable, Equatable {
     var revision: RevisionID
     var isDeleted: Bool
@@ -44,7 +44,7 @@ struct AttachmentEntry: Sendable, Equatable {
   var digest: SHA256.Digest
   /// The generation of the revision that added it.
   var generation: UInt64
-  /// The digest that the store of its origin gave the attachment.
+  /// The digest that the attachment has in the store from which it came.
   var foreignDigest: Document.Attachment.ForeignDigest?
 
   /// The greatest size of a name or of a content type, in bytes of UTF-8.
@@ -88,10 +88,10 @@ extension DocumentDetails {
     return flags
   }
 
-  /// Whether there are no details, so that the record is written without.
+  /// Whether there are no details; then the record is written without them.
   var isEmpty: Bool { flags.isEmpty }
 
-  /// Whether some other records are no longer held, which must then be looked up.
+  /// Whether the record releases others, which must then be looked up.
   var releasesSomething: Bool { releasesOlder || !released.isEmpty }
 
   func encode(to writer: inout ByteWriter) {
@@ -152,10 +152,12 @@ extension DocumentDetails {
     details.isForeignEdit = flags.contains(.foreignEdit)
     details.releasesOlder = flags.contains(.releasesOlder)
     guard details.flags == flags else {
-      throw ByteError(offset: reader.offset, reason: "details of a document that say nothing")
+      throw ByteError(offset: reader.offset, reason: "document details with an empty part")
     }
     guard details.mayRetainOlder || !details.keepsSuperseded else {
-      throw ByteError(offset: reader.offset, reason: "a document that holds what it may not hold")
+      throw ByteError(
+        offset: reader.offset,
+        reason: "a document record that retains another one without saying that it may")
     }
     return details
   }
@@ -208,7 +210,7 @@ extension AttachmentEntry {
       guard entry.length <= counterLimit, entry.name.utf8.count <= textSizeLimit,
         entry.contentType.utf8.count <= textSizeLimit,
         all.last.map({ compareUTF8($0.name, entry.name) < 0 }) ?? true
-      else { throw ByteError(offset: reader.offset, reason: "an attachment that cannot be") }
+      else { throw ByteError(offset: reader.offset, reason: "an invalid attachment entry") }
       all.append(entry)
     }
     return all
@@ -216,7 +218,7 @@ extension AttachmentEntry {
 }
 
 extension AttachmentEntry {
-  /// Encodes the digest of another store.
+  /// Encodes the digest that another store gave the attachment.
   ///
   /// Writes an empty text if there is none. Otherwise the text, then the encoding or an empty text.
   /// With an encoding the length follows: 0 if it is not known, or else the length plus one.
@@ -245,7 +247,7 @@ extension AttachmentEntry {
       digest.encodedLength = length == 0 ? nil : Int(length - 1)
     }
     guard text.utf8.count <= textSizeLimit, encoding.utf8.count <= textSizeLimit else {
-      throw ByteError(offset: reader.offset, reason: "an attachment that cannot be")
+      throw ByteError(offset: reader.offset, reason: "an invalid attachment entry")
     }
     return digest
   }
@@ -262,11 +264,11 @@ extension ByteWriter {
 }
 
 extension ByteReader {
-  /// Reads a text with its size before it.
+  /// Reads a text that follows its size.
   mutating func readPrefixedText() throws(ByteError) -> String {
     let start = offset
     guard let text = try readPrefixedBytes().text else {
-      throw ByteError(offset: start, reason: "bytes that are no text")
+      throw ByteError(offset: start, reason: "a text that is not UTF-8")
     }
     return text
   }

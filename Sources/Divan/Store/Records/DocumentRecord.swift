@@ -1,11 +1,11 @@
 import DivanLog
 
-/// A document's state as the log holds it: its whole index entry, and its body.
+/// A document's state as the log stores it: its complete index entry, and its properties.
 ///
-/// The entry is whole, so that replaying the log is putting one entry after the other into the
-/// index, without any lookup. FILE_FORMAT.md §9
+/// Because the entry is complete, replay inserts it into the index without a lookup.
+/// FILE_FORMAT.md §9
 struct DocumentRecord: Sendable {
-  /// The document's ID in UTF-8; a record that is read may hold any bytes here.
+  /// The document's ID in UTF-8; a record that is read may have any bytes here.
   var idBytes: SharedBytes
   var sequence: UInt64
   var revision: RevisionID
@@ -104,7 +104,7 @@ extension DocumentRecord {
 
   /// Returns whether the revision's ID is the one that Divan computes from the record.
   ///
-  /// True also if that cannot be checked, because the revision came from elsewhere or its parent is
+  /// True also if that cannot be checked, because another store made the revision or its parent is
   /// no longer known.
   func matchesItsRevision() throws(DatabaseError) -> Bool {
     guard !revision.isForeign, details?.isForeignEdit != true,

@@ -2,7 +2,8 @@ import DivanLog
 
 /// The purge of a document, or of one of its records.
 ///
-/// A merge keeps it as long as an older file may hold the purged records. FILE_FORMAT.md §10
+/// A compaction keeps it as long as an older file may contain the purged records.
+/// FILE_FORMAT.md §10
 struct PurgeRecord: Sendable, Equatable {
   var idBytes: SharedBytes
   /// The sequence number of the one record that is purged; nil if the whole document is.
@@ -10,7 +11,7 @@ struct PurgeRecord: Sendable, Equatable {
   /// The newest record of a document that is purged as a whole.
   var superseded: DocumentRecord.Superseded?
   var supersededExpiry: UInt64?
-  /// Whether other records of the document may have been held.
+  /// Whether other records of the document may have been retained.
   var mayRetainOlder = false
   /// The commit before which versions may be incomplete from now on; 0 if there is no change.
   var historyHorizon: UInt64 = 0
@@ -61,7 +62,7 @@ struct PurgeRecord: Sendable, Equatable {
     if flags.contains(.historyHorizon) {
       record.historyHorizon = try reader.readSequence()
       guard record.historyHorizon > 0 else {
-        throw ByteError(offset: reader.offset, reason: "a purge with a horizon that says nothing")
+        throw ByteError(offset: reader.offset, reason: "a purge with a history horizon of 0")
       }
     }
     return try reader.finishing(record)

@@ -8,7 +8,7 @@ extension Record.Kind {
   /// A version of the store with a name: ``SnapshotNameRecord``.
   static let named = Record.Kind(rawValue: 6)
   /// The end of a commit: ``CommitPointRecord``.
-  static let moment = Record.Kind(rawValue: 7)
+  static let commitPoint = Record.Kind(rawValue: 7)
   /// An index of documents by a property: ``IndexDefinitionRecord``.
   static let index = Record.Kind(rawValue: 8)
 
@@ -20,13 +20,13 @@ extension ByteReader {
   /// Reads an ID or a name, preceded by its size in one byte.
   mutating func readID() throws(ByteError) -> SharedBytes {
     let bytes = try readBytes(Int(try read(UInt8.self)))
-    guard !bytes.isEmpty else { throw ByteError(offset: offset, reason: "an ID that is empty") }
+    guard !bytes.isEmpty else { throw ByteError(offset: offset, reason: "an empty ID") }
     return bytes
   }
 
   /// Returns `record`, if no bytes follow it.
   func finishing<R>(_ record: R) throws(ByteError) -> R {
-    guard isAtEnd else { throw ByteError(offset: offset, reason: "bytes behind a record's end") }
+    guard isAtEnd else { throw ByteError(offset: offset, reason: "extra bytes after a record") }
     return record
   }
 }

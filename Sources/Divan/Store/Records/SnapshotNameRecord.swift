@@ -6,17 +6,17 @@ struct SnapshotNameRecord: Sendable, Equatable {
   /// The locator of the record that this one supersedes.
   var superseded: RecordLocator?
   /// The version; nil if it is no longer kept.
-  var moment: CommitPoint?
+  var commitPoint: CommitPoint?
 
   /// The greatest size of a name in bytes of UTF-8.
   static let nameSizeLimit = 240
 
   func encode(to writer: inout ByteWriter) {
-    writer.append((moment == nil ? 1 : 0) | (superseded == nil ? 0 : 2) as UInt8)
+    writer.append((commitPoint == nil ? 1 : 0) | (superseded == nil ? 0 : 2) as UInt8)
     writer.append(UInt8(name.count))
     writer.append(name)
     superseded?.encode(to: &writer)
-    moment?.encode(to: &writer)
+    commitPoint?.encode(to: &writer)
   }
 
   static func decode(_ payload: SharedBytes) throws(ByteError) -> SnapshotNameRecord {
@@ -27,7 +27,7 @@ struct SnapshotNameRecord: Sendable, Equatable {
     }
     var record = SnapshotNameRecord(name: try reader.readID())
     if flags & 2 != 0 { record.superseded = try RecordLocator.decode(&reader) }
-    if flags & 1 == 0 { record.moment = try CommitPoint.decode(&reader) }
+    if flags & 1 == 0 { record.commitPoint = try CommitPoint.decode(&reader) }
     return try reader.finishing(record)
   }
 }

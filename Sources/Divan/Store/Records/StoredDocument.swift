@@ -2,7 +2,7 @@ import DivanLog
 
 /// A document's record as stored in the log: checked, with parts that are decoded on demand.
 ///
-/// Most readers of documents need the body and little else. ``DocumentRecord`` has each part
+/// Most readers of documents need the properties and little else. ``DocumentRecord`` has each part
 /// separately, for code that changes and writes records. FILE_FORMAT.md §9
 struct StoredDocument: Sendable {
   /// The record's payload.
@@ -18,7 +18,8 @@ struct StoredDocument: Sendable {
 }
 
 extension StoredDocument {
-  /// Locates the parts of a record, and checks all but the body; also returns what it supersedes.
+  /// Locates the parts of a record, and checks all but the properties; also returns the entry that
+  /// it supersedes.
   @inline(__always)
   fileprivate init(
     _ payload: consuming SharedBytes, _ superseded: inout DocumentRecord.Superseded?
@@ -34,7 +35,8 @@ extension StoredDocument {
       guard superseded.sequence == head.layout.sequence, details?.details.keepsSuperseded != true
       else {
         throw ByteError(
-          offset: Int(head.layout.bodyStart), reason: "a document whose sequence numbers go back")
+          offset: Int(head.layout.bodyStart),
+          reason: "a document record whose sequence number does not rise")
       }
     }
     self.payload = payload
@@ -50,18 +52,18 @@ extension StoredDocument {
     var superseded: DocumentRecord.Superseded?
     try self.init(payload, &superseded)
     guard head.layout.sequence == sequence, isOf(id) else {
-      throw ByteError(offset: 0, reason: StoredDocument.isOfOther)
+      throw ByteError(offset: 0, reason: StoredDocument.wrongRecord)
     }
   }
 
-  /// The damage reason for an index entry that leads to the wrong record.
-  static let isOfOther = "another record stands here"
+  /// The reason for damage where an index entry leads to the wrong record.
+  static let wrongRecord = "the record is not the one that the index names"
 }
 
 extension StoredDocument.Head {
   /// Reads the fields before the details; returns whether there are details.
   ///
-  /// Without details, the body begins there.
+  /// Without details, the properties begin there.
   mutating func read(
     _ bytes: Span<UInt8>, _ superseded: inout DocumentRecord.Superseded?
   ) throws(ByteError) -> Bool {
@@ -113,7 +115,7 @@ extension StoredDocument.Head {
     }
   }
 
-  /// Reads the details, which are between the head and the body.
+  /// Reads the details, which are between the head and the properties.
   mutating func readDetails(_ payload: SharedBytes) throws(ByteError) -> BoxedDetails {
     var reader = ByteReader(payload)
     reader.offset = Int(layout.bodyStart)
@@ -141,15 +143,15 @@ extension StoredDocument {
   /// The properties in their binary form.
   var body: SharedBytes { layout.body(in: payload) }
 
-  /// Consumes the record and returns its body, without reference counting.
-  consuming func takeBody() -> SharedBytes { payload.suffix(from: Int(layout.bodyStart)) }
+  /// Consumes the record and returns its properties, without reference counting.
+  consuming func takeProperties() -> SharedBytes { payload.suffix(from: Int(layout.bodyStart)) }
 
   /// Consumes the record and returns its payload.
   consuming func takePayload() -> SharedBytes { payload }
 
   var details: DocumentDetails? { boxedDetails?.details }
 
-  /// Whether there are details before the body.
+  /// Whether there are details before the properties.
   var hasDetails: Bool { boxedDetails != nil }
 
   /// Whether the ID's bytes are valid UTF-8.
@@ -189,7 +191,7 @@ extension StoredDocument {
 
 /// A type that a document's record can be decoded as.
 protocol DocumentContent {
-  /// Locates the parts of a record, and checks all but the body.
+  /// Locates the parts of a record, and checks all but the properties.
   static func decode(_ payload: SharedBytes) throws(ByteError) -> Self
 
   var sequence: UInt64 { get }

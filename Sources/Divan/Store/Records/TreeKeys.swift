@@ -1,9 +1,9 @@
 import DivanLog
 
-/// The key of a held record that is not its document's newest one.
+/// The key of a retained record, which is not its document's newest one.
 ///
 /// It consists of the document's ID, a zero byte, and the record's sequence number, big-endian. IDs
-/// may hold zero bytes themselves. So a key belongs to a document only if it begins with the ID and
+/// may contain zero bytes. So a key belongs to a document only if it begins with the ID and
 /// has the right size. FILE_FORMAT.md §10
 enum RetainedKey {
   /// The number of bytes after the ID.
@@ -42,14 +42,14 @@ enum CatalogKey {
     /// A named snapshot, by its name.
     case named = 0x6E
     /// The end of a commit while history is kept, by its last sequence number.
-    case moment = 0x6D
+    case commitPoint = 0x6D
     /// An index, by its name.
     case index = 0x64
     /// A document in an index: ``IndexEntries``.
     case indexEntry = 0x78
 
     /// The kinds whose values are locators of records.
-    static let leadingToRecords: [Kind] = [.attachment, .local, .named, .moment, .index]
+    static let leadingToRecords: [Kind] = [.attachment, .local, .named, .commitPoint, .index]
   }
 
   static func attachment(_ digest: SHA256.Digest) -> [UInt8] {
@@ -69,8 +69,8 @@ enum CatalogKey {
 
   static func index(_ name: SharedBytes) -> [UInt8] { [Kind.index.rawValue] + name.array }
 
-  static func moment(_ sequence: UInt64) -> [UInt8] {
-    [Kind.moment.rawValue] + sequence.bigEndianBytes
+  static func commitPoint(_ sequence: UInt64) -> [UInt8] {
+    [Kind.commitPoint.rawValue] + sequence.bigEndianBytes
   }
 }
 

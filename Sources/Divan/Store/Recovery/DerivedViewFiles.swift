@@ -1,20 +1,20 @@
 import DivanLog
 
 // Rows in a file belong to one version of the store. The file identifies it by the segment with
-// which the log ended then. Once that segment is merged, there is no way to tell whether it was
-// this log's. So a writer checks the files before it may merge. FILE_FORMAT.md §19
+// which the log ended then. Once that segment is compacted, there is no way to tell whether it was
+// this log's. So a writer checks the files before it may compact segments. FILE_FORMAT.md §19
 
 extension ViewFileHeader.Origin {
   /// Whether a version of the same store has everything that was in this one, and perhaps more.
   ///
-  /// The segment tells whether this is the same log, and not one that was put in its place.
+  /// The segment tells whether this is the same log, and not one that replaced it.
   func isBefore(_ state: Version) -> Bool {
     guard commit <= state.commit, sequence <= state.lastSequence else { return false }
     let segments = state.segments.segments
     guard let segment = segments.first(where: { $0.header.numbers.contains(segmentNumber) })
     else { return false }
-    // A merged segment took its place, with durable commits only: the merging writer had checked
-    // the views.
+    // A compacted segment replaced it, with durable commits only: the writer that compacted it had
+    // checked the views.
     guard segment.header.merge == nil else { return true }
     guard segment.header.preamble.salt == segmentSalt else { return false }
     guard commit > segment.end.commit else { return true }
@@ -31,9 +31,9 @@ extension StoreDirectory {
   ///
   /// The store was just opened for writing. Returns notes about the files that stay. The version of
   /// a file was durable before the file existed, so it is an earlier version now, or never will be
-  /// one. A file whose header cannot be read is removed, too, whatever the reason: it could not be
+  /// one. A file whose header cannot be read for any reason is removed, too: it could not be
   /// checked later, and its rows can be rebuilt.
-  func removeForeignViews(
+  func removeUnrelatedViews(
     among files: Set<FileName>, of storeID: StoreID, _ state: Version
   ) -> [String] {
     var notes: [String] = []
@@ -46,10 +46,12 @@ extension StoreDirectory {
       }
       do throws(LogError) {
         try remove(name)
-        // Otherwise the file could come back after a loss of power, when segments have been merged.
+        // Otherwise the file could come back after a loss of power, when segments have been
+        // compacted.
         try flush()
       } catch {
-        notes.append("\(name) has no rows of this log, but stays: \(DatabaseError(error))")
+        notes.append(
+          "\(name) does not belong to this log and could not be removed: \(DatabaseError(error))")
       }
     }
     return notes

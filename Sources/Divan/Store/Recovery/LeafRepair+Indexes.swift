@@ -5,10 +5,10 @@ extension LeafRepair {
   ///
   /// `written` is the state of the log as of the run's commit.
   ///
-  /// A merge drops documents that were superseded when it began. If the new revision has the same
-  /// value, no layer above the run contains the entry, so it must be here. Therefore these are the
-  /// entries as of the first commit since which the log is complete. No version that reads this
-  /// leaf is older, since it includes the merge.
+  /// A compaction drops documents that were superseded when it began. If the new revision has the
+  /// same value, no layer above the run contains the entry, so it must be here. Therefore these are
+  /// the entries as of the first commit since which the log is complete. No version that reads this
+  /// leaf is older, since it includes the compaction.
   ///
   /// Changes between the run and that commit are in layers above. They are left out here, because
   /// the leaf would not fit a page. A document that was written before the run was there unchanged;
@@ -16,10 +16,10 @@ extension LeafRepair {
   func indexEntries(
     of run: Run, above index: Int, _ coverage: Run.Coverage, _ written: Version
   ) throws(DatabaseError) -> Entries {
-    let judged = segments.compactMap { $0.header.merge?.judgedAt }.max() ?? 0
+    let evaluatedAt = segments.compactMap { $0.header.merge?.judgedAt }.max() ?? 0
     var whole = written
-    if judged > run.commit { whole = try replay(through: judged) }
-    // All of it is in memory except the documents, and damaged ones are skipped.
+    if evaluatedAt > run.commit { whole = try replay(through: evaluatedAt) }
+    // Everything is in memory except the documents, and damaged documents are skipped.
     try reading { () throws(PageError) in try whole.makeIndexes() }
     let ready = Set(written.indexes.filter(\.isReady).map(\.number))
     let prefix = [CatalogKey.Kind.indexEntry.rawValue]
@@ -31,7 +31,7 @@ extension LeafRepair {
       let sequence = whole.sequence(ofIndexed: item)
       let wasThere =
         ready.contains(number) && sequence != nil && written.sequence(ofIndexed: item) == sequence
-      let isHere = try wasThere ? true : !isSaid(key, above: index)
+      let isHere = try wasThere ? true : !isContained(key, above: index)
       if isHere { found[key] = item.value }
     }
     return found
@@ -40,12 +40,12 @@ extension LeafRepair {
   /// Whether a layer above a run contains a key, even as a tombstone.
   ///
   /// A damaged page counts as not containing it: rebuilding that page first would need this one.
-  private func isSaid(_ key: [UInt8], above index: Int) throws(DatabaseError) -> Bool {
+  private func isContained(_ key: [UInt8], above index: Int) throws(DatabaseError) -> Bool {
     do throws(PageError) {
       return try state.catalog.knows(key.span, above: index)
     } catch {
       guard case .unreadable = error else { return false }
-      throw Self.cannotHelp(error, path)
+      throw Self.unrepairable(error, path)
     }
   }
 
@@ -53,7 +53,7 @@ extension LeafRepair {
     do throws(PageError) {
       return try body()
     } catch {
-      throw Self.cannotHelp(error, path)
+      throw Self.unrepairable(error, path)
     }
   }
 }

@@ -9,12 +9,12 @@ struct LogOpening {
   private let files: Set<FileName>
   private let head: Head?
   private let marks: [FlushMark]
-  /// Held by a writer; nil for an opening that only reads.
+  /// A writer's lock; nil for an opening that only reads.
   private let lock: (any FileLock)?
   private var report: OpeningReport
 
   private var checkpoint: Checkpoint.Usable?
-  /// Facts proven by checkpoints that cannot be used.
+  /// The facts that unusable checkpoints prove.
   private let evidence: [Checkpoint.Evidence]
   private var chain: SegmentChain
   /// The last segment, and how the log ends in it.
@@ -185,7 +185,7 @@ extension LogOpening {
       if let active = made.active { chain.segments.append(active) }
       report.securedCommits = Int(clamping: recovery.end.commit - recovery.proven.commit)
     } catch .system(let error) where error.isLackOfSpace {
-      // A segment that is in its place already is the log's end, even if HEAD does not say so.
+      // A segment that has its name already is the log's end, even if HEAD does not say so.
       if let active = made.active {
         chain.segments[chain.segments.count - 1] = proven
         chain.segments.append(active)
@@ -226,7 +226,7 @@ extension LogOpening {
       hint: "Export its documents, and import them into a new store", path: directory.path)
   }
 
-  /// Logs the doubtful commits again; if the disk is full, with the reserve released.
+  /// Reappends the doubtful commits; if the disk is full, with the reserve released.
   private func reappend(_ reappend: LogWriter.Reappend, _ writer: LogWriter) throws(LogError) {
     do throws(LogError) {
       try writer.begin(after: reappend.proven, reappending: reappend)
@@ -236,7 +236,7 @@ extension LogOpening {
       if writer.active == nil {
         try writer.begin(after: reappend.proven, reappending: reappend)
       } else {
-        // The segment is in its place, and must not be made twice; only HEAD is behind.
+        // The segment has its name, and must not be made twice; only HEAD is behind.
         try writer.replaceHead(isClosed: false)
       }
     }
@@ -263,7 +263,7 @@ extension LogOpening {
       {
         refuseForLackOfNumbers()
       } else {
-        // Not if anything is damaged: then unused files may hold the missing data.
+        // Not if anything is damaged: then unused files may contain the missing data.
         try removeLeftovers()
         // If it was released just now, there is no space to make it again.
         if !files.contains(.reserve) { directory.makeReserve(size: configuration.reserveSize) }
@@ -274,7 +274,7 @@ extension LogOpening {
     var state = replay.state
     state.lastSequence = max(state.lastSequence, start.lastSequence)
     if writer != nil {
-      report.notes += directory.removeForeignViews(
+      report.notes += directory.removeUnrelatedViews(
         among: files, of: last.header.preamble.storeID, state)
     }
     writer?.resume(time: state.time)
@@ -305,14 +305,14 @@ extension LogOpening {
     return replay
   }
 
-  /// Adds the damage that replay found, each place once.
+  /// Adds the damage that replay found, each location once.
   ///
-  /// If the end of the log exists, the damage that replay found within a damaged stretch replaces
-  /// the coarser report of recovery.
+  /// If the end of the log exists, the damage that replay found within a damaged range replaces the
+  /// coarser report of recovery.
   private mutating func noteDamage(_ found: [Damage]) {
     if let coarse = recovery.damage, let size = coarse.size, !lacksEnd {
-      let leafRange = coarse.offset..<max(coarse.offset, coarse.offset + size)
-      if found.contains(where: { $0.path == coarse.path && leafRange.contains($0.offset) }) {
+      let range = coarse.offset..<max(coarse.offset, coarse.offset + size)
+      if found.contains(where: { $0.path == coarse.path && range.contains($0.offset) }) {
         damage.removeAll { $0.path == coarse.path && $0.offset == coarse.offset }
       }
     }
@@ -321,11 +321,11 @@ extension LogOpening {
     }
   }
 
-  /// Returns what the damage leaves unknown; nil if it is in nothing that was replayed.
+  /// Returns the part of the log that damage makes unknown; nil if no replayed part is damaged.
   private func gap(_ replay: inout Replay) -> LogGap? {
     var highest: UInt64 = 0
     for case .segment(let numbers) in files { highest = max(highest, numbers.upperBound) }
-    // A segment after the last one, whose header cannot be read, may hold anything.
+    // A segment after the last one, whose header cannot be read, may contain anything.
     if lacksEnd || highest > last.header.numbers.upperBound { replay.noteGap() }
     // Damage to segments that the checkpoint covers concerns only the documents in them, which the
     // index knows.
@@ -342,7 +342,9 @@ extension LogOpening {
   private func removeLeftovers() throws(LogError) {
     var leftovers = chain.leftovers
     for case .checkpoint(let number) in files {
-      if checkpoint?.checkpoint.rests(on: number) != true { leftovers.append(.checkpoint(number)) }
+      if checkpoint?.checkpoint.depends(on: number) != true {
+        leftovers.append(.checkpoint(number))
+      }
     }
     guard !leftovers.isEmpty else { return }
     for name in leftovers.sorted() { try directory.remove(name) }
@@ -356,7 +358,7 @@ extension LogOpening {
         $0.header.numbers.contains(position.segmentNumber)
       })
     else { return 0 }
-    // The checkpoint covers a merged segment as a whole.
+    // The checkpoint covers a compacted segment as a whole.
     let isCovered =
       chain.segments[first].header.merge != nil && chain.segments[first].fileID == position.fileID
     return isCovered ? first + 1 : first
@@ -371,24 +373,24 @@ extension LogOpening {
     var done = 0
     var replayed = 0
     var expected = first == 0 ? 1 : chain.segments[first - 1].header.numbers.upperBound + 1
-    var merged = first == 0 ? nil : chain.segments[first - 1].header.merge?.end
+    var compacted = first == 0 ? nil : chain.segments[first - 1].header.merge?.end
     for segment in chain.segments[first...] {
       let (numbers, predecessor) = (segment.header.numbers, segment.header.predecessor)
       let follows =
-        merged.map { $0.commit == predecessor.commit && $0.chain == predecessor.chain } ?? true
+        compacted.map { $0.commit == predecessor.commit && $0.chain == predecessor.chain } ?? true
       if numbers.lowerBound != expected || !follows { replay.noteGap() }
-      merged = segment.header.merge?.end
+      compacted = segment.header.merge?.end
       expected = segment.header.numbers.upperBound + 1
       let start = position?.fileID == segment.fileID ? position?.end : nil
       let begin = start.map { Int(clamping: $0.offset) } ?? SegmentHeader.size
       replayed += max(0, Int(clamping: segment.end.offset) - begin)
       let limit = lacksEnd && segment.fileID == last.fileID ? try last.file.size() : nil
-      let goesOn = try replay.run(segment, from: start, limit: limit) { offset in
+      let continues = try replay.run(segment, from: start, limit: limit) { offset in
         configuration.openingProgress?(Double(done + offset) / Double(total)) ?? true
       }
       done += Int(clamping: segment.end.offset)
       guard replay.indexProblem == nil else { return replayed }
-      guard goesOn, configuration.openingProgress?(Double(done) / Double(total)) ?? true else {
+      guard continues, configuration.openingProgress?(Double(done) / Double(total)) ?? true else {
         throw .system(SystemError(call: "open", path: directory.path, code: .cancelled))
       }
     }

@@ -10,9 +10,9 @@ extension ReadView {
   }
 
   /// Whether content of a record's attachments is missing; false if the record is unreadable.
-  func lacksContent(of held: RetainedRevisions.Held) throws(DatabaseError) -> Bool {
+  func lacksContent(of retained: RetainedRevisions.Entry) throws(DatabaseError) -> Bool {
     do throws(DatabaseError) {
-      let attachments = try record(at: held.locator).attachments
+      let attachments = try record(at: retained.locator).attachments
       for attachment in attachments where try !hasContent(attachment.digest) { return true }
     } catch {
       guard error.code == .damaged else { throw error }

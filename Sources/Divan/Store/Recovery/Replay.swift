@@ -2,10 +2,10 @@ import DivanLog
 
 /// Replays the records of the log into the index.
 ///
-/// After a checkpoint this needs almost no lookups: each record holds its whole entry and says what
-/// it supersedes. Without a checkpoint, everything is read, and merges may have dropped the records
-/// that others supersede. Then replay looks up the entries in the index, which is completely in
-/// memory.
+/// After a checkpoint this needs almost no lookups: each record has its complete entry, and names
+/// the record that it supersedes. Without a checkpoint, everything is read, and compactions may
+/// have dropped the records that others supersede. Then replay looks up the entries in the index,
+/// which is completely in memory.
 struct Replay: ~Copyable {
   var state: Version
   /// Whether there is no checkpoint to start from.
@@ -14,12 +14,12 @@ struct Replay: ~Copyable {
   let isSalvaging: Bool
   /// Whether the log is damaged, so that a document's last record may not be known.
   private(set) var hasGap = false
-  /// The place from which the log is whole again, after all damage; nil if it is not.
-  private(set) var gapEnd: LogGap.Place?
+  /// The position from which the log is whole again, after all damage; nil if it is not.
+  private(set) var gapEnd: LogGap.Position?
   /// Whether anything is missing that may not be a new document.
   private(set) var hasDoubt = false
-  /// The place from which only new documents may be missing; nil if there is none.
-  private(set) var doubtEnd: LogGap.Place? = .start
+  /// The position from which only new documents may be missing; nil if there is none.
+  private(set) var doubtEnd: LogGap.Position? = .start
   /// The changes of the current transaction to the number of documents.
   private var tally = DocumentTally()
   /// The number of documents after the previous transaction; nil if it is not known for certain.
@@ -79,7 +79,7 @@ extension Replay {
         state.time = trailer.time
         state.lastSequence = max(state.lastSequence, trailer.lastSequence)
         if !looksUp { state.documentCount = trailer.documentCount }
-        if isSalvaging { judgeLost(trailer) }
+        if isSalvaging { examineLost(trailer) }
         commitCount += 1
       case .damage(let found):
         damage.append(found)
@@ -112,7 +112,7 @@ extension Replay {
   ///
   /// That is so if each of them increased the number of documents by one: then existing documents
   /// are unchanged.
-  private mutating func judgeLost(_ trailer: CommitTrailer) {
+  private mutating func examineLost(_ trailer: CommitTrailer) {
     if tally.lostCount > 0, !tally.areLostNew(certainCount, trailer) {
       hasDoubt = true
       doubtEnd = gapEnd
@@ -130,7 +130,7 @@ extension Replay {
   /// Replays a record; returns false if the checkpoint's index cannot be read.
   private mutating func put(_ item: RecordScan.Entry, in segment: Segment) -> Bool {
     if hasGap, gapEnd == nil, item.isProven {
-      gapEnd = LogGap.Place(
+      gapEnd = LogGap.Position(
         segment: segment.header.numbers.lowerBound, offset: item.locator.offset)
       doubtEnd = doubtEnd ?? gapEnd
     }
@@ -155,7 +155,7 @@ extension Replay {
       let record = try DocumentRecord.decode(payload)
       let old = looksUp ? present(record.idBytes) : nil
       if let old, old.sequence > record.sequence {
-        throw ByteError(offset: 0, reason: "a document whose sequence numbers go back")
+        throw ByteError(offset: 0, reason: "a document record whose sequence number does not rise")
       }
       state.lastSequence = max(state.lastSequence, record.sequence)
       state.time = max(state.time, item.time)
@@ -183,7 +183,7 @@ extension Replay {
       apply { (replay) throws(PageError) in
         try replay.state.putAttachment(digest, at: item.locator, scratch: &replay.scratch)
       }
-    case .moment:
+    case .commitPoint:
       state.put(try CommitPointRecord.decode(payload), at: item.locator, scratch: &scratch)
     default:
       // Later versions may add kinds from 128 on that can be skipped. FILE_FORMAT.md §6
@@ -213,7 +213,7 @@ extension Replay {
 }
 
 extension Replay {
-  /// Puts a document's record in the place of `old`, which is known only if replay looks it up.
+  /// Indexes a document's record over `old`, which is known only if replay looks it up.
   private mutating func put(
     _ original: DocumentRecord, over old: DocumentEntry?, _ item: RecordScan.Entry
   ) throws(PageError) {
@@ -221,8 +221,8 @@ extension Replay {
     if looksUp {
       record.follow(old, expiry: old.flatMap { expiry(of: $0) })
       if let old, old.traits.contains(.mayRetainOlder), record.details?.mayRetainOlder != true {
-        // A merge may have dropped a record that said that no older ones are held.
-        try state.releaseOlder(of: record.idBytes)
+        // A compaction may have dropped the record that released the retained ones.
+        try state.releaseRetained(of: record.idBytes)
       }
       let wasLive = old.map { !$0.isDeleted } ?? false
       let isLive = !DocumentEntry(record, at: item.locator).isDeleted
@@ -234,17 +234,18 @@ extension Replay {
     try state.put(record, at: item.locator, commit: item.commit, scratch: &scratch)
   }
 
-  /// Corrects the locator of the superseded record, if that stays held.
+  /// Corrects the locator of the superseded record, if that one is retained.
   ///
-  /// Since the record was written a merge may have moved the superseded one. Or recovery has logged
-  /// it again, and its original is after the end of its segment. The index knows the current place.
+  /// Since the record was written, a compaction may have moved the superseded one. Or recovery has
+  /// reappended it, and its original is after the end of its segment. The index has the current
+  /// locator.
   private func findSuperseded(_ record: inout DocumentRecord) throws(PageError) {
     guard record.details?.keepsSuperseded == true, let old = record.superseded else { return }
     let known = try old.sequence.withBigEndianBytes { (key) throws(PageError) in
       try state.sequences.find(key)
     }
-    if let place = known.flatMap({ RecordLocator(indexed: $0) }) {
-      record.superseded?.locator = place
+    if let locator = known.flatMap({ RecordLocator(indexed: $0) }) {
+      record.superseded?.locator = locator
     } else {
       record.details?.keepsSuperseded = false
     }
@@ -319,8 +320,9 @@ private struct DocumentTally {
 extension DocumentRecord {
   /// Makes the record supersede the current entry.
   ///
-  /// Merges may have dropped the one that it names. A record that exists although its successor is
-  /// gone was held, or no merge has reached it yet. If no older records were ever held, it was not.
+  /// Compactions may have dropped the one that it names. A record whose successor is gone was
+  /// retained, or no compaction has reached it yet. If the document never had retained records, it
+  /// was not retained.
   fileprivate mutating func follow(_ old: DocumentEntry?, expiry: UInt64?) {
     let isSuccessor = superseded?.sequence == old?.sequence
     superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }

@@ -3,11 +3,11 @@ import DivanLog
 extension Store {
   /// Drops superseded revisions whose attachments are gone, in an index rebuilt from the log alone.
   ///
-  /// If a merge has dropped a record, the log no longer says whether the record before it was to be
+  /// If a compaction has dropped a record, the log no longer says whether the record before it was
   /// retained. It then counts as retained, which is harmless while it can be read. But its
   /// attachments may have been deleted when it was dropped, and that is not damage. So a record
-  /// whose content is missing is taken to have been dropped. Leaves, and records that named
-  /// versions show, were never dropped: there, missing content is damage.
+  /// whose content is missing counts as dropped. Leaves, and records that named versions show, were
+  /// never dropped: there, missing content is damage.
   ///
   /// No other thread may use the store yet. Nothing is logged: rebuilding the index from the log
   /// again has the same result.
@@ -15,15 +15,15 @@ extension Store {
     guard isRebuilt else { return }
     let view = ReadView(state: newest, store: self)
     guard try view.hasReferences() else { return }
-    let named = try view.namedCommitPoints().map(\.moment.sequence)
+    let named = try view.namedCommitPoints().map(\.commitPoint.sequence)
     var gone: [(id: SharedBytes, sequence: UInt64)] = []
     var horizon = newest.historyHorizon
-    try view.forEachRetained { (held) throws(DatabaseError) in
-      let needed = try held.needed(byVersions: named, in: view)
-      for (index, record) in held.records.enumerated() where !needed.contains(record.sequence) {
+    try view.forEachRetained { (retained) throws(DatabaseError) in
+      let needed = try retained.needed(byVersions: named, in: view)
+      for (index, record) in retained.records.enumerated() where !needed.contains(record.sequence) {
         guard try view.lacksContent(of: record) else { continue }
-        gone.append((held.id, record.sequence))
-        horizon = max(horizon, try view.commit(of: held.successor(of: index)))
+        gone.append((retained.id, record.sequence))
+        horizon = max(horizon, try view.commit(of: retained.successor(of: index)))
       }
       return true
     }

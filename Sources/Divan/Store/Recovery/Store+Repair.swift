@@ -16,20 +16,20 @@ extension Store {
     for tree in Version.trees where try LeafRepair(view, tree).rebuild(number) {
       isRebuilt = true
     }
-    guard isRebuilt else { throw LeafRepair.cannotHelp(error, path) }
+    guard isRebuilt else { throw LeafRepair.unrepairable(error, path) }
   }
 }
 
 /// Rebuilds leaves of one tree of the index, as of one version of the store.
 ///
 /// A rebuilt leaf has the run's entries as of the run's commit: the last record of each key. Since
-/// segments were merged, two things are missing in the log, and neither matters to this version or
-/// a later one. Records superseded after the run's commit are hidden by newer layers. Keys that the
-/// run deleted from the runs below it get a tombstone again, because they are below and have no
+/// segments were compacted, two things are missing in the log, and neither matters to this version
+/// or a later one. Newer layers hide records that were superseded after the run's commit. Keys that
+/// the run deleted from the runs below it get a tombstone again, because they are below and have no
 /// record.
 ///
-/// Costs a walk over the whole log, and memory for the entries between the leaf's neighbours. In
-/// the trees of older records and of the catalog, which are mostly small, it is memory for all
+/// Costs a scan of the whole log, and memory for the entries between the leaf's neighbours. In the
+/// trees of retained records and of the catalog, which are mostly small, it is memory for all
 /// entries in the store.
 struct LeafRepair {
   let view: ReadView
@@ -44,7 +44,7 @@ struct LeafRepair {
   var path: String { view.store.path }
 
   /// The error for a page that cannot be rebuilt, or that the system currently cannot read.
-  static func cannotHelp(_ error: PageError, _ path: String) -> DatabaseError {
+  static func unrepairable(_ error: PageError, _ path: String) -> DatabaseError {
     if case .unreadable(_, let error) = error { return DatabaseError(error) }
     return DatabaseError(
       .damaged, "a page of the index is damaged: \(error)",
@@ -71,14 +71,14 @@ extension LeafRepair {
       guard let coverage = badLeaf(number, of: runs[index]) else { continue }
       let entries = try entries(of: runs[index], coverage, below: index + 1)
       guard runs[index].install(entries, for: number, compactionCount: state.compactionCount) else {
-        throw Self.cannotHelp(.damaged(page: number, reason: "it cannot be rebuilt"), path)
+        throw Self.unrepairable(.damaged(page: number, reason: "it cannot be rebuilt"), path)
       }
       isRebuilt = true
     }
     return isRebuilt
   }
 
-  /// Returns the key range of a page of a run, if it is a leaf that cannot be read.
+  /// Returns the key range of a page of a run, if the page is a leaf that cannot be read.
   private func badLeaf(_ number: UInt32, of run: Run) -> Run.Coverage? {
     guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0,
       !run.isSound(number, level: 0, compactionCount: state.compactionCount)
@@ -113,7 +113,7 @@ extension LeafRepair {
       if let value = found[key] {
         // The run below has the same entry. Leaving such entries out keeps the leaf small enough
         // for a page.
-        if try says(item.value, value) { found[key] = nil }
+        if try leadToSameRecord(item.value, value) { found[key] = nil }
       } else {
         found[key] = .empty
       }
@@ -133,15 +133,17 @@ extension LeafRepair {
         case .unreadable(_, let error): throw DatabaseError(error)
         case .damaged(let number, _):
           guard try rebuild(number, inRunsFrom: below) else {
-            throw Self.cannotHelp(error, path)
+            throw Self.unrepairable(error, path)
           }
         }
       }
     }
   }
 
-  /// Whether an entry of a run below leads to the same record as the one found in the log.
-  private func says(_ value: SharedBytes, _ found: SharedBytes) throws(DatabaseError) -> Bool {
+  /// Whether an entry of a run below and the one found in the log lead to the same record.
+  private func leadToSameRecord(_ value: SharedBytes, _ found: SharedBytes) throws(DatabaseError)
+    -> Bool
+  {
     let (old, new): (RecordLocator, RecordLocator)
     switch tree {
     case \.catalog: return value == found
@@ -151,14 +153,14 @@ extension LeafRepair {
     }
     // A revision may have several records: a changed expiry makes a new one.
     guard state.segments[old.fileID] != nil, old.size == new.size else { return false }
-    // While a merge is brought in, the same record is in two files.
+    // While a compaction is being installed, the same record is in two files.
     return try old == new
       ? true : view.payload(of: .document, at: old) == view.payload(of: .document, at: new)
   }
 }
 
 extension Segment {
-  /// Whether `output` is a merge of this segment, perhaps with others.
+  /// Whether `output` is a compaction of this segment, perhaps with others.
   fileprivate func isInput(of output: Segment) -> Bool {
     let (own, others) = (header.numbers, output.header.numbers)
     guard fileID != output.fileID, others.contains(own.lowerBound), others.contains(own.upperBound)
@@ -225,14 +227,14 @@ extension LeafRepair {
   private func entries(of written: Version, _ coverage: Run.Coverage) -> Entries {
     var found: Entries = [:]
     var scan = written[keyPath: tree].scan()
-    // All of it is in memory, so nothing can fail.
+    // Everything is in memory, so nothing can fail.
     while let item = try? scan.next() {
       if coverage.contains(item.key.array) { found[item.key.array] = item.value }
     }
     return found
   }
 
-  /// The segments in log order; for a merge that is being brought in, its inputs.
+  /// The segments in log order; for a compaction that is being installed, its inputs.
   var segments: [Segment] {
     let all = state.segments.segments
     return all.filter { output in !all.contains { $0.isInput(of: output) } }

@@ -33,10 +33,10 @@ extension SystemError {
   var isLackOfSpace: Bool { code == .noSpace || code == .quotaExceeded }
 }
 
-/// Opens a store: determines what is there and what is valid, and reads it into the index.
+/// Opens a store: finds its valid files, and reads them into the index.
 ///
-/// Follows the order of FILE_FORMAT.md §8. Nothing that exists is changed. Commits in doubt are
-/// logged again into a new segment, and only then can the store be read.
+/// Follows the order of FILE_FORMAT.md §8. No existing file is changed. Doubtful commits are
+/// reappended to a new segment, and only then can the store be read.
 struct StoreOpening {
   let path: String
   let fileSystem: any FileSystem
@@ -150,7 +150,7 @@ extension StoreOpening {
   /// The name of this process in `LOCK`.
   static var holder: String { "process \(processID())" }
 
-  /// Returns the error for a store that is held by the process that left a note in `LOCK`.
+  /// Returns the error for a store whose lock the process has that left a note in `LOCK`.
   static func inUse(_ path: String, note: String, hint: String) -> DatabaseError {
     let holder = StoreDirectory.holder(inNote: note)
     return DatabaseError(
@@ -201,8 +201,8 @@ extension StoreOpening {
   // MARK: For reading
 
   private func openForReading() throws(DatabaseError) -> OpenedStore {
-    // A file may vanish after it is listed and before it is opened, when a merged one replaces it.
-    // HEAD may name a segment that came after the listing. So a finding counts only if the
+    // A file may vanish after it is listed and before it is opened, when a compacted one replaces
+    // it. HEAD may name a segment that came after the listing. So a finding counts only if the
     // directory and HEAD are the same before and after it.
     for _ in 0..<16 {
       let before = try translating { () throws(LogError) in try evidence() }
@@ -235,8 +235,8 @@ extension StoreOpening {
   private func read(lock: (any FileLock)?) throws(LogError) -> OpenedStore {
     let isWriter = lock != nil
     var report = OpeningReport()
-    let (files, foreign) = try directory.listing()
-    report.notes += foreign.map { "\($0) is no file of a store, and was left alone" }
+    let (files, unrelated) = try directory.listing()
+    report.notes += unrelated.map { "\($0) is not a file of a store and was left unchanged" }
     let (head, headProblem) = try directory.head()
     if let headProblem { report.notes.append("HEAD cannot be read: \(DatabaseError(headProblem))") }
     // Read before the segments: a concurrent writer writes the mark after the log.
@@ -250,7 +250,7 @@ extension StoreOpening {
     guard hasSegments else {
       // A writer has checked this before it took the lock.
       guard try isWriter ? true : directory.isStore() else {
-        throw .foreign(path: path, reason: "the directory holds no store")
+        throw .foreign(path: path, reason: "the directory does not contain a store")
       }
       guard head == nil, headProblem == nil, marks.isEmpty, markProblem == nil, !hasCheckpoints
       else {
@@ -272,9 +272,9 @@ extension StoreOpening {
     return opened
   }
 
-  /// Reports store folders in whose place there is something else.
+  /// Reports names of store folders that something else has.
   ///
-  /// A writer refuses such a store; a reader reads what there is.
+  /// A writer refuses such a store; a reader reads the rest.
   private func noteMisplacedFolders(
     _ files: Set<FileName>, in report: inout OpeningReport
   ) throws(LogError) {

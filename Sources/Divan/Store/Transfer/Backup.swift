@@ -3,7 +3,7 @@ import DivanLog
 /// Writes the contents of one version of a store to a new store.
 ///
 /// The copy is made through the ordinary writer, record by record, in the order of changes. So it
-/// holds the requested contents and nothing else, and everything that is read is checked.
+/// contains the requested contents and nothing else, and everything that is read is checked.
 struct StoreCopy {
   let view: ReadView
   let path: String
@@ -26,21 +26,21 @@ struct StoreCopy {
 
   func run() throws(DatabaseError) {
     let fileSystem = view.store.directory.fileSystem
-    // Computed and not drawn at random: a draw would change everything that is written after it.
+    // Computed and not random: a random number would change everything that is written after it.
     let deletion = StoreDeletion(
       fileSystem, nonce: view.store.storeID.high &+ view.state.commit)
     let building: String
-    let around: String?
+    let surrounding: String?
     do throws(SystemError) {
       try refuseTaken()
-      around = try storeAround()
+      surrounding = try storeAround()
     } catch {
       throw DatabaseError(error, making: purpose, at: path)
     }
-    if let around {
+    if let surrounding {
       throw DatabaseError(
         .alreadyExists, "\(purpose) cannot be made within a store",
-        hint: "Choose a path that is not in \(around)", path: path)
+        hint: "Choose a path that is not in \(surrounding)", path: path)
     }
     do throws(SystemError) {
       // A crash may have left the beginning of another copy, which does not belong to this one.
@@ -82,14 +82,14 @@ struct StoreCopy {
   /// No other store belongs among the files of a store.
   private func storeAround() throws(SystemError) -> String? {
     let fileSystem = view.store.directory.fileSystem
-    var place = try fileSystem.canonicalPath(parentDirectory(of: path))
+    var directory = try fileSystem.canonicalPath(parentDirectory(of: path))
     let own = try fileSystem.canonicalPath(view.store.path)
     while true {
       // A directory that cannot be read does not count as a store.
-      let isStore = try? StoreDirectory(place, on: fileSystem).isStore()
-      if place == own || isStore == true { return place }
-      guard place != "/" else { return nil }
-      place = parentDirectory(of: place)
+      let isStore = try? StoreDirectory(directory, on: fileSystem).isStore()
+      if directory == own || isStore == true { return directory }
+      guard directory != "/" else { return nil }
+      directory = parentDirectory(of: directory)
     }
   }
 
@@ -101,7 +101,7 @@ struct StoreCopy {
     configuration.durability = .none
     configuration.openingProgress = nil
     configuration.purgesExpired = false
-    // Transactions of the copy are packed in another way than those of the store were.
+    // The copy's transactions have other sizes than the store's transactions had.
     configuration.transactionSizeLimit = 1 << 30
     if keepsHistory {
       // Cleaning would remove versions that are not referenced until the names are stored.
@@ -157,11 +157,12 @@ extension StoreCopy {
     for original in view.state.indexes where original.isReady {
       try copy.store.write(durability: .none, timeout: nil) { transaction in
         // Commits have other numbers in the copy.
-        let kept = IndexDefinition(
+        let definition = IndexDefinition(
           index: original.index, number: transaction.nextCommit, isReady: true)
         try transaction.append(
           IndexDefinitionRecord(
-            name: SharedBytes(utf8: kept.index.name), superseded: nil, kept: kept))
+            name: SharedBytes(utf8: definition.index.name), superseded: nil, definition: definition)
+        )
       }
     }
   }
@@ -192,14 +193,14 @@ extension StoreCopy {
   ) throws(DatabaseError) {
     let newest = try view.record(at: locator)
     guard let id = newest.id else {
-      throw view.damage(at: locator, "a document ID that is no text")
+      throw view.damage(at: locator, "a document ID that is not UTF-8")
     }
     var records: [DocumentRecord] = []
     if newest.details?.tree != nil {
       let tree = try view.tree(of: newest)
       let others = tree.heldSequences.filter { $0 != newest.sequence }.sorted()
       records = try others.map { (sequence) throws(DatabaseError) in
-        try view.olderRecord(sequence, of: id).withoutTree
+        try view.retainedRecord(sequence, of: id).withoutTree
       }
     }
     records.append(newest)

@@ -3,17 +3,17 @@ import DivanLog
 extension Database {
   /// Copies the store, as it is now, to a new directory, while it is in use.
   ///
-  /// The copy holds everything that was committed before the call, is durable when the call
+  /// The copy contains everything that was committed before the call, is durable when the call
   /// returns, and is a store of its own that can be opened at once. It has another store ID, so
-  /// that positions in its change feed are not mistaken for positions in this one's. It is built
+  /// that this store refuses positions in its change feed. It is built
   /// next to its destination and renamed when it is complete: a crash leaves no half backup under
   /// that name. A crash can leave files next to it, under a name that ends in `.building`; the next
   /// backup to that path deletes them.
   ///
-  /// The copy holds the documents as they are now, with their attachments, all leaves of their
-  /// revision trees, the local documents and the indexes. Unless `keepingHistory` is true it holds
-  /// no past: neither the named snapshots nor the older versions that ``Configuration/history``
-  /// keeps.
+  /// The copy contains the documents as they are now, with their attachments, all leaves of their
+  /// revision trees, the local documents and the indexes. Unless `keepingHistory` is true, it
+  /// contains neither the named snapshots nor the earlier versions that ``Configuration/history``
+  /// retains.
   ///
   /// ```swift
   /// try database.backup(to: "/backups/Films.divan", keepingHistory: true)
@@ -27,13 +27,13 @@ extension Database {
   /// - Parameters:
   ///   - path: the directory of the copy; it must not exist, and must not be within a store.
   ///   - keepingHistory: whether the copy has the named snapshots and the earlier versions that
-  ///     this store still holds. It takes memory for each held revision, about 32 bytes, and for
-  ///     each commit of which the time is kept, about 150 bytes.
+  ///     this store retains. It takes memory for each retained revision, about 32 bytes, and for
+  ///     each commit whose time is retained, about 150 bytes.
   ///   - progress: called with the share that is done; copying stops with
   ///     ``DatabaseError/Code/cancelled`` when it returns false, and leaves nothing behind.
   /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `notFound`, `accessDenied`,
   ///   `damaged`, `diskFull`, `inputOutput`, `cancelled` or `closed`. A store that was found
-  ///   damaged when it was opened is not copied, whatever ``Configuration/damage`` says: the copy
+  ///   damaged when it was opened is not copied with any ``Configuration/damage``: the copy
   ///   would look sound. Use `logdump salvage`.
   public func backup(
     to path: String, keepingHistory: Bool = false, progress: ((Double) -> Bool)? = nil
@@ -52,7 +52,7 @@ extension Database {
     _ progress: ((Double) -> Bool)? = nil
   ) throws {
     let path = try absolutePath(path, on: store.directory.fileSystem)
-    // Merging waits, so that every file that the copy needs stays.
+    // Compaction waits, so that every file that the copy needs stays.
     try store.maintenance.exclusively(store) { () throws(DatabaseError) in
       try store.commits.flushEverything()
       let view = try store.view()

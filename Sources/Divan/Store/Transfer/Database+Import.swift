@@ -14,7 +14,7 @@ extension Database {
   ///
   /// Lines are committed some thousand at a time, in their order, with the configured durability.
   /// An error ends the import, and nothing of its line's transaction is stored. The error has the
-  /// ``DatabaseError/line``, and ``DatabaseError/importReport`` says what was committed before.
+  /// ``DatabaseError/line``, and ``DatabaseError/importReport`` says how much was committed before.
   /// Takes memory for one transaction and the longest line.
   ///
   /// - Parameters:
@@ -44,14 +44,14 @@ extension Database {
   ///   - nextPiece: Returns the next bytes of the text, and nil at its end. Its errors are
   ///     rethrown, and everything committed before stays.
   /// - Returns: A report of the import.
-  /// - Throws: The errors of ``importJSONLines(from:options:progress:)-33041``, except those of
+  /// - Throws: The errors of ``importJSONLines(from:options:progress:)-33041``, except errors of
   ///   files.
   @discardableResult
   public func importJSONLines(
     options: JSONLines.ImportOptions = JSONLines.ImportOptions(),
     pieces nextPiece: () throws -> (some Sequence<UInt8>)?
   ) throws -> ImportReport {
-    try importText(options, goesOn: { _ in true }) {
+    try importText(options, shouldContinue: { _ in true }) {
       try nextPiece().map { SharedBytes(copying: Array($0)) }
     }
   }
@@ -59,7 +59,7 @@ extension Database {
   /// Stores the documents of a JSON Lines file without blocking the calling thread.
   ///
   /// See ``importJSONLines(from:options:progress:)-33041``. A cancelled task gets
-  /// ``DatabaseError/Code/cancelled`` with a report of what was committed before.
+  /// ``DatabaseError/Code/cancelled`` with a report of the lines committed before.
   @discardableResult
   public func importJSONLines(
     from path: String, options: JSONLines.ImportOptions = JSONLines.ImportOptions(),
@@ -73,14 +73,14 @@ extension Database {
   /// Stores documents of JSON Lines that come in asynchronous pieces, as from a network.
   ///
   /// See ``importJSONLines(from:options:progress:)-33041``. A cancelled task gets
-  /// ``DatabaseError/Code/cancelled`` with a report of what was committed before.
+  /// ``DatabaseError/Code/cancelled`` with a report of the lines committed before.
   ///
   /// - Parameters:
   ///   - pieces: The text, in pieces of any size; some kibibytes each are best, because each is
   ///     passed to another thread. Its errors are rethrown, and everything committed before stays.
   ///   - options: Options for the import.
   /// - Returns: A report of the import.
-  /// - Throws: The errors of ``importJSONLines(from:options:progress:)-33041``, except those of
+  /// - Throws: The errors of ``importJSONLines(from:options:progress:)-33041``, except errors of
   ///   files.
   @discardableResult
   public func importJSONLines<Pieces: AsyncSequence>(
@@ -96,13 +96,13 @@ extension Database {
   }
 
   private func importFile(
-    _ path: String, _ options: JSONLines.ImportOptions, goesOn: (JSONLines.Progress) -> Bool
+    _ path: String, _ options: JSONLines.ImportOptions, shouldContinue: (JSONLines.Progress) -> Bool
   ) throws -> ImportReport {
     let files = store.userFiles
     let (file, size) = try files.open(path)
     var offset = 0
     do {
-      return try importText(options, totalByteCount: size, goesOn: goesOn) {
+      return try importText(options, totalByteCount: size, shouldContinue: shouldContinue) {
         let piece = try files.read(file, at: offset)
         offset += piece.count
         return piece.isEmpty ? nil : piece
@@ -115,13 +115,13 @@ extension Database {
 
   private func importText(
     _ options: JSONLines.ImportOptions, totalByteCount: Int? = nil,
-    goesOn: (JSONLines.Progress) -> Bool, _ nextPiece: () throws -> SharedBytes?
+    shouldContinue: (JSONLines.Progress) -> Bool, _ nextPiece: () throws -> SharedBytes?
   ) throws -> ImportReport {
     let lines = JSONLinesImport(self, options)
     var state = JSONLines.Progress(totalByteCount: totalByteCount)
     func isCancelled() -> Bool {
       state.documentCount = lines.report.lineCount
-      return !goesOn(state)
+      return !shouldContinue(state)
     }
     do {
       while let piece = try nextPiece() {

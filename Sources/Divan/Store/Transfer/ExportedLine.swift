@@ -56,10 +56,10 @@ extension ExportedLine {
 
   /// Appends the line of a local document.
   mutating func append(
-    localDocument id: String, _ body: SharedBytes, to text: inout ByteWriter
+    localDocument id: String, _ encoded: SharedBytes, to text: inout ByteWriter
   ) throws(DatabaseError) {
     begin(id: "_local/" + id)
-    try end(with: body, to: &text)
+    try end(with: encoded, to: &text)
   }
 
   /// Appends the line of a piece of an attachment's content.
@@ -89,13 +89,13 @@ extension ExportedLine {
     add("_id", id)
   }
 
-  /// Appends the head, the properties of a body, and the end of the line.
+  /// Appends the head, the properties, and the end of the line.
   private mutating func end(
-    with body: SharedBytes, to text: inout ByteWriter
+    with encoded: SharedBytes, to text: inout ByteWriter
   ) throws(DatabaseError) {
     properties.removeAll()
-    let damage = body.withSpan { ValueReader.read($0, into: &properties) }
-    guard damage == nil, EncodedValue(body).kind == .object else {
+    let damage = encoded.withSpan { ValueReader.read($0, into: &properties) }
+    guard damage == nil, EncodedValue(encoded).kind == .object else {
       throw EncodedValue.damage(at: damage)
     }
     head.writer.withSpan { text.append($0) }
@@ -129,10 +129,10 @@ extension ExportedLine {
     head.add(unsigned: entry.length)
     addKey("revpos")
     head.add(unsigned: entry.generation)
-    if let foreign = entry.foreignDigest {
-      add("foreign_digest", foreign.text)
-      if let encoding = foreign.encoding { add("encoding", encoding) }
-      if let length = foreign.encodedLength {
+    if let digest = entry.foreignDigest {
+      add("foreign_digest", digest.text)
+      if let encoding = digest.encoding { add("encoding", encoding) }
+      if let length = digest.encodedLength {
         addKey("encoded_length")
         head.add(unsigned: UInt64(length))
       }

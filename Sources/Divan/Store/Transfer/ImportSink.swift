@@ -36,8 +36,8 @@ extension ImportSink {
     }
     guard isObject, let reserved = reserved.value?.objectValue else {
       throw DatabaseError(
-        .invalidJSON, "a line is no object",
-        hint: "Each line is one document: the elements of an array stand on lines of their own")
+        .invalidJSON, "the line is not an object",
+        hint: "Each line is one document: put each element of an array on its own line")
     }
     guard !properties.isTooLarge else { throw DocumentLimits.sizeError }
     return (EncodedValue(properties.bytes), reserved)

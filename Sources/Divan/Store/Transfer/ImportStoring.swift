@@ -7,7 +7,7 @@ struct ImportOutcome {
   var skippedCount = 0
   var refusals: [DatabaseError] = []
   /// The digests of contents that documents now refer to.
-  var heldDigests: [SHA256.Digest] = []
+  var referencedDigests: [SHA256.Digest] = []
 
   enum Kind { case stored, unchanged, skipped }
 
@@ -23,7 +23,7 @@ struct ImportOutcome {
 /// A step that stores a batch in a transaction.
 struct ImportStoring {
   let transaction: WriteTransaction
-  let bodies: ImportedBlobs
+  let blobs: ImportedBlobs
   let options: JSONLines.ImportOptions
   private(set) var outcome = ImportOutcome()
   /// New documents with only properties, which are stored in a batch.
@@ -31,10 +31,10 @@ struct ImportStoring {
   private var plainIDs: Set<String> = []
 
   init(
-    _ transaction: WriteTransaction, _ bodies: ImportedBlobs, _ options: JSONLines.ImportOptions
+    _ transaction: WriteTransaction, _ blobs: ImportedBlobs, _ options: JSONLines.ImportOptions
   ) {
     self.transaction = transaction
-    self.bodies = bodies
+    self.blobs = blobs
     self.options = options
   }
 }
@@ -58,7 +58,7 @@ extension ImportStoring {
     try storePlain()
     // A line's result does not say whether a document refers to the content that came with it.
     for digest in batch.digests where try transaction.view.isReferenced(digest) {
-      outcome.heldDigests.append(digest)
+      outcome.referencedDigests.append(digest)
     }
   }
 
@@ -170,8 +170,8 @@ extension ImportStoring {
 
   private func conflict(_ id: String) -> DatabaseError {
     DatabaseError(
-      .conflict, "there is another document of this ID",
-      hint: "Choose with the option `existing` what becomes of such documents", documentID: id)
+      .conflict, "there is already another document with this ID",
+      hint: "Choose how to handle such documents with the option `existing`", documentID: id)
   }
 
   /// Returns a line's attachments, with contents from the line, earlier lines or the store.
@@ -210,7 +210,7 @@ extension ImportStoring {
 extension ImportStoring {
   /// Returns an attachment whose content came before this line or is in the store.
   private func known(_ digest: SHA256.Digest) throws(DatabaseError) -> Document.Attachment? {
-    if let body = bodies[digest] { return body }
+    if let attachment = blobs[digest] { return attachment }
     return try transaction.view.storedAttachment(digest)
   }
 }

@@ -10,7 +10,7 @@ import DivanLog
 enum ImportedLine {
   case document(ImportedDocument)
   case localDocument(id: String, EncodedValue)
-  case body(ImportedChunk)
+  case chunk(ImportedChunk)
 }
 
 /// A document or revision in a line.
@@ -35,7 +35,7 @@ struct ImportedAttachment {
   var generation: UInt64
   /// The digest that another store gives for it.
   var foreignDigest: Document.Attachment.ForeignDigest?
-  /// Nil if the content is elsewhere.
+  /// Nil if the line does not have the content.
   var content: SharedBytes?
 }
 
@@ -57,7 +57,7 @@ extension ImportedLine {
   ) throws(DatabaseError) -> ImportedLine {
     let (properties, reserved) = try sink.read(text, sizeLimit: options.lineSizeLimit)
     var members = ReservedMembers(reserved)
-    if let body = members.take("_body") { return .body(try ImportedChunk(body)) }
+    if let chunk = members.take("_body") { return .chunk(try ImportedChunk(chunk)) }
     var document = ImportedDocument(id: try members.takeID(), properties: properties)
     try members.takeRevision()
     if let id = document.id.removing(prefix: "_local/") {
@@ -134,14 +134,14 @@ private struct ReservedMembers {
         let revision = RevisionID(generation: UInt64(start - index), digest: digest)
       else {
         throw Self.problem(
-          .invalidRevisionID, "this is no digest of a revision", "_revisions.ids[\(index)]")
+          .invalidRevisionID, "this is not the digest of a revision", "_revisions.ids[\(index)]")
       }
       history.append(revision)
     }
     if let revision, RevisionID(revision) != history[0] {
       throw Self.problem(
         .invalidRevisionID,
-        "`_rev` is \(revision.excerpt) where `_revisions` begins with \(history[0])",
+        "`_rev` is \(revision.excerpt), but `_revisions` begins with \(history[0])",
         "_rev")
     }
     return history
@@ -185,8 +185,8 @@ private struct ReservedMembers {
 
   /// Refuses remaining members, except purely informative ones.
   func expectNothing() throws(DatabaseError) {
-    let telling = ["_conflicts", "_deleted_conflicts", "_local_seq", "_revs_info"]
-    for name in members.keys where !telling.contains(name) {
+    let informative = ["_conflicts", "_deleted_conflicts", "_local_seq", "_revs_info"]
+    for name in members.keys where !informative.contains(name) {
       var error = PropertyNames.reserved(name)
       error.propertyPath = name.excerpt
       throw error
@@ -222,28 +222,30 @@ extension ImportedAttachment {
       self.length = length
     }
     // Digests of other kinds, from other stores, cannot be compared with ours.
-    var foreign = entry["foreign_digest"]?.stringValue
+    var externalDigest = entry["foreign_digest"]?.stringValue
     if let text = entry["digest"]?.stringValue {
       if text.utf8.starts(with: "sha256-".utf8) {
         guard let digest = SHA256.Digest(attachmentText: text) else {
-          throw problem("this is no digest", "digest")
+          throw problem("this is not a digest", "digest")
         }
         self.digest = digest
       } else {
-        foreign = foreign ?? text
+        externalDigest = externalDigest ?? text
       }
     }
-    if let foreign, !foreign.isEmpty {
+    if let externalDigest, !externalDigest.isEmpty {
       let encoding = entry["encoding"]?.stringValue
       foreignDigest = .init(
-        foreign, encoding: encoding,
+        externalDigest, encoding: encoding,
         encodedLength: encoding == nil
           ? nil : entry["encoded_length"]?.intValue.flatMap { Int(exactly: $0) })
     }
     guard let value = entry["data"] else { return }
-    guard let bytes = SharedBytes(base64: value) else { throw problem("this is no base64", "data") }
+    guard let bytes = SharedBytes(base64: value) else {
+      throw problem("this is not base64", "data")
+    }
     if let length, length != bytes.count {
-      throw problem("there are \(bytes.count) bytes in place of \(length)", "length")
+      throw problem("there are \(bytes.count) bytes instead of \(length)", "length")
     }
     if let digest, digest != SHA256.digest(of: bytes) {
       throw problem("the content has another digest", "digest")

@@ -16,7 +16,7 @@ package final class JSONLinesExport {
   /// The line to write once all content that precedes it is written.
   private var line: Line?
   /// The content that is being written.
-  private var body: Body?
+  private var blob: Blob?
   /// The contents already written; beyond a limit, contents may be written again.
   private var written: Set<SHA256.Digest> = []
   private let writtenLimit: Int
@@ -34,7 +34,7 @@ package final class JSONLinesExport {
     case bySequence(ChangeCursor)
   }
 
-  private struct Body {
+  private struct Blob {
     let digest: SHA256.Digest
     let length: Int
     var stream: AttachmentStream
@@ -54,7 +54,7 @@ package final class JSONLinesExport {
     let leaf: Leaf
     let record: DocumentRecord
     var attachments: [ExportedLine.Attachment] = []
-    /// The attachments whose contents are not placed yet, the next one last.
+    /// The attachments whose contents are not located yet, the next one last.
     var rest: [AttachmentEntry]
     var inlineSize = 0
   }
@@ -106,16 +106,16 @@ extension JSONLinesExport {
     // The same error twice means that the export did not advance.
     guard error.code == .damaged, let onDamage, "\(error)" != lastDamage else { throw error }
     lastDamage = "\(error)"
-    body = nil
+    blob = nil
     try onDamage(error)
   }
 
   /// Performs the next step; returns false at the end.
   private func step() throws(DatabaseError) -> Bool {
-    if let body {
-      try writePiece(of: body)
+    if let blob {
+      try writePiece(of: blob)
     } else if let line = self.line.take() {
-      try goOn(with: line)
+      try proceed(with: line)
     } else if let leaf = leaves.popLast() {
       try begin(leaf)
     } else if let (id, entry) = try nextDocument() {
@@ -170,14 +170,14 @@ extension JSONLinesExport {
     var record = leaf.newest
     if leaf.sequence != record.sequence {
       // In a past version, a leaf may have been purged since.
-      if view.past != nil, try !view.retainsOlder(leaf.sequence, of: record.idBytes) { return }
-      record = try view.olderRecord(leaf.sequence, of: leaf.id)
+      if view.past != nil, try !view.retains(leaf.sequence, of: record.idBytes) { return }
+      record = try view.retainedRecord(leaf.sequence, of: leaf.id)
     }
     line = Line(leaf: leaf, record: record, rest: record.details?.attachments.reversed() ?? [])
   }
 
   /// Processes the next attachment of a line, or writes the line.
-  private func goOn(with waiting: Line) throws(DatabaseError) {
+  private func proceed(with waiting: Line) throws(DatabaseError) {
     var line = waiting
     guard let entry = line.rest.popLast() else {
       return try writer.append(
@@ -189,48 +189,48 @@ extension JSONLinesExport {
     defer { self.line = line }
     guard options.content.contains(.attachments) else { return }
     if written.contains(entry.digest) {
-      line.place(.before)
+      line.setContent(.before)
       return
     }
     let reader = try view.openAttachment(entry.digest)
     if reader.length + line.inlineSize <= max(0, options.inlineSizeLimit) {
-      line.place(.inline(try translating { () throws(LogError) in try reader.readAll() }))
+      line.setContent(.inline(try translating { () throws(LogError) in try reader.readAll() }))
       line.inlineSize += reader.length
     } else {
-      body = Body(digest: entry.digest, length: reader.length, stream: reader.stream())
+      blob = Blob(digest: entry.digest, length: reader.length, stream: reader.stream())
     }
   }
 
   /// Writes a piece of content that precedes the line of its document.
-  private func writePiece(of body: Body) throws(DatabaseError) {
-    var body = body
-    let offset = body.stream.offset
-    let piece = try translating { () throws(LogError) in try body.stream.next() }
+  private func writePiece(of blob: Blob) throws(DatabaseError) {
+    var blob = blob
+    let offset = blob.stream.offset
+    let piece = try translating { () throws(LogError) in try blob.stream.next() }
     guard let piece else {
-      self.body = nil
-      line?.place(.before)
+      self.blob = nil
+      line?.setContent(.before)
       if written.count >= writtenLimit { written.removeAll() }
-      written.insert(body.digest)
+      written.insert(blob.digest)
       return
     }
-    self.body = body
-    writer.append(piece: piece, at: offset, of: body.digest, length: body.length, to: &text)
+    self.blob = blob
+    writer.append(piece: piece, at: offset, of: blob.digest, length: blob.length, to: &text)
   }
 
   private func writeLocalDocument() throws(DatabaseError) -> Bool {
     guard var scan = localDocuments else { return false }
     defer { localDocuments = scan }
     guard let id = try view.nextLocalDocument(&scan) else { return false }
-    if let body = try view.localBody(id) {
-      try writer.append(localDocument: id, body.bytes, to: &text)
+    if let properties = try view.localProperties(id) {
+      try writer.append(localDocument: id, properties.bytes, to: &text)
     }
     return true
   }
 }
 
 extension JSONLinesExport.Line {
-  /// Sets the place of the last attachment's content.
-  fileprivate mutating func place(_ content: ExportedLine.Attachment.Content) {
+  /// Sets where the last attachment's content is.
+  fileprivate mutating func setContent(_ content: ExportedLine.Attachment.Content) {
     attachments[attachments.count - 1].content = content
   }
 }

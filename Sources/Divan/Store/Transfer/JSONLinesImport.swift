@@ -9,11 +9,11 @@ final class JSONLinesImport {
   private let options: JSONLines.ImportOptions
   private let lineSizeLimit: Int
   private var sink = ImportSink()
-  private var bodies: ImportedBlobs
+  private var blobs: ImportedBlobs
   private var batch = ImportBatch()
   /// The beginning of a line whose end has not arrived yet.
   private var beginning = ByteWriter()
-  /// The number of bytes of that line so far, which may be more than are kept.
+  /// The number of bytes of that line so far, which may be more than ``beginning`` has.
   private var beginningSize = 0
   /// The number of complete lines.
   private var lineCount = 0
@@ -27,7 +27,7 @@ final class JSONLinesImport {
     options.lineSizeLimit = min(max(1, options.lineSizeLimit), 1 << 30)
     self.options = options
     lineSizeLimit = options.lineSizeLimit
-    bodies = ImportedBlobs(database)
+    blobs = ImportedBlobs(database)
   }
 }
 
@@ -63,7 +63,7 @@ extension JSONLinesImport {
     let position =
       report.lineCount == 0
       ? "Nothing was stored"
-      : "Lines 1 to \(report.lineCount) are stored, so go on with `firstLine` \(report.lineCount + 1)"
+      : "Lines 1 to \(report.lineCount) are stored, so continue with `firstLine` \(report.lineCount + 1)"
     error.hint = [error.hint, position].compactMap { $0 }.joined(separator: ". ")
     return error
   }
@@ -102,8 +102,8 @@ extension JSONLinesImport {
 
   private func tooLong(_ size: Int) -> DatabaseError {
     DatabaseError(
-      .documentTooLarge, "a line has \(size) bytes where \(lineSizeLimit) are allowed",
-      hint: "Raise `lineSizeLimit` if each document does stand on a line of its own")
+      .documentTooLarge, "the line has \(size) bytes, where \(lineSizeLimit) are allowed",
+      hint: "Raise `lineSizeLimit` if each document is on its own line")
   }
 
   /// Parses a line, and adds it to the batch.
@@ -111,7 +111,7 @@ extension JSONLinesImport {
     let text = line.withoutMarks(isFirst: lineCount == 1)
     guard lineCount >= options.firstLine, !text.isBlank else { return }
     switch try ImportedLine.read(text, with: &sink, options) {
-    case .body(let piece): try bodies.append(piece)
+    case .chunk(let piece): try blobs.append(piece)
     case .localDocument(let id, let properties):
       batch.append(
         .init(line: lineCount, content: .localDocument(id: id, properties)), size: line.count)
@@ -147,14 +147,14 @@ extension JSONLinesImport {
       outcome = try database.store.write(
         durability: database.store.configuration.durability, timeout: nil
       ) { transaction in
-        var storing = ImportStoring(transaction, bodies, options)
+        var storing = ImportStoring(transaction, blobs, options)
         try storing.store(batch)
         return storing.outcome
       }
     } catch {
       throw failure(error)
     }
-    bodies.release(outcome.heldDigests)
+    blobs.release(outcome.referencedDigests)
     batch.removeAll()
     report.lineCount = lineCount
     report.byteCount = byteCount

@@ -73,12 +73,12 @@ extension Snapshot {
   }
 
   private func exportFile(
-    _ path: String, _ options: JSONLines.ExportOptions, goesOn: (JSONLines.Progress) -> Bool
+    _ path: String, _ options: JSONLines.ExportOptions, shouldContinue: (JSONLines.Progress) -> Bool
   ) throws -> JSONLines.Progress {
     let export = JSONLinesExport(self, options)
     try view.store.userFiles.write(path) {
       let piece = try export.next()
-      guard goesOn(export.progress) else { throw JSONLines.cancelledExport }
+      guard shouldContinue(export.progress) else { throw JSONLines.cancelledExport }
       return piece
     }
     return export.progress

@@ -41,7 +41,6 @@ extension UserFiles {
         try fileSystem.flushDirectory(parentDirectory(of: path))
       }
     } catch {
-      // Remove the partial file.
       try? file.close()
       try? fileSystem.remove(name)
       throw error

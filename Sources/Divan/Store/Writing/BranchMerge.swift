@@ -1,12 +1,12 @@
 /// Merges the concurrent revisions of a document into one document.
 ///
 /// The other leaves are merged into the winning one, one after the other. The *base* of each merge
-/// is the nearest common ancestor whose content is still held. Of the branches that were merged
+/// is the nearest common ancestor whose content is retained. Of the branches that were merged
 /// already, the one that has most in common with the new one decides. Without a base every
 /// difference is an overlap.
 struct BranchMerge {
   private let tree: RevisionTree
-  private let held: [RevisionID: Document]
+  private let contents: [RevisionID: Document]
   /// The tree indexes of the leaves that were merged so far and of all their ancestors.
   private var merged: Set<Int>
   /// The result so far: the winning revision, with the merged properties and attachments.
@@ -18,12 +18,12 @@ struct BranchMerge {
   ) throws(DatabaseError) {
     let newest = try view.newestRecord(of: entry, winner.id)
     tree = try view.tree(of: newest)
-    held = try view.heldRecords(of: winner.id, entry, newest).mapValues {
+    contents = try view.retainedRecords(of: winner.id, entry, newest).mapValues {
       view.document(winner.id, of: $0)
     }
     result = winner
     merged = []
-    _ = takeIn(winner)
+    _ = add(winner)
   }
 
   /// Merges another leaf into the result.
@@ -37,7 +37,7 @@ struct BranchMerge {
     _ branch: Document,
     _ resolve: (ThreeWayMerge.Overlap) throws -> ThreeWayMerge.Resolution
   ) throws -> [ThreeWayMerge.Overlap] {
-    let base = takeIn(branch)
+    let base = add(branch)
     let properties = try ThreeWayMerge(
       base: base?.properties, mine: result.properties, theirs: branch.properties,
       resolve: resolve)
@@ -53,12 +53,12 @@ struct BranchMerge {
   ///
   /// - Returns: the nearest revision with content that is an ancestor of it and of another merged
   ///   leaf.
-  private mutating func takeIn(_ leaf: Document) -> Document? {
-    var place = leaf.revision.flatMap(tree.index)
-    while let node = place, merged.insert(node).inserted { place = tree.parent(of: node) }
-    guard let place else { return nil }
-    for node in tree.history(of: place) {
-      if let document = held[node.revision] { return document }
+  private mutating func add(_ leaf: Document) -> Document? {
+    var index = leaf.revision.flatMap(tree.index)
+    while let node = index, merged.insert(node).inserted { index = tree.parent(of: node) }
+    guard let index else { return nil }
+    for node in tree.history(of: index) {
+      if let document = contents[node.revision] { return document }
     }
     return nil
   }
@@ -82,14 +82,14 @@ private struct AttachmentMerge {
       base: base.map(AttachmentMerge.facts), mine: AttachmentMerge.facts(mine),
       theirs: AttachmentMerge.facts(theirs)
     ) { overlap in
-      let resolution = try resolve(AttachmentMerge.told(overlap))
+      let resolution = try resolve(AttachmentMerge.resolvable(overlap))
       guard case .value(let value?) = resolution else { return resolution }
       let name = overlap.path[0]
       guard let chosen = all.lazy.compactMap({ $0[name] }).first(where: { $0.facts == value })
       else {
         throw DatabaseError(
-          .invalidAttachment, "the attachment was resolved with a value that none of its sides has",
-          hint: "Choose one side, or remove it", propertyPath: "_attachments.\(name)")
+          .invalidAttachment, "the resolution of the attachment is not a value of either side",
+          hint: "Choose one side, or remove the attachment", propertyPath: "_attachments.\(name)")
       }
       return .value(.array([chosen.facts]))
     }
@@ -98,7 +98,7 @@ private struct AttachmentMerge {
       result[name] = all.lazy.compactMap { $0[name] }.first { .array([$0.facts]) == facts }
     }
     self.result = result
-    overlaps = merge.overlaps.map(AttachmentMerge.told)
+    overlaps = merge.overlaps.map(AttachmentMerge.resolvable)
   }
 
   /// The facts of attachments, each in an array, so that it is merged as a whole.
@@ -107,7 +107,7 @@ private struct AttachmentMerge {
   }
 
   /// The overlap in the form that is passed to the caller's `resolve`.
-  private static func told(_ overlap: ThreeWayMerge.Overlap) -> ThreeWayMerge.Overlap {
+  private static func resolvable(_ overlap: ThreeWayMerge.Overlap) -> ThreeWayMerge.Overlap {
     func content(_ value: Value?) -> Value? {
       if case .array(let values)? = value { values.first } else { nil }
     }

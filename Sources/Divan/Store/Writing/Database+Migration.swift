@@ -20,8 +20,8 @@ extension Database {
     var known: Set<String> = []
     for migration in migrations where !known.insert(migration.name).inserted {
       throw DatabaseError(
-        .alreadyExists, "two migrations are called \(migration.name.debugDescription)",
-        hint: "Give each a name of its own: the second would never be run", path: path)
+        .alreadyExists, "two migrations have the name \(migration.name.debugDescription)",
+        hint: "Give each a unique name: the second would never be run", path: path)
     }
     var names: [String] = []
     for migration in migrations {
@@ -47,8 +47,8 @@ extension Database {
   /// - Returns: the effects that the migration would have on the database as it is now.
   /// - Throws: errors of the migration, and as ``write(durability:timeout:_:)-4yolg``.
   public func rehearse(_ migration: Migration) throws -> Migration.Rehearsal {
-    /// Ends the transaction.
-    struct Enough: Error {
+    /// Thrown to roll back the transaction.
+    struct RehearsalEnd: Error {
       let rehearsal: Migration.Rehearsal
     }
     do {
@@ -56,12 +56,12 @@ extension Database {
         let (sequence, count) = (transaction.lastSequence, transaction.count)
         try migration.change(transaction)
         var changes = ChangeCursor(transaction.view, since: sequence)
-        throw Enough(
+        throw RehearsalEnd(
           rehearsal: Migration.Rehearsal(
             changes: try changes.rest(), countBefore: count, countAfter: transaction.count))
       }
-    } catch let enough as Enough {
-      return enough.rehearsal
+    } catch let end as RehearsalEnd {
+      return end.rehearsal
     }
   }
 }

@@ -14,7 +14,7 @@ extension Database {
   /// ```
   ///
   /// The closure runs for everything that stores a revision: `put`, `overwrite`, `update` and
-  /// `delete`, models, and revisions from elsewhere that are not known yet. It does not run for
+  /// `delete`, models, and unknown revisions from other stores. It does not run for
   /// local documents, expiries and purges. Several validations run in the order of the bytes of
   /// their names, and the first that throws ends the call. Then nothing of the call is stored, and
   /// the transaction may go on.
@@ -25,7 +25,7 @@ extension Database {
   /// Validations are not stored: set them each time you open the database. A transaction keeps the
   /// validations that were set when it began. With validations, storing a revision also costs a
   /// read of its parent and the run time of the closures, during which other writers wait. The
-  /// database retains the closure, so the closure should not hold the database.
+  /// database retains the closure, so the closure should not retain the database.
   ///
   /// - Parameters:
   ///   - name: The validation's name; replaces an earlier one with this name.

@@ -5,8 +5,8 @@ struct PutBatch: ~Copyable {
   struct Item {
     let document: Document
     let id: String
-    let bodyOffset: Int
-    let bodySize: Int
+    let offset: Int
+    let size: Int
   }
 
   private(set) var items: [Item] = []
@@ -27,24 +27,24 @@ extension PutBatch {
     let start = encoded.count
     try document.encodeProperties(with: &coding, to: &encoded)
     items.append(
-      Item(document: document, id: id, bodyOffset: start, bodySize: encoded.count - start))
+      Item(document: document, id: id, offset: start, size: encoded.count - start))
     ids.insert(id)
   }
 
   /// The properties of each document in their binary form.
-  var bodies: [SharedBytes] {
+  var encodedProperties: [SharedBytes] {
     let all = encoded.sharedCopy
-    return items.map { all.suffix(from: $0.bodyOffset).prefix($0.bodySize) }
+    return items.map { all.suffix(from: $0.offset).prefix($0.size) }
   }
 
   /// Computes the revision IDs of the documents, made from these parents.
   func computeRevisions(
-    parents: [RevisionID?], _ bodies: [SharedBytes]
+    parents: [RevisionID?], _ encodedProperties: [SharedBytes]
   ) throws(DatabaseError) -> [RevisionID] {
     var batch = RevisionID.Batch()
-    for (parent, body) in zip(parents, bodies) {
-      try body.withSpan { (body) throws(DatabaseError) in
-        try batch.append(parent: parent, isDeleted: false, body: body)
+    for (parent, properties) in zip(parents, encodedProperties) {
+      try properties.withSpan { (properties) throws(DatabaseError) in
+        try batch.append(parent: parent, isDeleted: false, body: properties)
       }
     }
     return batch.finish()

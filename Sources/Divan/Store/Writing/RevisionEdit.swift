@@ -8,11 +8,11 @@ struct RevisionEdit {
   var body: SharedBytes
   var attachments: [AttachmentEntry] = []
   var lineage: Lineage
-  /// Whether the revision's ID was computed elsewhere.
+  /// Whether another store computed the revision's ID.
   var isForeignEdit = false
-  /// The origin of the revision, if it comes from elsewhere.
+  /// The origin of the revision, if it comes from another store.
   var origin: String?
-  /// The treatment of a history that contradicts the known one.
+  /// The handling of a history that contradicts the known one.
   var contradictions = HistoryContradictions.refused
 
   enum Lineage {
@@ -40,7 +40,7 @@ extension RevisionEdit {
 extension DocumentRecord {
   /// Whether the revision may come from its recorded parent.
   ///
-  /// False if the revision was made here, and its ID shows another parent.
+  /// False if this store made the revision, and its ID shows another parent.
   var isOfItsHistory: Bool {
     get throws(DatabaseError) { parent == nil ? true : try matchesItsRevision() }
   }
@@ -75,21 +75,21 @@ extension RevisionTree {
     index(of: revision).flatMap { isLeaf($0) ? $0 : nil }
   }
 
-  /// Returns the position of the revision whose body is in a record.
+  /// Returns the position of the revision whose content is in a record.
   func index(ofSequence sequence: UInt64) -> Int? {
     nodes.firstIndex { $0.sequence == sequence }
   }
 
-  /// Clears the record numbers of revisions that are not leaves; returns the sequence numbers.
+  /// Clears the sequence numbers of revisions that are not leaves, and returns them.
   ///
-  /// Bodies that are held for history are found by the revisions in their records.
-  mutating func forgetInnerBodies() -> [UInt64] {
-    var forgotten: [UInt64] = []
+  /// Contents that history retains are found by the revisions in their records.
+  mutating func clearInnerSequences() -> [UInt64] {
+    var cleared: [UInt64] = []
     for index in nodes.indices where !isLeaf(index) {
-      if nodes[index].sequence != 0 { forgotten.append(nodes[index].sequence) }
+      if nodes[index].sequence != 0 { cleared.append(nodes[index].sequence) }
       setBody(isDeleted: false, isForeignEdit: false, sequence: 0, at: index)
     }
-    return forgotten
+    return cleared
   }
 }
 
@@ -101,7 +101,7 @@ extension DocumentRecord {
       do throws(ByteError) {
         let tree = try RevisionTree(from: &reader)
         guard reader.isAtEnd, !tree.isEmpty else {
-          throw ByteError(offset: reader.offset, reason: "it does not end where it should")
+          throw ByteError(offset: reader.offset, reason: "its encoding has the wrong size")
         }
         return tree
       } catch {

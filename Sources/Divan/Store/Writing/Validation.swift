@@ -9,10 +9,10 @@ public struct ProposedRevision: Sendable {
   public let document: Document
   /// The document at the revision that the new one was made from.
   ///
-  /// Nil for a first revision, and for a revision from elsewhere whose parent's content is not held
-  /// here. For a document that is created again after deletion, this is its tombstone.
+  /// Nil for a first revision, and for a revision from another store whose parent's content is not
+  /// retained here. For a document that is created again after deletion, this is its tombstone.
   public let parent: Document?
-  /// The author of the change, if it comes from elsewhere.
+  /// The author of the change, if it comes from another store.
   public let origin: String?
 
   /// The document's ID.

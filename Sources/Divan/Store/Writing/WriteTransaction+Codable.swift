@@ -134,8 +134,8 @@ extension WriteTransaction {
 
   /// Sets the marked properties of an object; a rollback restores them.
   private func assign(_ document: Document, to encoded: EncodedProperties) {
-    let marks = encoded.assign(document)
-    rollbackLog.append { marks.takeBack() }
+    let metadata = encoded.assign(document)
+    rollbackLog.append { metadata.takeBack() }
   }
 
   /// Returns the document to put for a value.

@@ -1,6 +1,6 @@
 import DivanLog
 
-/// A revision that was made elsewhere, with its history: the unit that stores exchange.
+/// A revision that another store made, with its history: the unit that stores exchange.
 public struct IncomingRevision: Sendable {
   /// The document's ID, properties and attachments; its own revision is ignored.
   public var document: Document
@@ -31,7 +31,7 @@ public enum HistoryContradictions: Sendable {
 }
 
 extension WriteTransaction {
-  /// Stores revisions that were made elsewhere, each independently of the others.
+  /// Stores revisions that other stores made, each independently of the others.
   ///
   /// Each is stored as ``insert(_:history:isDeleted:contradictions:origin:)`` does.
   ///
@@ -43,7 +43,7 @@ extension WriteTransaction {
   /// ```
   ///
   /// An error that concerns one revision is in the results, and the revision is not stored.
-  /// Examples are an invalid ID, a refusal by a validation, and a damaged document in its place. An
+  /// Examples are an invalid ID, a refusal by a validation, and a damaged document with its ID. An
   /// error that concerns all of them, such as a full disk, is thrown. A duplicate value in a unique
   /// index is found when the transaction ends, which fails as a whole.
   ///

@@ -1,7 +1,7 @@
 import DivanLog
 
 extension WriteTransaction {
-  /// Returns the properties of a local document; nil if there is none of this ID.
+  /// Returns the properties of a local document; nil if there is none with this ID.
   public func localDocument(_ id: String) throws -> Value.Object? {
     try check()
     return try view.localDocument(id)
@@ -11,15 +11,15 @@ extension WriteTransaction {
   ///
   /// Validations are not called.
   /// - Throws: ``DatabaseError`` with the codes `invalidDocumentID`, `invalidValue`,
-  ///   `documentTooLarge`, `transactionTooLarge` or `closed`. The rules for IDs and properties are
-  ///   those of documents.
+  ///   `documentTooLarge`, `transactionTooLarge` or `closed`. IDs and properties follow the rules
+  ///   for documents.
   public func putLocal(_ id: String, _ properties: Value.Object) throws {
     try check()
     try DocumentID.validate(id)
-    let body = try Document(id: id, properties).encoded().bytes
+    let encoded = try Document(id: id, properties).encoded().bytes
     try append(
       LocalDocumentRecord(
-        idBytes: SharedBytes(utf8: id), superseded: try view.localLocator(id), body: body), id)
+        idBytes: SharedBytes(utf8: id), superseded: try view.localLocator(id), body: encoded), id)
   }
 
   /// Removes a local document; returns false if there is none.
@@ -32,9 +32,9 @@ extension WriteTransaction {
     return true
   }
 
-  /// Appends the record of a local document and puts it into the index.
+  /// Appends the record of a local document and indexes it.
   func append(_ record: LocalDocumentRecord, _ id: String?) throws(DatabaseError) {
-    let place = try append(.local, id: id) { writer in record.encode(to: &writer) }
-    state.put(record, at: place, scratch: &entryScratch)
+    let locator = try append(.local, id: id) { writer in record.encode(to: &writer) }
+    state.put(record, at: locator, scratch: &entryScratch)
   }
 }

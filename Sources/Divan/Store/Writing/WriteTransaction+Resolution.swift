@@ -25,7 +25,7 @@ extension WriteTransaction {
   /// ```
   ///
   /// ``ThreeWayMerge`` merges the branches into the winning one, property by property and
-  /// attachment by attachment. The base is the nearest common ancestor whose content is held,
+  /// attachment by attachment. The base is the nearest common ancestor whose content is retained,
   /// according to ``Configuration/history``; if there is none, every difference overlaps. More than
   /// two branches are merged one after the other, in the order of ``conflicts(of:)``, and *mine* is
   /// the result so far.
@@ -34,7 +34,7 @@ extension WriteTransaction {
   /// other branch is deleted. Resolving the same branches in the same way makes the same revisions
   /// on any machine. So stores that resolve a conflict at the same time do not make another one.
   ///
-  /// Costs one record for each branch that ends; each holds the document's revision tree.
+  /// Costs one record for each branch that ends; each contains the document's revision tree.
   ///
   /// - Parameters:
   ///   - id: The document's ID.
@@ -75,7 +75,7 @@ extension WriteTransaction {
     let branches = try conflicts(of: document.id)
     guard branches.contains(where: { $0.revision == document.revision }) else {
       throw DatabaseError(
-        .conflict, "the revision is none that the document has now",
+        .conflict, "the revision is not a live branch of the document",
         hint: "Choose one of `conflicts(of:)`", documentID: document.id)
     }
     return try resolve(with: document, among: branches)

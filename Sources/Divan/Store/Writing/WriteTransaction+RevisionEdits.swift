@@ -8,7 +8,7 @@ extension WriteTransaction {
     guard let revision = document.revision else {
       if let current, !current.isDeleted {
         throw DatabaseError(
-          .conflict, "there is a document of this ID already",
+          .conflict, "there is already a document with this ID",
           hint: "Read it and change it, or use `overwrite`", documentID: id)
       }
       return current?.revision
@@ -26,7 +26,7 @@ extension WriteTransaction {
       hint: "Read it again, and make the change again", documentID: id)
   }
 
-  /// Appends the record of a revision and puts it into the index.
+  /// Appends the record of a revision and indexes it.
   ///
   /// - Returns: the document's sequence number, and whether the revision was not known before; if
   ///   it was, its known history may have grown.
@@ -90,13 +90,13 @@ extension WriteTransaction {
     } else {
       // The tree may only have been cut to the depth.
       if case .child = edit.lineage { try checkIsLeaf(edit.revision, of: tree, id) }
-      // Only the history is new. A leaf is written again with it. That is the leaf that the history
-      // leads to, so that its record names its parent, or else the winner. The previous winner may
-      // not be a leaf now.
+      // Only the history is new. A leaf is written again with it: the leaf that the history leads
+      // to, so that its record names its parent, or else the winner. The previous winner may not be
+      // a leaf now.
       let arrived = tree.leafIndex(of: edit.revision)
       let leaf = arrived ?? tree.leaves[0]
       let old = tree.nodes[leaf].sequence
-      let content = old == newest.sequence ? newest : try view.olderRecord(old, of: id)
+      let content = old == newest.sequence ? newest : try view.retainedRecord(old, of: id)
       record.takeContent(of: content)
       tree.setSequence(record.sequence, at: leaf)
       released.append(old)
@@ -117,8 +117,9 @@ extension WriteTransaction {
   ) throws(DatabaseError) {
     guard tree.leafIndex(of: revision) == nil else { return }
     throw DatabaseError(
-      .conflict, "the same change was made before, as \(revision), and the document changed since",
-      hint: "Read the document again, and make the change to its present revision", documentID: id)
+      .conflict,
+      "the same change was made before, as \(revision), and the document was changed since",
+      hint: "Read the document again, and make the change to its current revision", documentID: id)
   }
 
   /// Throws if a document would have more branches than the limit.
@@ -132,15 +133,15 @@ extension WriteTransaction {
     guard leafCount > limit || leafCount * (nodeCount + leafCount / 2) > limit * limit * 7 / 4
     else { return }
     throw DatabaseError(
-      .documentTooLarge, "the document would have \(leafCount) branches, which are too many",
+      .documentTooLarge, "the document would have too many branches: \(leafCount)",
       hint: "Purge branches that are deleted or not needed: `purge(_:revision:)`", documentID: id)
   }
 
   private func refusal(ofHistoryOf record: DocumentRecord) -> DatabaseError {
     let parent = record.parent.map { "\($0)" } ?? "none"
     return DatabaseError(
-      .invalidRevisionID, "\(record.revision) was not made from \(parent), as its digest tells",
-      hint: "One of the stores that the history came from has made it up", documentID: record.id)
+      .invalidRevisionID, "\(record.revision) was not made from \(parent), as its digest shows",
+      hint: "One of the stores that the history came from has invented it", documentID: record.id)
   }
 
   private func insert(
@@ -158,10 +159,10 @@ extension WriteTransaction {
         }
         throw DatabaseError(
           .invalidRevisionID,
-          "\(found.revision) was made from \(found.knownParent), and this history says from "
+          "\(found.revision) was made from \(found.knownParent), and according to this history from "
             + "\(found.otherParent)",
           hint:
-            "A revision has one parent: one of the stores that it came from has made up its history",
+            "A revision has one parent: one of the stores that it came from has invented its history",
           documentID: id)
       }
       return tree.insert(
@@ -171,7 +172,7 @@ extension WriteTransaction {
       // An existing document has revisions, and this one's parent is among them.
       guard let parent, let index = tree.index(of: parent) else {
         throw DatabaseError(
-          .damaged, "the index names a revision that the document's record does not",
+          .damaged, "the index names a revision that the document's record does not have",
           documentID: id)
       }
       return tree.insert(
@@ -180,7 +181,7 @@ extension WriteTransaction {
     }
   }
 
-  /// Sets the document's tree in a record, and which other held records it keeps or releases.
+  /// Sets the document's tree in a record, and which retained records it keeps or releases.
   ///
   /// The record's revision must be a leaf of the tree, and have the record's sequence number there.
   /// `released` are records that the tree no longer names.
@@ -189,9 +190,9 @@ extension WriteTransaction {
     _ current: DocumentEntry, released: [UInt64]
   ) throws(DatabaseError) {
     var details = record.details ?? DocumentDetails()
-    let forgotten = tree.forgetInnerBodies()
+    let cleared = tree.clearInnerSequences()
     let leaves = tree.leaves
-    // A record always holds a leaf. Otherwise the leaf that it supersedes would be lost.
+    // A record always contains a leaf. Otherwise the leaf that it supersedes would be lost.
     guard let winner = leaves.first.map({ tree.nodes[$0] }),
       let own = tree.index(ofSequence: record.sequence),
       tree.nodes[own].revision == record.revision
@@ -204,7 +205,7 @@ extension WriteTransaction {
       current.sequence != record.sequence
       && (leaves.contains { tree.nodes[$0].sequence == current.sequence }
         || keepsHistory(current.sequence))
-    details.released = (released + forgotten).filter {
+    details.released = (released + cleared).filter {
       $0 != current.sequence && $0 != record.sequence && !keepsHistory($0)
     }
     details.mayRetainOlder = details.keepsSuperseded || current.traits.contains(.mayRetainOlder)
@@ -226,7 +227,7 @@ extension WriteTransaction {
     record.details = details.isEmpty ? nil : details
   }
 
-  /// Returns the details about held records for a document with one leaf; nil if there are none.
+  /// Returns the details about retained records for a document with one leaf; nil if none.
   private func historyDetails(
     over current: DocumentEntry, _ id: String
   ) throws(DatabaseError) -> DocumentDetails? {
@@ -243,7 +244,7 @@ extension WriteTransaction {
     return details.isEmpty ? nil : details
   }
 
-  /// Whether a record stays held when it is superseded, though its revision is no longer a leaf.
+  /// Whether a superseded record is retained although its revision is no longer a leaf.
   func keepsHistory(_ sequence: UInt64) -> Bool {
     store.configuration.history.isOn || sequence <= store.pinnedThrough
   }
@@ -264,20 +265,20 @@ extension WriteTransaction {
 }
 
 extension WriteTransaction {
-  /// Appends a document's newest record and puts it into the index.
+  /// Appends a document's newest record and indexes it.
   func append(
     _ record: DocumentRecord, id: String, over current: DocumentEntry?
   ) throws(DatabaseError) {
     let indexed = try indexChange(to: record, id, over: current)
     let savepoint = buffer.savepoint
-    let place = try append(.document, id: id) { writer in record.encode(to: &writer) }
+    let locator = try append(.document, id: id) { writer in record.encode(to: &writer) }
     do throws(DatabaseError) {
-      try index(record, at: place)
+      try index(record, at: locator)
     } catch {
       buffer.rollback(to: savepoint)
       throw error
     }
-    let entry = DocumentEntry(record, at: place)
+    let entry = DocumentEntry(record, at: locator)
     state.lastSequence = max(state.lastSequence, record.sequence)
     if let current, current.traits.contains(.attachments) {
       state.mayHaveUnreferenced = true
@@ -289,32 +290,33 @@ extension WriteTransaction {
 
   /// Counts the attachments that a document's newest record no longer refers to.
   ///
-  /// History or other documents may still hold them: a sweep checks that once enough was counted.
-  func noteReleased(_ current: DocumentEntry, keeping kept: [AttachmentEntry]) {
+  /// History or other documents may still refer to them: a sweep checks that once enough was
+  /// counted.
+  func noteReleased(_ current: DocumentEntry, keeping attachments: [AttachmentEntry]) {
     // Records that cannot be read are not counted.
     guard current.traits.contains(.attachments),
       let old = try? view.record(at: current.locator).details?.attachments
     else { return }
-    let digests = Set(kept.map(\.digest))
+    let digests = Set(attachments.map(\.digest))
     for entry in old where !digests.contains(entry.digest) {
       // The sum is clamped, because a forged record may have any length.
       releasedSize += min(Int(clamping: entry.length), (1 << 60) - releasedSize)
     }
   }
 
-  /// Appends a record with a payload from `encode`; returns its future place in the log.
+  /// Appends a record with a payload from `encode`; returns its future locator.
   func append(
     _ kind: Record.Kind, id: String?, encode: (inout ByteWriter) -> Void
   ) throws(DatabaseError) -> RecordLocator {
     let savepoint = buffer.savepoint
-    let place = buffer.append(kind, encode: encode)
-    guard place.size <= Record.sizeLimit else {
+    let slot = buffer.append(kind, encode: encode)
+    guard slot.size <= Record.sizeLimit else {
       buffer.rollback(to: savepoint)
       throw DatabaseError(
         .documentTooLarge,
-        "a record of \(place.size) bytes, where \(Record.sizeLimit) are allowed",
+        "the record has \(slot.size) bytes, where \(Record.sizeLimit) are allowed",
         hint:
-          "A document's properties, what is said of its attachments, and its revisions stand in one",
+          "A record has a document's properties, its attachments' metadata, and its revision IDs",
         documentID: id)
     }
     guard buffer.size <= store.configuration.transactionSizeLimit else {
@@ -324,18 +326,18 @@ extension WriteTransaction {
         "the transaction is larger than \(store.configuration.transactionSizeLimit) bytes",
         hint: "Write in several transactions, or raise `transactionSizeLimit`", documentID: id)
     }
-    return RecordLocator(fileID: fileID, offset: UInt64(place.offset), size: UInt32(place.size))
+    return RecordLocator(fileID: fileID, offset: UInt64(slot.offset), size: UInt32(slot.size))
   }
 
-  private func index(_ record: DocumentRecord, at place: RecordLocator) throws(DatabaseError) {
+  private func index(_ record: DocumentRecord, at locator: RecordLocator) throws(DatabaseError) {
     let commit = nextCommit
     guard record.details?.releasesSomething == true else {
       // Nothing is looked up here, so nothing can fail, and the trees need not be copied.
-      try? state.put(record, at: place, commit: commit, scratch: &entryScratch)
+      try? state.put(record, at: locator, commit: commit, scratch: &entryScratch)
       return
     }
     try change { (state, scratch) throws(PageError) in
-      try state.put(record, at: place, commit: commit, scratch: &scratch)
+      try state.put(record, at: locator, commit: commit, scratch: &scratch)
     }
   }
 

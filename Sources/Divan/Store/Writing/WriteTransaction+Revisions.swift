@@ -1,7 +1,7 @@
 import DivanLog
 
 extension WriteTransaction {
-  /// Stores a revision that was made elsewhere, with its history.
+  /// Stores a revision that another store made, with its history.
   ///
   /// This is how stores exchange revisions. It never fails because of a conflict, and repeating it
   /// has no effect. Ancestors that are not known here become known by their IDs. The winning
@@ -29,12 +29,12 @@ extension WriteTransaction {
     let id = document.id
     try DocumentID.validate(id)
     let path = try RevisionTree.Path(history)
-    let body = try document.encoded().bytes
+    let properties = try document.encoded().bytes
     let current = try entry(of: id)
     func insert(_ attachments: [AttachmentEntry]) throws -> Bool {
       try append(
         RevisionEdit(
-          revision: path.revision, isDeleted: isDeleted, body: body, attachments: attachments,
+          revision: path.revision, isDeleted: isDeleted, body: properties, attachments: attachments,
           lineage: .history(path.ancestors), isForeignEdit: true, origin: origin,
           contradictions: contradictions),
         id: id, over: current
@@ -53,8 +53,8 @@ extension WriteTransaction {
 
   /// Removes a document without a trace: no tombstone is left, and no history.
   ///
-  /// The change feed does not report it. If the document is inserted again from elsewhere, it is
-  /// new.
+  /// The change feed does not report it. If the document is inserted again from another store,
+  /// it is new.
   /// - Returns: Whether the document existed.
   @discardableResult
   public func purge(_ id: String) throws -> Bool {
@@ -73,10 +73,10 @@ extension WriteTransaction {
     return true
   }
 
-  /// Removes a leaf without a trace, with those of its ancestors that have no other successors.
+  /// Removes a leaf without a trace, with its ancestors that have no other successors.
   ///
   /// If the document has no other leaf, the document itself is removed. An earlier version that
-  /// showed the leaf shows another held revision of the document in its place: another leaf, or an
+  /// showed the leaf then shows another retained revision of the document: another leaf, or an
   /// earlier revision.
   ///
   /// - Returns: Whether there was such a leaf.
@@ -91,7 +91,7 @@ extension WriteTransaction {
     guard let index = tree.index(of: revision) else { return false }
     guard tree.isLeaf(index) else {
       throw DatabaseError(
-        .conflict, "other revisions were made from that one", hint: "Purge those first",
+        .conflict, "the revision has successors", hint: "Purge those first",
         documentID: id)
     }
     guard tree.leafCount > 1 else { return try purge(id) }
@@ -117,7 +117,7 @@ extension WriteTransaction {
     let purged = Set(before.nodes.map(\.revision)).subtracting(after.nodes.map(\.revision))
     var sequences: [UInt64] = []
     for sequence in others {
-      let revision = try view.olderRecord(sequence, of: id).revision
+      let revision = try view.retainedRecord(sequence, of: id).revision
       if purged.contains(revision) { sequences.append(sequence) }
     }
     return sequences
@@ -133,7 +133,7 @@ extension WriteTransaction {
       preconditionFailure("A tree with a leaf has a winner")
     }
     let old = tree.nodes[winner].sequence
-    let content = old == newest.sequence ? newest : try view.olderRecord(old, of: id)
+    let content = old == newest.sequence ? newest : try view.retainedRecord(old, of: id)
     var record = content
     record.sequence = state.lastSequence + 1
     record.takeContent(of: content)
@@ -150,9 +150,9 @@ extension WriteTransaction {
       indexed = try indexChange(purging: record.idBytes, id, try entry(of: id))
     }
     let savepoint = buffer.savepoint
-    let place = try append(.purge, id: id) { writer in record.encode(to: &writer) }
+    let locator = try append(.purge, id: id) { writer in record.encode(to: &writer) }
     do throws(DatabaseError) {
-      try change { (state, _) throws(PageError) in try state.purge(record, at: place) }
+      try change { (state, _) throws(PageError) in try state.purge(record, at: locator) }
     } catch {
       buffer.rollback(to: savepoint)
       throw error

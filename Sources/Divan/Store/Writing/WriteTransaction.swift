@@ -35,8 +35,8 @@ public final class WriteTransaction {
   var releasedSize = 0
   /// Closures that restore objects whose documents were stored, in the order of the changes.
   var rollbackLog: [() -> Void] = []
-  /// An object that layers above keep while the transaction lives.
-  var companion: AnyObject?
+  /// An object that the layers above attach until the transaction ends.
+  var attachedObject: AnyObject?
   /// The observers that show this transaction's changes to others.
   var observers = TransactionObservers()
   private(set) var isOver = false
@@ -163,7 +163,7 @@ extension WriteTransaction {
     try check()
     let id = document.id
     guard let current = try entry(of: id), !current.isDeleted else {
-      throw DatabaseError(.notFound, "there is no such document to delete", documentID: id)
+      throw DatabaseError(.notFound, "there is no document with this ID to delete", documentID: id)
     }
     let parent = try parent(of: document, id: id, current: current, allowingConflict: false)
     return try store(
@@ -171,7 +171,7 @@ extension WriteTransaction {
       over: current)
   }
 
-  /// Deletes a document, whatever its revision; returns false if there is none.
+  /// Deletes a document in any revision; returns false if there is none.
   ///
   /// In a conflict all branches are deleted.
   @discardableResult
@@ -212,14 +212,14 @@ extension WriteTransaction {
       for each in observers.noteEnd() { each.nestedChangesEnded(areKept: true) }
       return result
     } catch {
-      let told = observers.noteEnd()
+      let notified = observers.noteEnd()
       if !isOver {
         self.state = state
         self.stored = stored
         buffer.rollback(to: savepoint)
-        // Last, after everything else is restored: reversals and followers may run foreign code.
-        takeBack(after: rollbackCount)
-        for each in told { each.nestedChangesEnded(areKept: false) }
+        // Last, after everything else is restored: these closures and observers may run any code.
+        rollBack(after: rollbackCount)
+        for each in notified { each.nestedChangesEnded(areKept: false) }
       }
       throw error
     }
@@ -282,20 +282,20 @@ extension WriteTransaction {
   /// The last sequence number in use, with the changes so far.
   package var lastSequence: UInt64 { state.lastSequence }
 
-  /// Ends the transaction; without a commit, changes to objects are reversed.
+  /// Ends the transaction; without a commit, changes to objects are rolled back.
   func end(isCommitted: Bool) {
     isOver = true
-    if !isCommitted { takeBack(after: 0) }
+    if !isCommitted { rollBack(after: 0) }
     rollbackLog = []
     for each in observers.all { each.transactionEnded(isCommitted: isCommitted) }
-    companion = nil
+    attachedObject = nil
   }
 
-  private func takeBack(after count: Int) {
-    // A reversal may run code that puts a document, which is not to be rolled back.
-    let due = Array(rollbackLog[count...])
+  private func rollBack(after count: Int) {
+    // An entry may run code that puts a document, which must not be rolled back.
+    let entries = Array(rollbackLog[count...])
     rollbackLog.removeSubrange(count...)
-    for rollbackEntry in due.reversed() { rollbackEntry() }
+    for entry in entries.reversed() { entry() }
   }
 
   /// Passes the buffer to the code that appends it to the log.
@@ -310,7 +310,7 @@ extension WriteTransaction {
 
   static var overError: DatabaseError {
     DatabaseError(
-      .closed, "the transaction is over", hint: "Use it only within the closure it was lent to")
+      .closed, "the transaction is over", hint: "Use it only in the closure that received it")
   }
 
   func id(for document: Document) throws(DatabaseError) -> String {
@@ -348,14 +348,14 @@ extension WriteTransaction {
   ) throws -> Document {
     scratch.removeAll()
     try document.encodeProperties(with: &coding, to: &scratch)
-    let body = scratch.sharedCopy
+    let properties = scratch.sharedCopy
     let attachments = try store(document.attachments, id: id, madeBy: .child(of: parent, current))
     let revision = try RevisionID.compute(
-      parent: parent, isDeleted: isDeleted, body: body,
+      parent: parent, isDeleted: isDeleted, body: properties,
       attachments: attachments.map(\.forRevision))
     let sequence = try append(
       RevisionEdit(
-        revision: revision, isDeleted: isDeleted, body: body, attachments: attachments,
+        revision: revision, isDeleted: isDeleted, body: properties, attachments: attachments,
         lineage: .child(of: parent)),
       id: id, over: current
     ).sequence
@@ -377,12 +377,12 @@ extension WriteTransaction {
         try parent(of: item.document, id: item.id, current: current, allowingConflict: false))
       currents.append(current)
     }
-    let bodies = batch.bodies
-    let revisions = try batch.computeRevisions(parents: parents, bodies)
+    let properties = batch.encodedProperties
+    let revisions = try batch.computeRevisions(parents: parents, properties)
     for index in batch.items.indices {
       _ = try append(
         RevisionEdit(
-          revision: revisions[index], isDeleted: false, body: bodies[index],
+          revision: revisions[index], isDeleted: false, body: properties[index],
           lineage: .child(of: parents[index])),
         id: batch.items[index].id, over: currents[index])
     }

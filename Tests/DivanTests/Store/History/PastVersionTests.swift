@@ -518,7 +518,7 @@ struct PastVersionTests {
     let moment = CommitPoint(sequence: 5, commit: 2, time: 3, documentCount: 1)
     for (previous, isSound) in [(4, true), (5, false), (6, false)] as [(UInt64, Bool)] {
       var writer = ByteWriter()
-      CommitPointRecord(moment: moment, previous: previous).encode(to: &writer)
+      CommitPointRecord(commitPoint: moment, previous: previous).encode(to: &writer)
       let decoded = try? CommitPointRecord.decode(writer.sharedCopy)
       #expect((decoded != nil) == isSound)
     }

@@ -268,7 +268,7 @@ struct DocumentIndexTests {
       return true
     }
     #expect(errors.map(\.?.code) == [.alreadyExists, .alreadyExists])
-    #expect(errors.first??.message.contains("being made") == true)
+    #expect(errors.first??.message.contains("being built") == true)
     #expect(errors.last??.message.contains("another index") == true)
     #expect(try database.indexes() == [store.byYear])
     try store.expectAll(database.snapshot(), "built once")
@@ -380,7 +380,7 @@ struct DocumentIndexTests {
       var share: SequencePartition? = whole
       var (batches, documents, oversized) = (0, 0, 0)
       repeat {
-        try batch.read(view, expectedCount: 201, takeShare: { share.take() }) { _ in }
+        try batch.read(view, expectedCount: 201, takePartition: { share.take() }) { _ in }
         // The last document may exceed the limit by less than 2,000 bytes; one has 500 entries.
         if sizeLimit < .max, batch.size > sizeLimit + 2000 { oversized += 1 }
         batches += 1
@@ -391,7 +391,7 @@ struct DocumentIndexTests {
         try slice.keepUnchanged(in: view) { batch.revision($0.source) }
         #expect(slice.count == count)
         slice.add(to: &tree)
-      } while batch.share != nil
+      } while batch.partition != nil
       #expect(documents == 201)
       #expect(
         sizeLimit == .max ? batches == 1 : batches > 2 && oversized <= 1,

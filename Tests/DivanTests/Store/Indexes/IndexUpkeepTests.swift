@@ -106,7 +106,8 @@ struct IndexUpkeepTests {
     #expect(try database.check().isSound)
     let extra = prefix + IndexedValue(77).bytes + Array("doc-0".utf8)
     database.tamper { $0.catalog.set(extra.span, [5 as UInt8].span) }
-    #expect(try database.check().problems.contains { $0.message.contains("entries of") })
+    #expect(
+      try database.check().problems.contains { $0.message.contains("entries, and should have") })
   }
 
   /// Unique values cannot be checked then.

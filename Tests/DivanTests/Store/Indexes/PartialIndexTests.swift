@@ -204,7 +204,7 @@ struct PartialIndexTests {
       for isReady in [false, true] {
         let record = IndexDefinitionRecord(
           name: SharedBytes(utf8: "n"), superseded: nil,
-          kept: IndexDefinition(index: index, number: 9, isReady: isReady))
+          definition: IndexDefinition(index: index, number: 9, isReady: isReady))
         var writer = ByteWriter()
         record.encode(to: &writer)
         #expect(try IndexDefinitionRecord.decode(writer.sharedCopy) == record)
@@ -220,7 +220,8 @@ struct PartialIndexTests {
   @Test func `the record of a simple index has its original format`() throws {
     let record = IndexDefinitionRecord(
       name: SharedBytes(utf8: "n"), superseded: nil,
-      kept: IndexDefinition(index: DocumentIndex("n", on: "a", "b"), number: 9, isReady: true))
+      definition: IndexDefinition(index: DocumentIndex("n", on: "a", "b"), number: 9, isReady: true)
+    )
     var writer = ByteWriter()
     record.encode(to: &writer)
     #expect(writer.sharedCopy.array == [4, 1, 0x6E, 9, 2, 1, 0x61, 1, 0x62])

@@ -385,8 +385,8 @@ struct PruningTests {
     let locator = try database.entry(of: "a").locator
     database.tamper { state in
       var scratch = ByteWriter()
-      state.setOlder(RetainedKey.bytes(SharedBytes(utf8: "nobody"), 1), locator, scratch: &scratch)
-      state.setOlder([1, 2], locator, scratch: &scratch)
+      state.setRetained(RetainedKey.bytes(SharedBytes(utf8: "nobody"), 1), locator, scratch: &scratch)
+      state.setRetained([1, 2], locator, scratch: &scratch)
     }
     try database.nameSnapshot("now")
     #expect(try database.namedSnapshots().map(\.id) == ["now"])
@@ -439,7 +439,7 @@ struct PruningTests {
     let locator = try database.entry(of: "b").locator
     database.tamper { state in
       var scratch = ByteWriter()
-      state.setOlder(RetainedKey.bytes(SharedBytes(utf8: "a"), 1), locator, scratch: &scratch)
+      state.setRetained(RetainedKey.bytes(SharedBytes(utf8: "a"), 1), locator, scratch: &scratch)
     }
     let error = #expect(throws: DatabaseError.self) { try database.snapshot(at: 1).get("a") }
     #expect(error?.code == .damaged)

@@ -441,7 +441,7 @@ struct StoreUpkeepTests {
       $0.set(
         DocumentEntry(
           revision: record.revision,
-          place: DocumentLocation(
+          location: DocumentLocation(
             locator: locator, sequence: 100, winningSequence: nil, isDeleted: false)),
         for: Array("odd".utf8))
     }

@@ -99,7 +99,8 @@ struct CatalogCheckTests {
     expectDamage { _ = try database.snapshot().localDocument("here") }
     let document = try database.entry(of: "b").locator
     #expect(
-      try problems { $0.lead(key("here"), to: document) }.first?.contains("another record") == true)
+      try problems { $0.lead(key("here"), to: document) }.first?
+        .contains("not the one that the index names") == true)
     #expect(try problems { $0.lead(key("here"), to: here) }.isEmpty)
     #expect(try database.snapshot().localDocument("here")?["n"] == 1)
   }
@@ -126,7 +127,7 @@ struct CatalogCheckTests {
       ).details?.expiry)
     let a = SharedBytes(utf8: "a")
     let wrong = "the index and the log disagree about an expiry"
-    let count = "there are 2 expiries of 1 documents that expire"
+    let count = "the index has 2 expiries, and 1 documents expire"
     let value: [UInt8] = [1]
     for key in [
       CatalogKey.expiry(expiry + 1, a), CatalogKey.expiry(expiry, SharedBytes(utf8: "b")),
@@ -145,7 +146,7 @@ struct CatalogCheckTests {
     database.tamper { $0.catalog.remove(past.span) }
     #expect(
       try problems { $0.catalog.remove(CatalogKey.expiry(expiry, a).span) }
-        == ["there are 0 expiries of 1 documents that expire"])
+        == ["the index has 0 expiries, and 1 documents expire"])
   }
 
   @Test func `a check finds named snapshots and commit points under the wrong key`() throws {
@@ -154,8 +155,9 @@ struct CatalogCheckTests {
     let second = try locator(name("second"))
     #expect(try problems { $0.lead(name("first"), to: second) } == [wrong])
     let removed = try database.plant(.named) {
-      SnapshotNameRecord(name: SharedBytes(utf8: "first"), superseded: nil, moment: nil).encode(
-        to: &$0)
+      SnapshotNameRecord(name: SharedBytes(utf8: "first"), superseded: nil, commitPoint: nil)
+        .encode(
+          to: &$0)
     }
     #expect(try problems { $0.lead(name("first"), to: removed) } == [wrong])
     // Reading it reports that there is none.
@@ -167,15 +169,15 @@ struct CatalogCheckTests {
     expectDamage { _ = try database.snapshot(named: "first") }
     #expect(try problems { $0.lead(name("first"), to: first) }.isEmpty)
 
-    let moment = try locator(CatalogKey.moment(1))
-    let other = try locator(CatalogKey.moment(2))
+    let moment = try locator(CatalogKey.commitPoint(1))
+    let other = try locator(CatalogKey.commitPoint(2))
     #expect(
-      try problems { $0.lead(CatalogKey.moment(1), to: other) }
-        == ["the index and the log disagree about when a version was made"])
-    let odd = try database.plant(.moment, [9])
-    #expect(try problems { $0.lead(CatalogKey.moment(1), to: odd) }.count == 1)
+      try problems { $0.lead(CatalogKey.commitPoint(1), to: other) }
+        == ["the index and the log disagree about a commit point"])
+    let odd = try database.plant(.commitPoint, [9])
+    #expect(try problems { $0.lead(CatalogKey.commitPoint(1), to: odd) }.count == 1)
     expectDamage { _ = try database.snapshot(at: Date(timeIntervalSince1970: 1)) }
-    #expect(try problems { $0.lead(CatalogKey.moment(1), to: moment) }.isEmpty)
+    #expect(try problems { $0.lead(CatalogKey.commitPoint(1), to: moment) }.isEmpty)
   }
 
   @Test func `a check finds missing, swapped and unreadable attachments`() throws {
@@ -190,7 +192,7 @@ struct CatalogCheckTests {
     }
     #expect(
       try problems { $0.lead(key, to: poster) } == [
-        "bytes are not what was written: the record of another attachment stands here"
+        "bytes are not what was written: the record is of another attachment"
       ])
     expectDamage { try read() }
     let garbage = try database.plant(.attachment, [9])
@@ -209,7 +211,7 @@ struct CatalogCheckTests {
       ])
     // An entry that cannot be interpreted is kept.
     try database.compact()
-    #expect(try problems { _ in } == ["an attachment's digest in the index is none"])
+    #expect(try problems { _ in } == ["the index has an invalid attachment digest"])
     #expect(try problems { $0.catalog.remove(short.span) }.isEmpty)
     // The length in a document must match the content.
     let wrong = Document.Attachment(
@@ -227,14 +229,14 @@ struct CatalogCheckTests {
     let wrong = "the index and the log disagree about an index of documents"
     #expect(try problems { $0.lead(n, to: other) } == [wrong])
     let removed = try database.plant(.index) {
-      IndexDefinitionRecord(name: SharedBytes(utf8: "n"), superseded: nil, kept: nil).encode(
+      IndexDefinitionRecord(name: SharedBytes(utf8: "n"), superseded: nil, definition: nil).encode(
         to: &$0)
     }
     #expect(try problems { $0.lead(n, to: removed) } == [wrong])
     let unknown = try database.plant(.index) {
       IndexDefinitionRecord(
         name: SharedBytes(utf8: "n"), superseded: nil,
-        kept: IndexDefinition(index: DocumentIndex("n", on: "n"), number: 999, isReady: true)
+        definition: IndexDefinition(index: DocumentIndex("n", on: "n"), number: 999, isReady: true)
       ).encode(to: &$0)
     }
     #expect(try problems { $0.lead(n, to: unknown) } == [wrong])
@@ -265,7 +267,7 @@ struct CatalogCheckTests {
       let key = try prefix("n") + rest
       #expect(
         try problems { $0.catalog.set(key.span, value.span) }
-          == ["indexes have \(count + 2) entries of \(count + 1) that documents should have"])
+          == ["indexes have \(count + 2) entries, and should have \(count + 1)"])
       expectDamage { _ = try database.snapshot().count(by: "n") }
       #expect(try problems { $0.catalog.remove(key.span) }.isEmpty)
     }

@@ -275,7 +275,7 @@ struct ForgedCheckpointTests {
     let inspected = try inspect()
     let differences = try #require(try inspected.differences())
     for expected in [
-      "it counts 41 documents, the log 40", "document doc-1000 is another one in the log",
+      "it counts 41 documents, the log 40", "document doc-1000 differs in the log",
       "document doc-1000a is in the pages and not in the log",
       "document doc-1002 is in the log and not in the pages", "document ff is in the pages",
       "sequence 0 0 0 0 0 0 0 ff is in the pages",

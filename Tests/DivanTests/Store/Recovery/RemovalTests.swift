@@ -188,7 +188,7 @@ struct RemovalTests {
 
   @Test func `compaction refuses an unreadable record of any kind and reports its segment`() throws
   {
-    for kind in [Record.Kind.purge, .local, .named, .attachment, .moment] {
+    for kind in [Record.Kind.purge, .local, .named, .attachment, .commitPoint] {
       let database = try open("/kind-\(kind.rawValue).divan")
       try database.write { transaction in
         try transaction.put(Document(id: "a", ["n": 1]))

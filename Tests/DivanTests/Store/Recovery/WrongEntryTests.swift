@@ -91,7 +91,7 @@ struct WrongEntryTests {
     let (ids, errors) = try scan(database)
     #expect(ids == [id(1), id(2)])
     #expect(errors.map(\.documentID) == [id(0)])
-    #expect(errors.allSatisfy { $0.message.contains(StoredDocument.isOfOther) })
+    #expect(errors.allSatisfy { $0.message.contains(StoredDocument.wrongRecord) })
   }
 
   @Test func `an index is built from the documents even if the change order is wrong`()

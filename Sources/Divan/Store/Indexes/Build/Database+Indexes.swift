@@ -14,7 +14,7 @@ extension Database {
 
   /// Builds an index of the documents, unless it exists.
   ///
-  /// Call it whenever you have opened the database: if the index exists, the call costs nothing.
+  /// Call it each time you open the database: if the index exists, the call costs nothing.
   /// Building costs one read of every document; in a large store, up to four threads read them, at
   /// most one per processor. You can read and write during the build. From the beginning, the index
   /// follows all writes, and a unique one refuses duplicates. If the process ends before the index
@@ -32,15 +32,15 @@ extension Database {
     _ index: DocumentIndex, progress: ((Double) -> Bool)? = nil
   ) throws {
     try index.validate(path)
-    // Before any write, so that a read-only database can make the call too.
+    // Before any write, so that the call also works on a read-only database.
     if try indexes().contains(index) { return }
-    guard let kept = try write({ try $0.begin(index) }) else { return }
+    guard let definition = try write({ try $0.begin(index) }) else { return }
     do {
-      try store.fill(kept, progress)
-      try write { try $0.finish(kept) }
+      try store.fill(definition, progress)
+      try write { try $0.finish(definition) }
     } catch {
       // An incomplete index is of no use. If this fails too, the next opening discards it.
-      _ = try? removeIndex(named: index.name, number: kept.number)
+      _ = try? removeIndex(named: index.name, number: definition.number)
       throw error
     }
     checkpointSoon()
@@ -72,14 +72,14 @@ extension Database {
   /// Does the same; with a number, only if the index has that number.
   private func removeIndex(named name: String, number: UInt64?) throws -> Bool {
     let removed: (Bool, number: UInt64?) = try write { transaction in
-      let kept = transaction.state.indexes.first { haveSameUTF8($0.index.name, name) }
+      let definition = transaction.state.indexes.first { haveSameUTF8($0.index.name, name) }
       // An index that an earlier process left unfinished has a record, but is not in the state.
       guard let locator = try transaction.locator(of: name),
-        number == nil || kept?.number == number
+        number == nil || definition?.number == number
       else { return (false, nil) }
       try transaction.append(
-        IndexDefinitionRecord(name: SharedBytes(utf8: name), superseded: locator, kept: nil))
-      return (true, kept?.number)
+        IndexDefinitionRecord(name: SharedBytes(utf8: name), superseded: locator, definition: nil))
+      return (true, definition?.number)
     }
     // The index is gone. If its entries cannot be removed now, they are not read, and the next
     // opening removes them.

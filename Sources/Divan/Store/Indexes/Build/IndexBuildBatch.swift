@@ -13,8 +13,8 @@ struct IndexBuildBatch: ~Copyable {
   /// The number of documents that were read.
   private(set) var documentCount = 0
   private let limits: Limits
-  /// The rest of the share of the order of changes that is being read; nil if there is none.
-  private(set) var share: SequencePartition?
+  /// The rest of the partition that is being read; nil if there is none.
+  private(set) var partition: SequencePartition?
   /// The sequence number of the document that was read last, or whose reading failed.
   private(set) var last: UInt64 = 0
   /// The number of entries that were taken.
@@ -26,15 +26,15 @@ struct IndexBuildBatch: ~Copyable {
   struct Limits {
     /// The maximum number of documents in a batch.
     var documentCount = Int.max
-    /// No more documents are read after this many bytes of keys, places and revisions together.
+    /// No more documents are read after this many bytes of entries and revisions together.
     var size = Int.max
     /// The number of documents between two progress reports.
     var progressInterval = 4096
   }
 
   /// Creates an empty batch.
-  init(_ kept: IndexDefinition, _ limits: Limits) {
-    maker = IndexKeyMaker(kept)
+  init(_ definition: IndexDefinition, _ limits: Limits) {
+    maker = IndexKeyMaker(definition)
     self.limits = limits
   }
 }
@@ -47,13 +47,12 @@ extension IndexBuildBatch {
 
   /// Replaces the batch's contents with more of the order of changes, while there is room.
   ///
-  /// It reads the rest of its share, and then further shares.
-  ///
-  /// Reports now and then how many more documents were read. They are read in the order of their
-  /// changes, which is mostly the order of their records in the log. A document that was changed
-  /// after the first version that was read is skipped: its writer has added its entries.
+  /// It reads the rest of its partition, and then further ones. Reports now and then how many more
+  /// documents were read. They are read in the order of their changes, which is mostly the order of
+  /// their records in the log. A document that was changed after the first version that was read is
+  /// skipped: its writer has added its entries.
   mutating func read(
-    _ view: ReadView, expectedCount: Int, takeShare: () -> SequencePartition?,
+    _ view: ReadView, expectedCount: Int, takePartition: () -> SequencePartition?,
     _ progress: (Int) throws(DatabaseError) -> Void
   ) throws(DatabaseError) {
     entries.removeAll()
@@ -63,18 +62,19 @@ extension IndexBuildBatch {
     prefetchedCount = 0
     reserveRoom(documentCount: expectedCount)
     repeat {
-      guard let taken = share.take() ?? takeShare() else { break }
-      share = try read(taken, of: view, progress)
+      guard let taken = partition.take() ?? takePartition() else { break }
+      partition = try read(taken, of: view, progress)
     } while !isFull
     entries.sort()
   }
 
-  /// Reads documents of a share while there is room; returns the rest of it, nil at its end.
+  /// Reads documents of a partition while there is room; returns the rest of it, nil at its end.
   private mutating func read(
-    _ share: SequencePartition, of view: ReadView, _ progress: (Int) throws(DatabaseError) -> Void
+    _ partition: SequencePartition, of view: ReadView,
+    _ progress: (Int) throws(DatabaseError) -> Void
   ) throws(DatabaseError) -> SequencePartition? {
-    last = share.start
-    var scan = share.scan(view)
+    last = partition.start
+    var scan = partition.scan(view)
     // Read at least one document, or the loop would not advance.
     repeat {
       guard let item = try view.step(&scan) else { return nil }
@@ -84,7 +84,7 @@ extension IndexBuildBatch {
         try progress(limits.progressInterval)
       }
     } while !isFull
-    return SequencePartition(start: last, end: share.end)
+    return SequencePartition(start: last, end: partition.end)
   }
 
   /// Reserves memory for one entry per document, within the limits, to avoid copies during growth.
@@ -100,8 +100,8 @@ extension IndexBuildBatch {
     of view: ReadView, _ item: TreeEntry
   ) throws(DatabaseError) {
     last = SequencePartition.sequence(item) ?? last
-    let (place, record) = try view.changedDocument(last, at: view.decodeLocator(item))
-    if !place.isDeleted, let record { addEntries(of: record) }
+    let (location, record) = try view.changedDocument(last, at: view.decodeLocator(item))
+    if !location.isDeleted, let record { addEntries(of: record) }
   }
 
   /// Adds the entries of a document from the record of its winning revision.

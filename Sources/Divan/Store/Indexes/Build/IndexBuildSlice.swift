@@ -2,9 +2,8 @@ import DivanLog
 
 /// Entries read for an index, in key order, that are added while the writer lock is held once.
 ///
-/// They are copied, so that they are contiguous, whichever reader has read them. The revisions of
-/// their documents are looked up with the reader, and mostly not at all: they are scattered in
-/// memory.
+/// They are copied, so that the entries of all readers are contiguous. The revisions of their
+/// documents are looked up with the reader, and mostly not at all: they are scattered in memory.
 struct IndexBuildSlice: ~Copyable {
   /// The source of each entry is an index in `origins`.
   private var entries = EntryBatch(sharedSize: IndexEntries.prefixSize)
@@ -14,7 +13,7 @@ struct IndexBuildSlice: ~Copyable {
 
   /// The origin of an entry.
   struct Origin {
-    /// The reader that has read it.
+    /// The number of the reader that has read it.
     let reader: Int
     /// The number of the document in that reader's batch.
     let source: Int
@@ -49,17 +48,17 @@ extension IndexBuildSlice {
   ) throws(DatabaseError) {
     guard newest.state.changesAndPurges != changesAndPurges else { return }
     let origins = self.origins
-    try entries.keep { (place, key, value) throws(DatabaseError) in
+    try entries.keep { (item, key, value) throws(DatabaseError) in
       let id = SharedBytes(copying: key.extracting(last: Int(value)))
       let entry = try newest.newestEntry(id)
-      return entry?.revision == revision(origins[Int(place.source)])
+      return entry?.revision == revision(origins[Int(item.source)])
     }
   }
 
   /// Inserts the entries into a tree.
   func add(to tree: inout LayeredTree) { tree.set(entries, 0..<count) }
 
-  /// Returns the beginnings of entries that no other entry may share.
+  /// Returns the beginnings of unique entries, which no other entry may have.
   func uniqueStarts() -> [[UInt8]] {
     entries.places.indices.compactMap { index in
       let size = Int(entries.places[index].uniqueSize)

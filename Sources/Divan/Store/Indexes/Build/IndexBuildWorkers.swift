@@ -11,8 +11,8 @@ import Synchronization
 /// The readers of documents for an index that is being built, each with its own thread and batch.
 ///
 /// The building thread is one of them, and the only one that reports progress. The readers take
-/// shares of the order of changes in turn. So the build fails at the same document however many
-/// readers there are: everything before it was handed out earlier, and is read first.
+/// partitions in the order of changes. So the build fails at the same document with any number of
+/// readers: everything before it was handed out earlier, and is read first.
 ///
 /// `@unchecked Sendable`: `doneCount` and `progress` are accessed only by the building thread. A
 /// reader's batch is accessed by the thread that reads into it, and by the building thread while no
@@ -20,7 +20,7 @@ import Synchronization
 final class IndexBuildWorkers: @unchecked Sendable {
   private let store: Store
   /// The thread that builds the index.
-  private let maker = ThreadID.current
+  private let builder = ThreadID.current
   /// The handler that receives the completed share.
   private let progress: ((Double) -> Bool)?
   /// The number of documents whose entries were added.
@@ -32,7 +32,7 @@ final class IndexBuildWorkers: @unchecked Sendable {
 
   /// The state that the readers share.
   private struct Common {
-    var shares: SequencePartitioner
+    var partitions: SequencePartitioner
     /// The error that stops the build, and the sequence number of its document.
     var failure: (sequence: UInt64, error: DatabaseError)?
   }
@@ -42,7 +42,7 @@ final class IndexBuildWorkers: @unchecked Sendable {
   /// All readers together keep at most `sizeLimit` bytes, plus the entries of the last document of
   /// each.
   init(
-    _ kept: IndexDefinition, _ store: Store, sizeLimit: Int = 32 << 20,
+    _ definition: IndexDefinition, _ store: Store, sizeLimit: Int = 32 << 20,
     _ progress: ((Double) -> Bool)?
   ) throws(DatabaseError) {
     let view = try store.view()
@@ -53,10 +53,10 @@ final class IndexBuildWorkers: @unchecked Sendable {
       progressInterval: max(1, IndexBuildWorkers.progressInterval / count))
     self.store = store
     self.progress = progress
-    readers = (0..<count).map { _ in IndexBuildWorker(IndexBuildBatch(kept, limits)) }
+    readers = (0..<count).map { _ in IndexBuildWorker(IndexBuildBatch(definition, limits)) }
     common = Guarded(
       Common(
-        shares: SequencePartitioner(
+        partitions: SequencePartitioner(
           view, documentCount: count > 1 ? SequencePartition.documentCount : nil)))
   }
 
@@ -81,7 +81,7 @@ extension IndexBuildWorkers {
 extension IndexBuildWorkers {
   /// Whether all documents were read.
   var isAtEnd: Bool {
-    common.withLock { $0.shares.isAtEnd } && readers.allSatisfy { $0.batch.share == nil }
+    common.withLock { $0.partitions.isAtEnd } && readers.allSatisfy { $0.batch.partition == nil }
   }
 
   /// Reads the next documents, as many as there is room for.
@@ -90,19 +90,19 @@ extension IndexBuildWorkers {
   func read(_ slice: inout IndexBuildSlice) throws(DatabaseError) {
     let view = try store.view()
     slice.begin(view)
-    common.withLock { $0.shares.move(to: view) }
+    common.withLock { $0.partitions.move(to: view) }
     readCount.store(0, ordering: .relaxed)
     repeat {
       if readers.count == 1 {
         read(view, into: readers[0])
       } else {
-        // Returns when all have ended. Without another free thread, this one runs all readers in
-        // turn.
+        // Returns when all have ended. Without another free thread, this one runs all readers, one
+        // after the other.
         DispatchQueue.concurrentPerform(iterations: readers.count) {
           read(view, into: readers[$0])
         }
       }
-      // For want of room, a share handed out before the failing document may not be read
+      // For lack of room, a partition handed out before the failing document may not be read
       // completely.
     } while hasFailed && readers.contains { isWanted($0) }
     if let failure = common.withLock({ $0.failure }) { throw failure.error }
@@ -113,7 +113,7 @@ extension IndexBuildWorkers {
     guard isWanted(reader) else { return }
     do throws(DatabaseError) {
       try reader.batch.read(
-        view, expectedCount: expectedCount(view), takeShare: takeShare, noteRead)
+        view, expectedCount: expectedCount(view), takePartition: takePartition, noteRead)
     } catch {
       fail(reader.batch.last, error)
     }
@@ -128,9 +128,9 @@ extension IndexBuildWorkers {
   /// Counts documents that were read, and reports progress on the building thread.
   private func noteRead(_ count: Int) throws(DatabaseError) {
     let count = readCount.add(count, ordering: .relaxed).newValue
-    guard ThreadID.current == maker else { return }
+    guard ThreadID.current == builder else { return }
     do throws(DatabaseError) {
-      try tell(doneCount + count)
+      try report(doneCount + count)
     } catch {
       // Cancellation concerns no document, so no reader continues for an earlier one.
       fail(0, error)
@@ -139,26 +139,26 @@ extension IndexBuildWorkers {
   }
 
   /// Reports that the entries read were added.
-  func tellAdded() throws(DatabaseError) {
+  func reportAdded() throws(DatabaseError) {
     doneCount += readers.reduce(0) { $0 + $1.batch.documentCount }
-    try tell(isAtEnd ? .max : doneCount)
+    try report(isAtEnd ? .max : doneCount)
   }
 
-  private func tell(_ count: Int) throws(DatabaseError) {
+  private func report(_ count: Int) throws(DatabaseError) {
     let total = max(1, Int(clamping: store.commits.visible.state.documentCount))
     guard progress?(min(1, Double(count) / Double(total))) ?? true else {
-      throw DatabaseError(.cancelled, "making the index was cancelled", path: store.path)
+      throw DatabaseError(.cancelled, "building the index was cancelled", path: store.path)
     }
   }
 
-  /// Returns the next share of the order of changes; nil if there is none, or the build has failed.
-  private func takeShare() -> SequencePartition? {
+  /// Returns the next partition; nil if there is none, or the build has failed.
+  private func takePartition() -> SequencePartition? {
     common.withLock { common in
       guard common.failure == nil else { return nil }
       do throws(DatabaseError) {
-        return try common.shares.next()
+        return try common.partitions.next()
       } catch {
-        // All shares that were handed out come before.
+        // All partitions that were handed out come before.
         common.failure = (.max, error)
         return nil
       }
@@ -178,12 +178,12 @@ extension IndexBuildWorkers {
   /// Whether a reader must continue: after a failure, only with documents before that one.
   private func isWanted(_ reader: IndexBuildWorker) -> Bool {
     guard let failure = common.withLock({ $0.failure }) else { return true }
-    return reader.batch.share.map { $0.start < failure.sequence } ?? false
+    return reader.batch.partition.map { $0.start < failure.sequence } ?? false
   }
 
   /// Moves the next entries read to a slice, in key order; returns whether there were any.
   ///
-  /// Of entries with the same key only one is kept. They occur only if the order of changes has a
+  /// Of entries with the same key only one is kept. They occur only if the sequence tree has a
   /// document twice.
   func take(_ limit: Int, into slice: inout IndexBuildSlice) -> Bool {
     slice.removeEntries()

@@ -2,19 +2,19 @@ import DivanLog
 
 /// A part of the order of changes: the documents after one sequence number through another.
 struct SequencePartition: Sendable {
-  /// The sequence number after which the share begins.
+  /// The sequence number after which the partition begins.
   let start: UInt64
   /// The last sequence number.
   let end: UInt64
 
-  /// The approximate number of documents in a share when several readers run.
+  /// The approximate number of documents in a partition when several readers run.
   ///
   /// It is so small that readers end at about the same time, and stop soon when they must.
   static let documentCount = 256
 }
 
 extension SequencePartition {
-  /// Returns a scan of the share in a version.
+  /// Returns a scan of the partition in a version.
   func scan(_ view: ReadView) -> LayeredScan {
     view.state.sequences.scan(
       from: .exclusive(start.bigEndianBytes), to: .inclusive(end.bigEndianBytes))
@@ -26,14 +26,14 @@ extension SequencePartition {
   }
 }
 
-/// The order of changes, divided into shares for concurrent readers.
+/// The order of changes, divided into partitions for concurrent readers.
 ///
-/// Differences between sequence numbers do not tell the number of documents: where documents change
-/// often, few numbers remain. So the documents of a share are counted by a scan.
+/// Differences between sequence numbers do not show the number of documents: where documents change
+/// often, few numbers remain. So the documents of a partition are counted by a scan.
 struct SequencePartitioner {
   /// The part that was not handed out.
   private var rest: SequencePartition
-  /// The approximate number of documents in a share; nil for a single share and a single reader.
+  /// The approximate number of documents in a partition; nil for a single one and a single reader.
   private let documentCount: Int?
   private var view: ReadView
   private var scan: LayeredScan?
@@ -56,16 +56,16 @@ extension SequencePartitioner {
     scan = nil
   }
 
-  /// Hands out the next share; nil if there is none.
+  /// Hands out the next partition; nil if there is none.
   mutating func next() throws(DatabaseError) -> SequencePartition? {
     guard !isAtEnd else { return nil }
-    let share = SequencePartition(start: rest.start, end: try endOfShare())
-    rest = SequencePartition(start: share.end, end: rest.end)
-    return share
+    let partition = SequencePartition(start: rest.start, end: try endOfPartition())
+    rest = SequencePartition(start: partition.end, end: rest.end)
+    return partition
   }
 
-  /// Counts the documents of the next share, leaf by leaf; returns its last sequence number.
-  private mutating func endOfShare() throws(DatabaseError) -> UInt64 {
+  /// Counts the documents of the next partition, leaf by leaf; returns its last sequence number.
+  private mutating func endOfPartition() throws(DatabaseError) -> UInt64 {
     guard let documentCount else { return rest.end }
     var scan = self.scan.take() ?? rest.scan(view)
     var count = 0

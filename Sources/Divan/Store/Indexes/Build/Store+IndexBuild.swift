@@ -11,33 +11,35 @@ extension Store {
 
   /// Adds the entries of all documents to an index.
   ///
-  /// Documents are read without the writer lock, as many as ``IndexBuildWorkers`` have room for, and
-  /// then added in key order. Concurrent writers add the entries of the documents that they change.
-  /// So nothing is added for a document that has changed since it was read.
-  func fill(_ kept: IndexDefinition, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
-    let readers = try IndexBuildWorkers(kept, self, progress)
+  /// Documents are read without the writer lock, as many as ``IndexBuildWorkers`` have room for,
+  /// and then added in key order. Concurrent writers add the entries of the documents that they
+  /// change. So nothing is added for a document that has changed since it was read.
+  func fill(_ definition: IndexDefinition, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
+    let readers = try IndexBuildWorkers(definition, self, progress)
     var slice = IndexBuildSlice()
     repeat {
       try readers.read(&slice)
       while readers.take(indexBuildSliceSize, into: &slice) {
-        try add(&slice, of: readers, to: kept)
+        try add(&slice, of: readers, to: definition)
       }
-      try readers.tellAdded()
+      try readers.reportAdded()
     } while !readers.isAtEnd
   }
 
   /// Adds some entries, for those documents that are unchanged since they were read.
   private func add(
-    _ slice: inout IndexBuildSlice, of readers: IndexBuildWorkers, to kept: IndexDefinition
+    _ slice: inout IndexBuildSlice, of readers: IndexBuildWorkers, to definition: IndexDefinition
   ) throws(DatabaseError) {
     try withWriterLock { (_) throws(DatabaseError) in
-      try newest.requireBeingMade(kept, path: path)
+      try newest.requireBuilding(definition, path: path)
       try slice.keepUnchanged(
         in: ReadView(state: newest, store: self), readers.revision)
       slice.add(to: &newest.catalog)
-      if kept.index.isUnique {
+      if definition.index.isUnique {
         let view = ReadView(state: newest, store: self)
-        for start in slice.uniqueStarts() { try view.requireUnique(start, of: kept.index.name) }
+        for start in slice.uniqueStarts() {
+          try view.requireUnique(start, of: definition.index.name)
+        }
       }
       commits.replaceNewest(with: newest)
     }
@@ -53,13 +55,13 @@ extension Store {
         let view = ReadView(state: newest, store: self)
         // Do not start from the beginning: pages still contain the removed keys.
         var scan = newest.catalog.scan(from: start, to: .end(ofPrefix: prefix))
-        var doomed: [[UInt8]] = []
-        while doomed.count < limit, let item = try view.step(&scan) {
-          doomed.append(item.key.array)
+        var obsolete: [[UInt8]] = []
+        while obsolete.count < limit, let item = try view.step(&scan) {
+          obsolete.append(item.key.array)
         }
-        for key in doomed { newest.catalog.remove(key.span) }
+        for key in obsolete { newest.catalog.remove(key.span) }
         commits.replaceNewest(with: newest)
-        return doomed.count < limit ? nil : doomed.last
+        return obsolete.count < limit ? nil : obsolete.last
       }
       guard let last else { return }
       start = .exclusive(last)

@@ -52,7 +52,7 @@ public struct DocumentIndex: Sendable {
   ///   - path: The property's name; for one within objects, preceded by their names.
   ///   - isUnique: Whether no two documents may have the same value, other than null. A transaction
   ///     at whose end two have it fails with ``DatabaseError/Code/notUnique``, also if it inserts
-  ///     revisions that were made elsewhere, or purges one so that another one wins. In a partial
+  ///     revisions of other stores, or purges one so that another one wins. In a partial
   ///     index this applies to documents that fulfil the conditions.
   ///   - eachElement: Whether each element of an array has an entry, instead of the array as a
   ///     whole.
@@ -135,10 +135,10 @@ func haveSameNames(_ a: [String], _ b: [String]) -> Bool {
 /// It is an immutable object because versions, plans and cursors share it.
 final class IndexDefinition: Sendable {
   let index: DocumentIndex
-  /// The number that its entries begin with: that of the commit that created the index.
+  /// The number that its entries begin with: the number of the commit that created the index.
   ///
-  /// No other index ever has this number, so leftover entries of a removed index are never taken
-  /// for those of another.
+  /// No other index ever has this number, so leftover entries of a removed index never count as
+  /// entries of another.
   let number: UInt64
   /// Whether every document has its entries.
   let isReady: Bool

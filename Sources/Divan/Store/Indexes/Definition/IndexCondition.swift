@@ -187,9 +187,9 @@ extension IndexCondition {
   /// Whether a document with these properties fulfils the condition.
   ///
   /// An unreadable property fulfils no condition.
-  func isFulfilled(by body: EncodedValue) -> Bool {
+  func isFulfilled(by properties: EncodedValue) -> Bool {
     do throws(DatabaseError) {
-      return test.accepts(try IndexEntries.property(path, of: body)?.decode() ?? .null)
+      return test.accepts(try IndexEntries.property(path, of: properties)?.decode() ?? .null)
     } catch {
       return false
     }

@@ -5,10 +5,10 @@ import DivanLog
 /// Entries are not logged: they follow from the documents. FILE_FORMAT.md §10
 struct IndexDefinitionRecord: Sendable, Equatable {
   var name: SharedBytes
-  /// The place of the record that this one replaces.
+  /// The locator of the record that this one replaces.
   var superseded: RecordLocator?
   /// Nil if the index is removed.
-  var kept: IndexDefinition?
+  var definition: IndexDefinition?
 
   /// The maximum size of a name in bytes of UTF-8.
   static let nameSizeLimit = 240
@@ -50,12 +50,12 @@ extension IndexDefinitionRecord {
   func encode(to writer: inout ByteWriter) {
     var flags: Flags = []
     if superseded != nil { flags.insert(.superseding) }
-    if let kept {
-      if kept.isReady { flags.insert(.ready) }
-      if kept.index.isUnique { flags.insert(.unique) }
-      if kept.index.eachElement { flags.insert(.eachElement) }
-      if kept.index.paths.count > 1 { flags.insert(.compound) }
-      if !kept.index.conditions.isEmpty { flags.insert(.partial) }
+    if let definition {
+      if definition.isReady { flags.insert(.ready) }
+      if definition.index.isUnique { flags.insert(.unique) }
+      if definition.index.eachElement { flags.insert(.eachElement) }
+      if definition.index.paths.count > 1 { flags.insert(.compound) }
+      if !definition.index.conditions.isEmpty { flags.insert(.partial) }
     } else {
       flags.insert(.removed)
     }
@@ -63,17 +63,17 @@ extension IndexDefinitionRecord {
     writer.append(UInt8(name.count))
     writer.append(name)
     superseded?.encode(to: &writer)
-    guard let kept else { return }
-    writer.appendVarint(kept.number)
-    IndexDefinitionRecord.encode(kept.index.path, to: &writer)
+    guard let definition else { return }
+    writer.appendVarint(definition.number)
+    IndexDefinitionRecord.encode(definition.index.path, to: &writer)
     if flags.contains(.compound) {
-      let further = kept.index.paths.dropFirst()
+      let further = definition.index.paths.dropFirst()
       writer.appendVarint(further.count)
       for path in further { IndexDefinitionRecord.encode(path, to: &writer) }
     }
     if flags.contains(.partial) {
-      writer.appendVarint(kept.index.conditions.count)
-      for condition in kept.index.conditions {
+      writer.appendVarint(definition.index.conditions.count)
+      for condition in definition.index.conditions {
         IndexDefinitionRecord.encode(condition, to: &writer)
       }
     }
@@ -89,7 +89,7 @@ extension IndexDefinitionRecord {
     writer.append(condition.test.number)
     guard let value = condition.test.value else { return }
     guard let stored = try? ValueCoding.encode(value) else {
-      preconditionFailure("A condition has a value that cannot be stored, and was not refused")
+      preconditionFailure("A condition with a value that cannot be stored was not refused")
     }
     encode(stored, to: &writer)
   }
@@ -112,7 +112,7 @@ extension IndexDefinitionRecord {
     }
     var record = IndexDefinitionRecord(name: try reader.readID())
     guard let name = record.name.text else {
-      throw ByteError(offset: 1, reason: "the name of an index that is no text")
+      throw ByteError(offset: 1, reason: "an index name that is not UTF-8")
     }
     if flags.contains(.superseding) { record.superseded = try RecordLocator.decode(&reader) }
     if !flags.contains(.removed) {
@@ -129,7 +129,7 @@ extension IndexDefinitionRecord {
           conditions.append(try decodeCondition(&reader))
         }
       }
-      record.kept = IndexDefinition(
+      record.definition = IndexDefinition(
         index: DocumentIndex(
           name, paths: paths, isUnique: flags.contains(.unique),
           eachElement: flags.contains(.eachElement), where: conditions),
@@ -145,7 +145,8 @@ extension IndexDefinitionRecord {
     let offset = reader.offset
     let count = try reader.readCount(limit: limit)
     guard count > 0 else {
-      throw ByteError(offset: offset, reason: "an index with none of what it says")
+      throw ByteError(
+        offset: offset, reason: "an index with a flag for parts that it does not have")
     }
     return count
   }
@@ -155,12 +156,12 @@ extension IndexDefinitionRecord {
     for _ in 0..<(try reader.readCount(limit: pathLimit)) {
       let bytes = try reader.readBytes(try reader.readCount(limit: pathNameSizeLimit))
       guard let name = bytes.text else {
-        throw ByteError(offset: reader.offset, reason: "the path of an index that is no text")
+        throw ByteError(offset: reader.offset, reason: "an index path that is not UTF-8")
       }
       path.append(name)
     }
     guard !path.isEmpty else {
-      throw ByteError(offset: reader.offset, reason: "an index on nothing")
+      throw ByteError(offset: reader.offset, reason: "an index with an empty path")
     }
     return path
   }
@@ -179,7 +180,7 @@ extension IndexDefinitionRecord {
         try stored.validate()
         value = try stored.decode()
       } catch {
-        throw ByteError(offset: offset, reason: "a condition of an index with what is no value")
+        throw ByteError(offset: offset, reason: "a condition of an index with an invalid value")
       }
     }
     guard let test = IndexCondition.Test(number: number, value: value) else {

@@ -51,7 +51,7 @@ enum IndexEntries {
   /// Splits an entry into its values and its ID; nil if it is not an entry.
   static func read(_ entry: TreeEntry) -> (value: SharedBytes, id: SharedBytes)? {
     guard let valueSize = valueSize(entry) else { return nil }
-    // The sizes add up to that of the key.
+    // The sizes add up to the key's size.
     return (
       entry.key.suffix(from: prefixSize).prefix(valueSize),
       entry.key.suffix(from: prefixSize + valueSize)
@@ -76,9 +76,9 @@ struct IndexedKeys {
 extension IndexEntries {
   /// Returns the property at a path in a document with these properties; nil if there is none.
   static func property(
-    _ path: [String], of body: EncodedValue
+    _ path: [String], of properties: EncodedValue
   ) throws(DatabaseError) -> EncodedValue? {
-    var found = body
+    var found = properties
     for name in path {
       guard let property = try found.property(name) else { return nil }
       found = property
@@ -87,10 +87,10 @@ extension IndexEntries {
   }
 
   /// Returns a document's first property of an index; nil if the document is not in the index.
-  private static func first(_ index: DocumentIndex, of body: EncodedValue) -> EncodedValue? {
-    guard index.conditions.allSatisfy({ $0.isFulfilled(by: body) }) else { return nil }
+  private static func first(_ index: DocumentIndex, of properties: EncodedValue) -> EncodedValue? {
+    guard index.conditions.allSatisfy({ $0.isFulfilled(by: properties) }) else { return nil }
     do throws(DatabaseError) {
-      return try property(index.path, of: body)
+      return try property(index.path, of: properties)
     } catch {
       return nil
     }
@@ -99,12 +99,12 @@ extension IndexEntries {
   /// Returns the values of a document in an index: for each entry, one of each property.
   ///
   /// An array may have an element twice. Malformed values in the index's paths have no entries.
-  static func values(_ index: DocumentIndex, of body: EncodedValue) -> [[Value]] {
-    guard let first = first(index, of: body) else { return [] }
+  static func values(_ index: DocumentIndex, of properties: EncodedValue) -> [[Value]] {
+    guard let first = first(index, of: properties) else { return [] }
     do throws(DatabaseError) {
       var further: [Value] = []
       for path in index.paths.dropFirst() {
-        further.append(try property(path, of: body)?.decode() ?? .null)
+        further.append(try property(path, of: properties)?.decode() ?? .null)
       }
       let value = try first.decode()
       if index.eachElement, case .array(let elements) = value {
@@ -118,23 +118,23 @@ extension IndexEntries {
 
   /// Returns the keys of a document's entries in some indexes, and those that must be unique.
   static func entries(
-    _ indexes: [IndexDefinition], of body: EncodedValue, id: SharedBytes
+    _ indexes: [IndexDefinition], of properties: EncodedValue, id: SharedBytes
   ) -> IndexedKeys {
     var batch = EntryBatch()
-    for (number, kept) in indexes.enumerated() {
-      var maker = IndexKeyMaker(kept)
-      id.withSpan { maker.addEntries(of: body, id: $0, source: UInt32(number), to: &batch) }
+    for (number, definition) in indexes.enumerated() {
+      var maker = IndexKeyMaker(definition)
+      id.withSpan { maker.addEntries(of: properties, id: $0, source: UInt32(number), to: &batch) }
     }
     batch.sort()
     var keys = IndexedKeys()
     var all: [[UInt8]] = []
     all.reserveCapacity(batch.count)
-    for (index, place) in batch.places.enumerated() {
+    for (index, item) in batch.places.enumerated() {
       batch.withEntry(index) { key, _ in
         all.append(key.array)
-        guard place.uniqueSize > 0 else { return }
-        keys.unique[key.prefix(Int(place.uniqueSize)).array] =
-          indexes[Int(place.source)].index.name
+        guard item.uniqueSize > 0 else { return }
+        keys.unique[key.prefix(Int(item.uniqueSize)).array] =
+          indexes[Int(item.source)].index.name
       }
     }
     keys.all = IndexKeySet(ascending: all)
@@ -143,8 +143,8 @@ extension IndexEntries {
 
   /// Returns the keys of a document's entries in some indexes.
   static func keys(
-    _ indexes: [IndexDefinition], of body: EncodedValue, id: SharedBytes
+    _ indexes: [IndexDefinition], of properties: EncodedValue, id: SharedBytes
   ) -> IndexKeySet {
-    entries(indexes, of: body, id: id).all
+    entries(indexes, of: properties, id: id).all
   }
 }

@@ -4,7 +4,7 @@ import DivanLog
 ///
 /// Properties are read in their stored form; nothing is decoded.
 struct IndexKeyMaker: ~Copyable {
-  private let kept: IndexDefinition
+  private let definition: IndexDefinition
   private let path: [String]
   private let furtherPaths: [[String]]
   private let isPartial: Bool
@@ -15,13 +15,13 @@ struct IndexKeyMaker: ~Copyable {
   private var further = CollationKey(.bytes)
   private var hasFurtherNull = false
 
-  init(_ kept: IndexDefinition) {
-    self.kept = kept
-    path = kept.index.path
-    furtherPaths = Array(kept.index.paths.dropFirst())
-    isPartial = !kept.index.conditions.isEmpty
-    prefix = IndexEntries.prefix(kept.number)
-    values = IndexedElements(splitsArrays: kept.index.eachElement)
+  init(_ definition: IndexDefinition) {
+    self.definition = definition
+    path = definition.index.path
+    furtherPaths = Array(definition.index.paths.dropFirst())
+    isPartial = !definition.index.conditions.isEmpty
+    prefix = IndexEntries.prefix(definition.number)
+    values = IndexedElements(splitsArrays: definition.index.eachElement)
   }
 
   /// Adds the entries of a document with these properties to a batch, possibly with duplicates.
@@ -29,10 +29,10 @@ struct IndexKeyMaker: ~Copyable {
   /// There are none if the document does not fulfil the index's conditions, lacks the first
   /// property, or has malformed values in the index's paths.
   mutating func addEntries(
-    of body: EncodedValue, id: Span<UInt8>, source: UInt32, to batch: inout EntryBatch
+    of properties: EncodedValue, id: Span<UInt8>, source: UInt32, to batch: inout EntryBatch
   ) {
-    guard includes(body) else { return }
-    body.bytes.withSpan { addEntries(of: $0, id: id, source: source, to: &batch) }
+    guard includes(properties) else { return }
+    properties.bytes.withSpan { addEntries(of: $0, id: id, source: source, to: &batch) }
   }
 
   /// Whether a document fulfils the conditions of the index.
@@ -40,15 +40,15 @@ struct IndexKeyMaker: ~Copyable {
     !isPartial || includes(EncodedValue(record.body))
   }
 
-  private func includes(_ body: EncodedValue) -> Bool {
-    kept.index.conditions.allSatisfy { $0.isFulfilled(by: body) }
+  private func includes(_ properties: EncodedValue) -> Bool {
+    definition.index.conditions.allSatisfy { $0.isFulfilled(by: properties) }
   }
 
   /// Adds the entries of a document that fulfils the conditions.
   mutating func addEntries(
-    of body: Span<UInt8>, id: Span<UInt8>, source: UInt32, to batch: inout EntryBatch
+    of properties: Span<UInt8>, id: Span<UInt8>, source: UInt32, to batch: inout EntryBatch
   ) {
-    guard read(body) else { return }
+    guard read(properties) else { return }
     var start = 0
     for number in 0..<values.ends.count {
       let end = values.ends[number]
@@ -61,7 +61,7 @@ struct IndexKeyMaker: ~Copyable {
         IndexedValue.cut(&key, from: keyStart + prefix.count)
         let uniqueSize = key.count - keyStart
         key.append(id)
-        guard kept.index.isUnique else { return 0 }
+        guard definition.index.isUnique else { return 0 }
         // Any number of documents may have null.
         return hasNull ? 0 : uniqueSize
       }
@@ -70,21 +70,21 @@ struct IndexKeyMaker: ~Copyable {
   }
 
   /// Reads the indexed properties; returns false if the document has no entry.
-  private mutating func read(_ body: Span<UInt8>) -> Bool {
-    guard case .at(let start, let end) = ValueFormat.value(at: path, of: body),
-      values.read(body.extracting(start..<end))
+  private mutating func read(_ properties: Span<UInt8>) -> Bool {
+    guard case .at(let start, let end) = ValueFormat.value(at: path, of: properties),
+      values.read(properties.extracting(start..<end))
     else { return false }
     further.removeAll()
     hasFurtherNull = false
     for path in furtherPaths {
-      switch ValueFormat.value(at: path, of: body) {
+      switch ValueFormat.value(at: path, of: properties) {
       case .damaged: return false
       case .missing:
         further.addNull()
         hasFurtherNull = true
       case .at(let start, let end):
         let offset = further.count
-        guard ValueReader.read(body.extracting(start..<end), into: &further) == nil else {
+        guard ValueReader.read(properties.extracting(start..<end), into: &further) == nil else {
           return false
         }
         if further.isNull(offset..<further.count) { hasFurtherNull = true }
@@ -115,7 +115,7 @@ private struct IndexedElements: ~Copyable {
     return ValueReader.read(value, into: &self) == nil
   }
 
-  /// Whether the bytes of a value are those of null.
+  /// Whether the bytes of a value are null's.
   func isNull(_ range: Range<Int>) -> Bool { keys.isNull(range) }
 
   /// Records the end of a value, unless it is within another.

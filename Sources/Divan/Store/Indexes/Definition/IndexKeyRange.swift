@@ -14,10 +14,10 @@ struct IndexKeyRange {
   /// Computes the key range; nil if no entry can be in the range.
   ///
   /// - Throws: `invalidQuery` if the index does not support the range.
-  init?(_ range: IndexRange, of kept: IndexDefinition) throws(DatabaseError) {
-    try range.check(against: kept.index)
+  init?(_ range: IndexRange, of definition: IndexDefinition) throws(DatabaseError) {
+    try range.check(against: definition.index)
     guard !range.isNothing else { return nil }
-    let prefix = kept.keyPrefix
+    let prefix = definition.keyPrefix
     var equal = CollationKey(.bytes, behind: prefix)
     var equalCount = 0
     for case .equal(let value) in range.parts {
@@ -25,7 +25,7 @@ struct IndexKeyRange {
       equalCount += 1
     }
     var key = equal.bytes
-    guard equalCount < kept.index.paths.count else {
+    guard equalCount < definition.index.paths.count else {
       if key.count - prefix.count > IndexedValue.cutSize {
         // A hash replaces the cut-off part, and is equal if the values are.
         key = prefix + IndexedValue(whole: Array(key[prefix.count...])).bytes
@@ -95,7 +95,7 @@ struct IndexKeyRange {
     self.init(first, end, undecided: undecided)
   }
 
-  /// Returns the kept part of cut-off values that begin with these bytes.
+  /// Returns the indexed part of cut-off values that begin with these bytes.
   private static func start(of bytes: [UInt8]) -> SharedBytes {
     SharedBytes(copying: Array(bytes.prefix(IndexedValue.cutSize)))
   }
@@ -103,8 +103,8 @@ struct IndexKeyRange {
   /// Whether every entry between the bounds is a result.
   var isExact: Bool { undecided.isEmpty }
 
-  /// Whether the document must be read to decide about an entry with this value.
-  func mustAskDocument(about value: SharedBytes) -> Bool {
+  /// Whether the document must be read to decide whether an entry with this value is a result.
+  func needsDocument(for value: SharedBytes) -> Bool {
     guard !undecided.isEmpty, value.count >= IndexedValue.cutSize else { return false }
     let start = value.prefix(IndexedValue.cutSize)
     return undecided.contains(start)

@@ -133,13 +133,13 @@ extension IndexRange {
     guard parts.count <= index.paths.count else {
       throw DatabaseError(
         .invalidQuery,
-        "the range asks for \(parts.count) properties, and the index \(index.name.debugDescription) has "
+        "the range has \(parts.count) properties, and the index \(index.name.debugDescription) has "
           + "\(index.paths.count)")
     }
     for number in 0..<parts.count - 1 where !parts[number].isOneValue {
       throw DatabaseError(
         .invalidQuery,
-        "the range asks for more than one value of a property and for values of the next one",
+        "the range allows several values of a property before the last one",
         hint: "Put `equal(to:)` before each `then`")
     }
   }

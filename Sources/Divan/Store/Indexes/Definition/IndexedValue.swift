@@ -9,14 +9,14 @@ import DivanLog
 /// the rest follows. Such values are in order only up to the cut. They are equal if these bytes
 /// are, except for a collision of SHA-256.
 ///
-/// No value's bytes are a prefix of another's, and the same holds for sequences of equally many
+/// No value's bytes are a prefix of another's, and the same is true for sequences of equally many
 /// values. So the rest of a key does not affect the order, and no two keys are the same.
 struct IndexedValue: Hashable, Sendable {
   let bytes: [UInt8]
   /// Whether the values are cut off.
   let isCut: Bool
 
-  /// The number of bytes that are kept of values that are cut off; shorter values are whole.
+  /// The number of bytes that remain of cut-off values; shorter values are whole.
   static let cutSize = 168
   /// The size in bytes of cut-off values; all others are shorter.
   static let sizeLimit = cutSize + 32

@@ -41,7 +41,7 @@ public struct IndexedDocumentCursor {
     while try entries.advance() {
       let id = entries.id
       if let entry = try view.entry(id), !entry.isDeleted {
-        return try view.document(id, at: entry.place)
+        return try view.document(id, at: entry.location)
       }
     }
     return nil

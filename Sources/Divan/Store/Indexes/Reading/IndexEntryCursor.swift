@@ -7,7 +7,7 @@ struct IndexEntryCursor {
   private let view: ReadView
   private var scan: LayeredScan
   /// The residual check for entries whose values are cut off; nil if every entry is a result.
-  private let asked: Asked?
+  private let residual: ResidualCheck?
   /// The results in a version without indexes of its own; then there is nothing to scan.
   private var computed: ArraySlice<SharedBytes>
   /// The IDs already returned, if a document may have several entries.
@@ -18,7 +18,7 @@ struct IndexEntryCursor {
   private var valueSize = 0
 
   /// The check of a document whose values in the index are cut off.
-  private final class Asked {
+  private final class ResidualCheck {
     let index: DocumentIndex
     let range: IndexRange
     let keys: IndexKeyRange
@@ -39,19 +39,19 @@ extension IndexEntryCursor {
   init(
     _ view: ReadView, _ name: String, _ range: IndexRange, descending: Bool
   ) throws(DatabaseError) {
-    let kept = try view.index(named: name)
+    let definition = try view.index(named: name)
     self = try IndexEntryCursor.over(
-      kept, range, try IndexKeyRange(range, of: kept), in: view, descending: descending)
+      definition, range, try IndexKeyRange(range, of: definition), in: view, descending: descending)
   }
 
   /// Returns a cursor over a ready index within a key range; nil if the range is empty.
   static func over(
-    _ kept: IndexDefinition, _ range: IndexRange, _ keys: IndexKeyRange?, in view: ReadView,
+    _ definition: IndexDefinition, _ range: IndexRange, _ keys: IndexKeyRange?, in view: ReadView,
     descending: Bool
   ) throws(DatabaseError) -> IndexEntryCursor {
     var computed: ArraySlice<SharedBytes> = []
     if view.past != nil, keys != nil {
-      let found = try view.computedEntries(of: kept, range)
+      let found = try view.computedEntries(of: definition, range)
       computed = ArraySlice(descending ? found.reversed() : found)
     }
     let scan: LayeredScan =
@@ -62,20 +62,20 @@ extension IndexEntryCursor {
       }
     return IndexEntryCursor(
       view: view, scan: scan,
-      asked: keys.flatMap { $0.isExact ? nil : Asked(kept.index, range, $0) },
+      residual: keys.flatMap { $0.isExact ? nil : ResidualCheck(definition.index, range, $0) },
       computed: computed,
       // Only the first property can have several values.
-      seen: kept.index.eachElement && !range.parts[0].isOneValue ? [] : nil)
+      seen: definition.index.eachElement && !range.parts[0].isOneValue ? [] : nil)
   }
 
   /// Returns an empty cursor.
   static func none(in view: ReadView) -> IndexEntryCursor {
-    IndexEntryCursor(view: view, scan: .empty, asked: nil, computed: [], seen: nil)
+    IndexEntryCursor(view: view, scan: .empty, residual: nil, computed: [], seen: nil)
   }
 
   /// Counts the remaining documents; reads none, unless long values have equal beginnings.
   mutating func countRest() throws(DatabaseError) -> Int {
-    guard computed.isEmpty, seen == nil, asked == nil else {
+    guard computed.isEmpty, seen == nil, residual == nil else {
       var count = 0
       while try advance() { count += 1 }
       return count
@@ -107,10 +107,10 @@ extension IndexEntryCursor {
       guard let size = IndexEntries.valueSize(item) else { throw noEntry }
       entry = item
       valueSize = size
-      guard let asked else { return true }
+      guard let residual else { return true }
       let value = value
-      if !asked.keys.mustAskDocument(about: value) { return true }
-      if try isMeant(id, value, asked) { return true }
+      if !residual.keys.needsDocument(for: value) { return true }
+      if try matches(id, value, residual) { return true }
     }
     guard let id = computed.popFirst() else { return false }
     entry = IndexEntries.entryWithoutValue(of: id)
@@ -148,18 +148,18 @@ extension IndexEntryCursor {
   }
 
   /// Reads the document to decide about values that are cut off.
-  private func isMeant(
-    _ id: SharedBytes, _ value: SharedBytes, _ asked: Asked
+  private func matches(
+    _ id: SharedBytes, _ value: SharedBytes, _ residual: ResidualCheck
   ) throws(DatabaseError) -> Bool {
     guard let entry = try view.entry(id), !entry.isDeleted else { return false }
-    let body = EncodedValue(try view.winningRecord(of: entry, id).body)
-    return IndexEntries.values(asked.index, of: body).contains {
-      asked.range.contains($0) && IndexedValue(joining: $0).bytes == value.array
+    let properties = EncodedValue(try view.winningRecord(of: entry, id).body)
+    return IndexEntries.values(residual.index, of: properties).contains {
+      residual.range.contains($0) && IndexedValue(joining: $0).bytes == value.array
     }
   }
 
   private var noEntry: DatabaseError {
     DatabaseError(
-      Damage(path: view.store.path, offset: 0, reason: "an entry of an index that is none"))
+      Damage(path: view.store.path, offset: 0, reason: "an invalid entry of an index"))
   }
 }

@@ -10,9 +10,9 @@ extension ReadView {
 
   /// Estimates the number of entries of an index whose values begin with some bytes.
   func estimatedCount(
-    of kept: IndexDefinition, beginningWith bytes: [UInt8]
+    of definition: IndexDefinition, beginningWith bytes: [UInt8]
   ) throws(DatabaseError) -> Int {
-    let key = IndexEntries.prefix(kept.number) + bytes
+    let key = IndexEntries.prefix(definition.number) + bytes
     return try repairing { (version) throws(PageError) in
       try version.state.catalog.estimatedCount(from: .inclusive(key), to: .end(ofPrefix: key))
     }

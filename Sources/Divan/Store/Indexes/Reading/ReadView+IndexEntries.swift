@@ -9,24 +9,25 @@ extension ReadView {
 
   /// Returns an index that is ready for use.
   func index(named name: String) throws(DatabaseError) -> IndexDefinition {
-    guard let kept = state.indexes.first(where: { haveSameUTF8($0.index.name, name) }), kept.isReady
+    guard let definition = state.indexes.first(where: { haveSameUTF8($0.index.name, name) }),
+      definition.isReady
     else {
       if let locator = try locator(in: \.catalog, CatalogKey.index(SharedBytes(utf8: name))) {
         // This throws if the index's record is unreadable, which differs from a missing index.
-        _ = try keptIndex(at: locator)
+        _ = try indexDefinition(at: locator)
       }
       throw DatabaseError(
         .notFound, "there is no index \(name.debugDescription)",
-        hint: "Make it with `addIndex` after the database was opened", path: store.path)
+        hint: "Create it with `addIndex` each time you open the database", path: store.path)
     }
-    return kept
+    return definition
   }
 
   /// Returns the index in a record; nil if the record removes it.
-  func keptIndex(at locator: RecordLocator) throws(DatabaseError) -> IndexDefinition? {
+  func indexDefinition(at locator: RecordLocator) throws(DatabaseError) -> IndexDefinition? {
     let payload = try payload(of: .index, at: locator)
     do throws(ByteError) {
-      return try IndexDefinitionRecord.decode(payload).kept
+      return try IndexDefinitionRecord.decode(payload).definition
     } catch {
       throw damage(at: locator, error.reason)
     }
@@ -34,15 +35,16 @@ extension ReadView {
 
   /// Returns the IDs that an index would have in a version without indexes, in index order.
   func computedEntries(
-    of kept: IndexDefinition, _ range: IndexRange
+    of definition: IndexDefinition, _ range: IndexRange
   ) throws(DatabaseError) -> [SharedBytes] {
     var keys: [(key: [UInt8], id: SharedBytes)] = []
     var documents = DocumentLocationCursor(self, .all, descending: false)
     while try documents.advance() {
       let id = documents.id
-      let body = EncodedValue(try winningRecord(at: documents.place, id).body)
+      let properties = EncodedValue(try winningRecord(at: documents.location, id).body)
       var found: Set<[UInt8]> = []
-      for values in IndexEntries.values(kept.index, of: body) where range.contains(values) {
+      for values in IndexEntries.values(definition.index, of: properties)
+      where range.contains(values) {
         found.insert(IndexedValue(joining: values).bytes)
       }
       keys += found.map { ($0 + id.array, id) }

@@ -3,7 +3,7 @@ import DivanLog
 extension Snapshot {
   /// Whether this version has exactly this index, ready for use.
   ///
-  /// A past version has none of its own: it would have to be computed for each query.
+  /// A past version has no index: it would have to be computed for each query.
   func hasIndex(_ index: DocumentIndex) -> Bool {
     view.past == nil && view.state.indexes.contains { $0.index == index && $0.isReady }
   }

@@ -17,7 +17,7 @@ extension ReadView {
         .notUnique,
         "the documents \(other.debugDescription) and \(id.debugDescription) have the same value in the "
           + "unique index \(name.debugDescription)",
-        hint: "Give one of them another value, or make the index without `isUnique`",
+        hint: "Give one of them another value, or create the index without `isUnique`",
         documentID: id)
     }
   }

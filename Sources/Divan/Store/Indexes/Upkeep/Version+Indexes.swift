@@ -7,7 +7,7 @@ extension Version {
   /// Returns the indexes in the catalog with their states, and the records that cannot be read.
   ///
   /// Without these records it is unknown which values must be unique, so nothing may be written.
-  /// For entries that lead nowhere, the damage is reported in `checkpointPath`.
+  /// For entries without a record, the damage is reported in `checkpointPath`.
   func readIndexes(
     _ checkpointPath: String
   ) throws(PageError) -> (indexes: [IndexDefinition], damage: [Damage]) {
@@ -19,10 +19,11 @@ extension Version {
     while let item = try scan.next() {
       let locator = RecordLocator(indexed: item.value)
       if let locator, let record = try self.record(at: locator), record.kind == .index,
-        let index = try? IndexDefinitionRecord.decode(record.payload), let kept = index.kept,
+        let index = try? IndexDefinitionRecord.decode(record.payload),
+        let definition = index.definition,
         item.key.array == CatalogKey.index(index.name)
       {
-        indexes.append(kept)
+        indexes.append(definition)
       } else {
         damage.append(
           Damage(
@@ -61,7 +62,7 @@ extension Version {
 
   /// Removes the entries of the indexes whose numbers match.
   private mutating func removeIndexEntries(
-    where isMeant: (UInt64) -> Bool
+    where isObsolete: (UInt64) -> Bool
   ) throws(PageError) {
     var next: UInt64? = 0
     while let number = next {
@@ -71,14 +72,14 @@ extension Version {
       guard let first = try scan.next(), let found = IndexEntries.number(of: first.key) else {
         return
       }
-      if isMeant(found) {
+      if isObsolete(found) {
         var item: TreeEntry? = first
-        var doomed: [[UInt8]] = []
+        var obsolete: [[UInt8]] = []
         while let entry = item, IndexEntries.number(of: entry.key) == found {
-          doomed.append(entry.key.array)
+          obsolete.append(entry.key.array)
           item = try scan.next()
         }
-        for key in doomed { catalog.remove(key.span) }
+        for key in obsolete { catalog.remove(key.span) }
       }
       next = found == .max ? nil : found + 1
     }
@@ -89,14 +90,14 @@ extension Version {
     _ id: SharedBytes, in indexes: [IndexDefinition], since base: Version
   ) throws(PageError) {
     var old = IndexKeySet()
-    switch try base.indexedBody(of: id) {
+    switch try base.indexedContent(of: id) {
     case .none: break
-    case .body(let body): old = IndexEntries.keys(indexes, of: body, id: id)
+    case .properties(let properties): old = IndexEntries.keys(indexes, of: properties, id: id)
     case .unreadable: old = try indexKeys(of: id, in: indexes)
     }
     var new = IndexKeySet()
-    if case .body(let body) = try indexedBody(of: id) {
-      new = IndexEntries.keys(indexes, of: body, id: id)
+    if case .properties(let properties) = try indexedContent(of: id) {
+      new = IndexEntries.keys(indexes, of: properties, id: id)
     }
     changeIndexEntries(from: old, to: new, of: id)
   }
@@ -106,9 +107,9 @@ extension Version {
     var scan = documents.scan()
     while let item = try scan.next() {
       let id = item.key
-      guard case .body(let body) = try indexedBody(of: id) else { continue }
+      guard case .properties(let properties) = try indexedContent(of: id) else { continue }
       changeIndexEntries(
-        from: IndexKeySet(), to: IndexEntries.keys(indexes, of: body, id: id), of: id)
+        from: IndexKeySet(), to: IndexEntries.keys(indexes, of: properties, id: id), of: id)
     }
   }
 
@@ -128,8 +129,8 @@ extension Version {
   func indexKeys(of id: SharedBytes, in indexes: [IndexDefinition]) throws(PageError) -> IndexKeySet
   {
     var keys: [[UInt8]] = []
-    for kept in indexes {
-      let prefix = IndexEntries.prefix(kept.number)
+    for index in indexes {
+      let prefix = IndexEntries.prefix(index.number)
       var scan = catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
       while let item = try scan.next() {
         if IndexEntries.read(item)?.id == id { keys.append(item.key.array) }
@@ -139,16 +140,16 @@ extension Version {
   }
 
   /// The indexable content of a document.
-  private enum IndexedBody {
+  private enum IndexedContent {
     /// The document does not exist or is deleted.
     case none
     /// The properties of its winning revision.
-    case body(EncodedValue)
+    case properties(EncodedValue)
     /// The properties cannot be read.
     case unreadable
   }
 
-  private func indexedBody(of id: SharedBytes) throws(PageError) -> IndexedBody {
+  private func indexedContent(of id: SharedBytes) throws(PageError) -> IndexedContent {
     let value = try id.withSpan { (key) throws(PageError) in try documents.find(key) }
     guard let value else { return .none }
     guard let entry = try? DocumentEntry.decode(value) else { return .unreadable }
@@ -161,16 +162,16 @@ extension Version {
     guard let locator, let record = try self.record(at: locator), record.kind == .document,
       let document = try? DocumentRecord.decode(record.payload)
     else { return .unreadable }
-    return .body(EncodedValue(document.body))
+    return .properties(EncodedValue(document.body))
   }
 
-  /// Returns the record at a place; nil if it is damaged or its file is gone.
+  /// Returns the record at a locator; nil if it is damaged or its file is missing.
   private func record(at locator: RecordLocator) throws(PageError) -> Record? {
     guard let segment = segments[locator.fileID] else { return nil }
     do throws(LogError) {
       return try segment.record(try segment.recordBytes(at: locator), at: locator)
     } catch .system(let error) {
-      // Reported as an unreadable page, since both prevent use of the index.
+      // Reported as an unreadable page, because both prevent the use of the index.
       throw .unreadable(page: 0, error)
     } catch {
       return nil

@@ -1,7 +1,7 @@
 import DivanLog
 
 extension WriteTransaction {
-  /// Returns the place of an index's record.
+  /// Returns the locator of an index's record.
   func locator(of name: String) throws(DatabaseError) -> RecordLocator? {
     try view.locator(in: \.catalog, CatalogKey.index(SharedBytes(utf8: name)))
   }
@@ -13,24 +13,27 @@ extension WriteTransaction {
       throw DatabaseError(
         .alreadyExists,
         found.index == index
-          ? "that index is being made just now" : "there is another index of that name",
+          ? "that index is being built" : "there is already another index with that name",
         hint: found.index == index
-          ? "Wait until it is made" : "Remove it first, or choose another name", path: store.path)
+          ? "Wait until the build has ended" : "Remove it first, or choose another name",
+        path: store.path)
     }
-    let kept = IndexDefinition(index: index, number: nextCommit, isReady: false)
+    let definition = IndexDefinition(index: index, number: nextCommit, isReady: false)
     try append(
       IndexDefinitionRecord(
-        name: SharedBytes(utf8: index.name), superseded: try locator(of: index.name), kept: kept))
-    return kept
+        name: SharedBytes(utf8: index.name), superseded: try locator(of: index.name),
+        definition: definition))
+    return definition
   }
 
   /// Marks an index as complete and ready for use.
-  func finish(_ kept: IndexDefinition) throws(DatabaseError) {
-    try state.requireBeingMade(kept, path: store.path)
-    let ready = IndexDefinition(index: kept.index, number: kept.number, isReady: true)
+  func finish(_ definition: IndexDefinition) throws(DatabaseError) {
+    try state.requireBuilding(definition, path: store.path)
+    let ready = IndexDefinition(index: definition.index, number: definition.number, isReady: true)
     try append(
       IndexDefinitionRecord(
-        name: SharedBytes(utf8: kept.index.name), superseded: try locator(of: kept.index.name),
-        kept: ready))
+        name: SharedBytes(utf8: definition.index.name),
+        superseded: try locator(of: definition.index.name),
+        definition: ready))
   }
 }

@@ -9,25 +9,25 @@ extension WriteTransaction {
   ) throws(DatabaseError) -> IndexChange? {
     guard !state.indexes.isEmpty else { return nil }
     let old = try indexKeys(of: current, id)
-    // The record's place does not matter here.
+    // The record's locator does not matter here.
     let entry = DocumentEntry(record, at: RecordLocator(fileID: 0, offset: 0, size: 0))
     var new = IndexedKeys()
     if !entry.isDeleted {
-      var body: SharedBytes? = record.body
+      var properties: SharedBytes? = record.body
       if let sequence = entry.winningSequence {
-        body =
+        properties =
           if let current, sequence == current.sequence {
-            try bodyIfSound { () throws(DatabaseError) in
+            try contentIfSound { () throws(DatabaseError) in
               try view.newestRecord(of: current, id).body
             }
           } else {
-            try bodyIfSound { () throws(DatabaseError) in
-              try view.olderRecord(sequence, of: id).body
+            try contentIfSound { () throws(DatabaseError) in
+              try view.retainedRecord(sequence, of: id).body
             }
           }
       }
-      if let body {
-        new = IndexEntries.entries(state.indexes, of: EncodedValue(body), id: record.idBytes)
+      if let properties {
+        new = IndexEntries.entries(state.indexes, of: EncodedValue(properties), id: record.idBytes)
       }
     }
     return IndexChange(id: record.idBytes, old: old, new: new)
@@ -63,20 +63,20 @@ extension WriteTransaction {
   ) throws(DatabaseError) -> IndexKeySet {
     guard let entry, !entry.isDeleted else { return IndexKeySet() }
     let bytes = SharedBytes(utf8: id)
-    let body = try bodyIfSound { () throws(DatabaseError) in
+    let properties = try contentIfSound { () throws(DatabaseError) in
       try view.winningRecord(of: entry, id).body
     }
-    guard let body else {
+    guard let properties else {
       // Its old values are unknown, but the document must not be found by them any longer.
       return try view.repairing { (version) throws(PageError) in
         try version.state.indexKeys(of: bytes, in: self.state.indexes)
       }
     }
-    return IndexEntries.keys(state.indexes, of: EncodedValue(body), id: bytes)
+    return IndexEntries.keys(state.indexes, of: EncodedValue(properties), id: bytes)
   }
 
-  /// Returns the body of a record; nil if it is damaged.
-  private func bodyIfSound(
+  /// Returns the properties that `read` reads; nil if their record is damaged.
+  private func contentIfSound(
     _ read: () throws(DatabaseError) -> SharedBytes
   ) throws(DatabaseError) -> SharedBytes? {
     do throws(DatabaseError) {
@@ -89,7 +89,7 @@ extension WriteTransaction {
 
   /// Appends the record of an index, and inserts it into the catalog.
   func append(_ record: IndexDefinitionRecord) throws(DatabaseError) {
-    let place = try append(.index, id: nil) { writer in record.encode(to: &writer) }
-    state.put(record, at: place, scratch: &entryScratch)
+    let locator = try append(.index, id: nil) { writer in record.encode(to: &writer) }
+    state.put(record, at: locator, scratch: &entryScratch)
   }
 }

@@ -7,10 +7,10 @@ enum MapFunctionGuard {
   static let view = TaskLocal<String?>(wrappedValue: nil)
 
   /// Throws if the current task runs a map function.
-  static func refuse(_ deed: String) throws(DatabaseError) {
+  static func refuse(_ action: String) throws(DatabaseError) {
     guard let view = view.get() else { return }
     throw DatabaseError(
-      .viewFailed, "the map function of the view \"\(view)\" \(deed)",
-      hint: "Rows may depend on their document only")
+      .viewFailed, "the map function of the view \"\(view)\" \(action)",
+      hint: "A map function may use only the document that it gets")
   }
 }

@@ -35,7 +35,7 @@ extension ImportedBlobs {
     }
     guard case .stored(incoming.digest, _) = attachment.body, size == incoming.length else {
       throw DatabaseError(
-        .invalidAttachment, "the content of an attachment is not what its digest and length say",
+        .invalidAttachment, "the content of an attachment does not match its digest and length",
         hint: "Export it again")
     }
     complete[incoming.digest] = attachment
@@ -52,8 +52,8 @@ extension ImportedBlobs {
       current.writer.length == piece.offset
     else {
       throw DatabaseError(
-        .invalidAttachment, "the piece before this one of an attachment's content is missing",
-        hint: "Pieces stand one after the other, from the beginning")
+        .invalidAttachment, "the previous piece of the attachment's content is missing",
+        hint: "The lines with the pieces must follow each other, from the first piece on")
     }
     return current
   }
