@@ -385,7 +385,8 @@ struct PruningTests {
     let locator = try database.entry(of: "a").locator
     database.tamper { state in
       var scratch = ByteWriter()
-      state.setRetained(RetainedKey.bytes(SharedBytes(utf8: "nobody"), 1), locator, scratch: &scratch)
+      state.setRetained(
+        RetainedKey.bytes(SharedBytes(utf8: "nobody"), 1), locator, scratch: &scratch)
       state.setRetained([1, 2], locator, scratch: &scratch)
     }
     try database.nameSnapshot("now")
