@@ -184,7 +184,7 @@ extension SimulatedFileSystem {
       // A call that reports an error takes no lock, as a real lock goes with its descriptor.
       if let error = fault?.error("lock", path) { throw error }
       var file: SimulatedFileID
-      if let place = try state.names.place(of: path, "open"), state.names[place] == nil {
+      if let entry = try state.names.entry(of: path, "open"), state.names[entry] == nil {
         file = try state.create(path)
       } else {
         file = try state.names.file(at: path, "open")
@@ -208,7 +208,7 @@ extension SimulatedFileSystem {
 extension SimulatedState {
   fileprivate mutating func create(_ path: String) throws(SystemError) -> SimulatedFileID {
     // Checked before a file is made that the error would leave behind.
-    guard let place = try names.place(of: path, "open"), names[place] == nil else {
+    guard let entry = try names.entry(of: path, "open"), names[entry] == nil else {
       throw SystemError(call: "open", path: path, code: .exists)
     }
     try checkSpace("open", path)

@@ -143,7 +143,7 @@ extension SimulatedState {
   }
 
   mutating func flushNames(in directory: FileTree<SimulatedFileID>.DirectoryID) {
-    flushNames { $0.changes.contains { $0.place.directory == directory } }
+    flushNames { $0.changes.contains { $0.entry.directory == directory } }
   }
 
   /// Writes the changes that `isChosen` selects to the disk, and those that they depend on.
@@ -162,12 +162,12 @@ extension SimulatedState {
   /// and a rename would not be atomic.
   static func withGrounds(_ chosen: [Bool], of changes: [VolatileNames]) -> [Bool] {
     var chosen = chosen
-    var places: Set<FileTree<SimulatedFileID>.Place> = []
+    var entries: Set<FileTree<SimulatedFileID>.Entry> = []
     for index in changes.indices.reversed() {
-      let prefetched = changes[index].changes.map(\.place)
-      guard chosen[index] || prefetched.contains(where: places.contains) else { continue }
+      let changed = changes[index].changes.map(\.entry)
+      guard chosen[index] || changed.contains(where: entries.contains) else { continue }
       chosen[index] = true
-      places.formUnion(prefetched)
+      entries.formUnion(changed)
     }
     return chosen
   }

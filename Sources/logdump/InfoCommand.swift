@@ -120,10 +120,10 @@ extension LogDump {
       text += "salt \(hexadecimal(header.preamble.salt)), after commit \(header.predecessor.commit)"
       if let merge = header.merge {
         fields += [
-          ("through", .number(merge.end.commit)), ("judgedAt", .number(merge.judgedAt)),
+          ("through", .number(merge.end.commit)), ("judgedAt", .number(merge.evaluatedAt)),
           ("releasedThrough", .number(merge.releasedThrough)),
         ]
-        text += " through \(merge.end.commit), merged as of commit \(merge.judgedAt)"
+        text += " through \(merge.end.commit), merged as of commit \(merge.evaluatedAt)"
       }
     } catch {
       guard let damage = Damage(of: error) else { throw error }

@@ -99,7 +99,7 @@ extension PlantedBug {
     PlantedBug(
       "flushed-mark-overwritten", rule: "promise 5", "the mark that was flushed does not stay",
       in: Place.marks,
-      find: "state.flushed = place", plant: "if !PLANTED { state.flushed = place }",
+      find: "state.flushed = slot", plant: "if !PLANTED { state.flushed = slot }",
       killedBy: .rules("the mark of FLUSHED that was flushed stays"), needsLoss: true),
     PlantedBug(
       "marks-not-flushed", rule: "promise 5", "FLUSHED itself is never flushed",
@@ -226,9 +226,9 @@ extension PlantedBug {
       "inputs-deleted-before-rename", rule: "6",
       "inputs are deleted before their merge has its name",
       in: Place.merge,
-      find: "try merge.finish()",
+      find: "try compaction.finish()",
       plant: """
-        try merge.finish()
+        try compaction.finish()
         if PLANTED {
           for input in order.inputs where order.inputs.count > 1 {
             try directory.remove(input.file.name)

@@ -113,15 +113,16 @@ extension PlantedBug {
       "judged-at-not-stated", rule: "4",
       "a merged header does not say by which commit it was judged",
       in: Place.merge,
-      find: "judgedAt: order.judgedAt,", plant: "judgedAt: PLANTED ? 0 : order.judgedAt,",
+      find: "evaluatedAt: order.evaluatedAt,",
+      plant: "evaluatedAt: PLANTED ? 0 : order.evaluatedAt,",
       killedBy: .rules("rule 7: a merge of the store")),
     PlantedBug(
       "judged-at-no-watermark", rule: "4, 12",
       "nobody asks a merged header how far the log was durable",
       in: Place.recovery,
-      find: "self.init(commit: merge.judgedAt, offset: 0, witness: \"a merged segment\")",
+      find: "self.init(commit: merge.evaluatedAt, offset: 0, witness: \"a compacted segment\")",
       plant:
-        "self.init(commit: PLANTED ? 0 : merge.judgedAt, offset: 0, witness: \"a merged segment\")",
+        "self.init(commit: PLANTED ? 0 : merge.evaluatedAt, offset: 0, witness: \"a compacted segment\")",
       killedBy: .rules("rule 4: commits by which a merge judged")),
     PlantedBug(
       "tombstone-dropped", rule: "5", "a merge drops deletions",
@@ -193,9 +194,9 @@ extension PlantedBug {
     PlantedBug(
       "merged-end-wrong", rule: "10", "a merged file states another end than its last input had",
       in: Place.merge,
-      find: "end: end, fileSize: UInt64(merge.offset))",
+      find: "end: end, fileSize: UInt64(compaction.offset))",
       plant:
-        "end: PLANTED ? oldest.end : end, fileSize: UInt64(merge.offset))",
+        "end: PLANTED ? oldest.end : end, fileSize: UInt64(compaction.offset))",
       killedBy: .rules("rule 10: a merged segment still vouches")),
     PlantedBug(
       "footer-not-missed", rule: "10", "a merged file may end without its footer",
@@ -446,7 +447,7 @@ extension PlantedBug {
     PlantedBug(
       "one-mark-only", rule: "promise 5", "the mark before is overwritten, too",
       in: Place.marks,
-      find: "state.newest = place", plant: "if !PLANTED { state.newest = place }",
+      find: "state.newest = slot", plant: "if !PLANTED { state.newest = slot }",
       killedBy: .rules("one of the marks of FLUSHED may be torn")),
     PlantedBug(
       "marks-not-made", rule: "promise 5", "nothing makes the file again that could not be made",

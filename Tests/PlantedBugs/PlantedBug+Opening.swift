@@ -4,8 +4,8 @@ extension PlantedBug {
     PlantedBug(
       "older-checkpoint-used", rule: "20", "a checkpoint is used with what was merged since",
       in: Place.chain,
-      find: "guard ranges.holdAll(after: covered, of: numbers) else { return nil }",
-      plant: "guard PLANTED || ranges.holdAll(after: covered, of: numbers) else { return nil }",
+      find: "guard ranges.containAll(after: covered, of: numbers) else { return nil }",
+      plant: "guard PLANTED || ranges.containAll(after: covered, of: numbers) else { return nil }",
       killedBy: .rules("rule 20: an older checkpoint")),
     PlantedBug(
       "not-logged-again", rule: "promise 6",
@@ -75,8 +75,8 @@ extension PlantedBug {
     PlantedBug(
       "own-temporary-left", rule: "15", "what could not be made keeps its room",
       in: Place.directory,
-      find: "if (try? checkPlace()) != nil { try? fileSystem.remove(temporary) }",
-      plant: "if !PLANTED, (try? checkPlace()) != nil { try? fileSystem.remove(temporary) }",
+      find: "if (try? checkPath()) != nil { try? fileSystem.remove(temporary) }",
+      plant: "if !PLANTED, (try? checkPath()) != nil { try? fileSystem.remove(temporary) }",
       killedBy: .rules("rule 15: a full disk")),
     PlantedBug(
       "reserve-not-released", rule: "15", "the reserve is kept though the disk is full",

@@ -32,12 +32,18 @@ extension PlantedBug {
     PlantedBug(
       "foreign-file-deleted", rule: "ownership", "a deletion takes files that no store names",
       in: Place.ownership,
-      find: "if isOwn(name) { try visitFile(place, visit) } else { try visit(.foreign(place)) }",
+      find: """
+        if isOwn(name) {
+          try visitFile(relativePath, visit)
+        } else {
+          try visit(.foreign(relativePath))
+        }
+        """,
       plant: """
         if PLANTED || isOwn(name) {
-          try visitFile(place, visit)
+          try visitFile(relativePath, visit)
         } else {
-          try visit(.foreign(place))
+          try visit(.foreign(relativePath))
         }
         """, killedBy: .rules("ownership: what others put")),
     PlantedBug(
@@ -57,7 +63,7 @@ extension PlantedBug {
         // The locked file is not the one at the path, so a second check would never end.
         Edit(
           Place.fileSystem,
-          find: "try lock.checkPlace()", plant: "if !PLANTED { try lock.checkPlace() }"),
+          find: "try lock.checkPath()", plant: "if !PLANTED { try lock.checkPath() }"),
       ], killedBy: .rules("ownership: a link in the place of LOCK")),
     PlantedBug(
       "hard-linked-lock-written", rule: "ownership", "LOCK may be another file's second name",
@@ -107,9 +113,9 @@ extension PlantedBug {
     PlantedBug(
       "lost-lock-ignored", rule: "16", "a writer goes on whose LOCK was removed",
       in: Place.commits,
-      find: "return .success(try directory.checkPlace())",
+      find: "return .success(try directory.checkPath())",
       plant: """
-        if !PLANTED { try directory.checkPlace() }
+        if !PLANTED { try directory.checkPath() }
         return .success(())
         """, killedBy: .rules("ownership: a writer whose LOCK is gone")),
     PlantedBug(

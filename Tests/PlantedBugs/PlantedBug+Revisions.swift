@@ -123,8 +123,8 @@ extension PlantedBug {
     PlantedBug(
       "holds-ignored", rule: "22", "a file goes that somebody holds",
       in: Place.attachmentNames,
-      find: "guard state.isClosed || state.holds[digest] == nil else { return false }",
-      plant: "guard PLANTED || state.isClosed || state.holds[digest] == nil else { return false }",
+      find: "guard state.isClosed || state.pins[digest] == nil else { return false }",
+      plant: "guard PLANTED || state.isClosed || state.pins[digest] == nil else { return false }",
       killedBy: .rules("rule 22: what is stored for a document")),
     PlantedBug(
       "snapshot-loses-attachment", rule: "22", "a file goes that a version in memory refers to",

@@ -64,7 +64,7 @@ import Testing
     var largest = reader([UInt8](repeating: 0xFF, count: 9) + [1])
     #expect(try largest.readVarint() == .max)
     var tooLarge = reader([UInt8](repeating: 0xFF, count: 9) + [2])
-    #expect(error { _ = try tooLarge.readVarint() }?.reason == "a number of more than 64 bits")
+    #expect(error { _ = try tooLarge.readVarint() }?.reason == "a number has more than 64 bits")
     var tooLong = reader([0x81, 0])
     #expect(error { _ = try tooLong.readVarint() }?.reason.contains("needless") == true)
     var aboveLimit = reader([9])

@@ -176,7 +176,7 @@ import Testing
   private final class MovedLock: FileLock {
     func release() {}
 
-    func checkPlace() throws(SystemError) {
+    func checkPath() throws(SystemError) {
       throw SystemError(call: "stat", path: "/store/LOCK", code: .staleHandle)
     }
   }

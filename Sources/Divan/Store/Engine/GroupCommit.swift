@@ -125,7 +125,7 @@ extension GroupCommit {
       let commit = try tail.flush()
       // Only after the flush: a writer that takes the lock after this check reads all that was
       // flushed.
-      outcome = checkPlace().map { _ in commit }
+      outcome = checkPath().map { _ in commit }
     } catch {
       outcome = .failure(GroupCommit.unknownOutcome(error))
     }
@@ -143,9 +143,9 @@ extension GroupCommit {
   }
 
   /// Checks that the store's lock is in its place, so that no other writer can have the store open.
-  func checkPlace() -> Result<Void, DatabaseError> {
+  func checkPath() -> Result<Void, DatabaseError> {
     do throws(LogError) {
-      return .success(try directory.checkPlace())
+      return .success(try directory.checkPath())
     } catch {
       return .failure(GroupCommit.lostPlace(error, path: directory.path))
     }

@@ -201,7 +201,7 @@ extension Store {
       throw writeFailure(error, writer)
     }
     // A flushed commit is acknowledged after the flush, and the check happens there.
-    if !needsFlush, case .failure(let error) = commits.checkPlace() {
+    if !needsFlush, case .failure(let error) = commits.checkPath() {
       commits.fail(error)
       throw error
     }

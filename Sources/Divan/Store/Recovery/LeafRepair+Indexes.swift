@@ -16,7 +16,7 @@ extension LeafRepair {
   func indexEntries(
     of run: Run, above index: Int, _ coverage: Run.Coverage, _ written: Version
   ) throws(DatabaseError) -> Entries {
-    let judged = segments.compactMap { $0.header.merge?.judgedAt }.max() ?? 0
+    let judged = segments.compactMap { $0.header.merge?.evaluatedAt }.max() ?? 0
     var whole = written
     if judged > run.commit { whole = try replay(through: judged) }
     // All of it is in memory except the documents, and damaged ones are skipped.
