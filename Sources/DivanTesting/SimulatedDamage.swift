@@ -139,9 +139,9 @@ extension SimulatedFileSystem {
 
 extension SimulatedFileSystem {
   /// Makes hashing the images of this disk's forks fast, as long as this disk does not change.
-  package func rememberHashes() {
+  package func cacheHashes() {
     state.withLock { state in
-      for index in state.files.indices { state.files[index].rememberHash() }
+      for index in state.files.indices { state.files[index].cacheHash() }
     }
   }
 }

@@ -42,8 +42,8 @@ extension SimulatedFileSystem {
   /// The number of files that were opened, and neither closed nor released.
   package var openFileCount: Int { openFiles.load(ordering: .sequentiallyConsistent) }
 
-  /// The number of held locks.
-  package var heldLockCount: Int { state.withLock { $0.files.count(where: \.isLocked) } }
+  /// The number of locks that are not released.
+  package var lockCount: Int { state.withLock { $0.files.count(where: \.isLocked) } }
 
   /// Calls `body` before each call of any kind.
   package func observeCalls(_ body: (@Sendable (SimulatedCall) -> Void)?) {
@@ -52,8 +52,8 @@ extension SimulatedFileSystem {
 
   /// Calls `body` before each call that changes something or flushes, with that call's number.
   ///
-  /// From there, ``restarted(_:tearing:)`` returns what a loss of power just then would leave. One
-  /// run is therefore enough to try every moment of it.
+  /// From there, ``restarted(_:tearing:)`` returns the disk that a loss of power just then would
+  /// leave. One run is therefore enough to try every point of it.
   package func observeChangingCalls(_ body: (@Sendable (Int) -> Void)?) {
     guard let body else { return observeCalls(nil) }
     observeCalls { call in
@@ -179,7 +179,7 @@ extension SimulatedFileSystem {
   }
 
   package func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome {
-    let (file, heldNote) = try perform(.lock, path, offset: 0, count: 0) {
+    let (file, otherNote) = try perform(.lock, path, offset: 0, count: 0) {
       (state, fault) throws(SystemError) -> (SimulatedFileID, String?) in
       // A call that reports an error takes no lock, as a real lock goes with its descriptor.
       if let error = fault?.error("lock", path) { throw error }
@@ -200,7 +200,7 @@ extension SimulatedFileSystem {
       state.files[file.index].durable = left
       return (file, nil)
     }
-    if let heldNote { return .held(note: heldNote) }
+    if let otherNote { return .held(note: otherNote) }
     return .acquired(SimulatedFileLock(file: file, fileSystem: self))
   }
 }

@@ -61,7 +61,7 @@ import Testing
     } check: {
       try check($0, ledger)
     }
-    #expect(trials.placeCount > 40)
+    #expect(trials.failurePointCount > 40)
     #expect(trials.checkCount > 300)
   }
 
@@ -76,7 +76,7 @@ import Testing
     } check: {
       try check($0, ledger)
     }
-    #expect(trials.placeCount > 50)
+    #expect(trials.failurePointCount > 50)
   }
 
   @Test func `on a full disk of any size there are whole files, and what was reported`() throws {
@@ -86,7 +86,7 @@ import Testing
     } check: {
       try check($0, ledger)
     }
-    #expect(trials.placeCount > 50)
+    #expect(trials.failurePointCount > 50)
   }
 
   @Test func `an opening goes on after a failing call, and leaves no temporary file`() throws {
