@@ -186,7 +186,7 @@ struct CatalogCheckTests {
     }
     #expect(
       try problems { $0.lead(key, to: poster) } == [
-        "bytes are not what was written: the record of another attachment stands here"
+        "the store is damaged: the record of another attachment stands here"
       ])
     expectDamage { try read() }
     let garbage = try database.plant(.attachment, [9])
