@@ -26,8 +26,8 @@ extension PlantedBug {
       "index-filled-with-old", rule: "indexes",
       "an index gets entries of what documents were when they were read for it",
       in: Place.indexSlice,
-      find: "return entry?.revision == revision(origins[Int(place.source)])",
-      plant: "return PLANTED || entry?.revision == revision(origins[Int(place.source)])",
+      find: "return entry?.revision == revision(origins[Int(slot.source)])",
+      plant: "return PLANTED || entry?.revision == revision(origins[Int(slot.source)])",
       killedBy: .rules("an index follows what is written while")),
     PlantedBug(
       "index-forgets-rest", rule: "indexes",

@@ -316,8 +316,8 @@ extension PlantedBug {
       find: "newest[keyPath: tree].replaceImmutable(with: runs)",
       plant: """
         if PLANTED, newest[keyPath: tree].immutableMemtable != nil {
-          newest[keyPath: tree].thaw()
-          newest[keyPath: tree].freeze()
+          newest[keyPath: tree].unsealMemtable()
+          newest[keyPath: tree].sealMemtable()
         }
         newest[keyPath: tree].replaceImmutable(with: runs)
         """, killedBy: .rules("a checkpoint holds what was changed")),

@@ -38,7 +38,7 @@ extension IndexBuildSlice {
 
   /// Adds an entry of a reader's batch.
   mutating func append(_ index: Int, of batch: borrowing EntryBatch, reader: Int) {
-    let source = Int(batch.places[index].source)
+    let source = Int(batch.slots[index].source)
     entries.append(index, of: batch, source: UInt32(origins.count))
     origins.append(Origin(reader: reader, source: source))
   }
@@ -49,10 +49,10 @@ extension IndexBuildSlice {
   ) throws(DatabaseError) {
     guard newest.state.changesAndPurges != changesAndPurges else { return }
     let origins = self.origins
-    try entries.keep { (place, key, value) throws(DatabaseError) in
+    try entries.keep { (slot, key, value) throws(DatabaseError) in
       let id = SharedBytes(copying: key.extracting(last: Int(value)))
       let entry = try newest.newestEntry(id)
-      return entry?.revision == revision(origins[Int(place.source)])
+      return entry?.revision == revision(origins[Int(slot.source)])
     }
   }
 
@@ -61,8 +61,8 @@ extension IndexBuildSlice {
 
   /// Returns the beginnings of entries that no other entry may share.
   func uniqueStarts() -> [[UInt8]] {
-    entries.places.indices.compactMap { index in
-      let size = Int(entries.places[index].uniqueSize)
+    entries.slots.indices.compactMap { index in
+      let size = Int(entries.slots[index].uniqueSize)
       return size == 0 ? nil : entries.withEntry(index) { key, _ in key.prefix(size).array }
     }
   }

@@ -129,12 +129,12 @@ extension IndexEntries {
     var keys = IndexedKeys()
     var all: [[UInt8]] = []
     all.reserveCapacity(batch.count)
-    for (index, place) in batch.places.enumerated() {
+    for (index, slot) in batch.slots.enumerated() {
       batch.withEntry(index) { key, _ in
         all.append(key.array)
-        guard place.uniqueSize > 0 else { return }
-        keys.unique[key.prefix(Int(place.uniqueSize)).array] =
-          indexes[Int(place.source)].index.name
+        guard slot.uniqueSize > 0 else { return }
+        keys.unique[key.prefix(Int(slot.uniqueSize)).array] =
+          indexes[Int(slot.source)].index.name
       }
     }
     keys.all = IndexKeySet(ascending: all)
