@@ -34,8 +34,8 @@ extension PlantedBug {
       killedBy: .replicas),
     PlantedBug(
       "inner-revision-stored", rule: "2", "a revision that has successors is stored as a leaf",
-      in: Place.treeInsertion, find: "if isLeaf(place) { return true }",
-      plant: "if PLANTED || isLeaf(place) { return true }", killedBy: .replicas),
+      in: Place.treeInsertion, find: "if isLeaf(position) { return true }",
+      plant: "if PLANTED || isLeaf(position) { return true }", killedBy: .replicas),
     PlantedBug(
       "chain-of-another", rule: "2", "a record takes the history of another revision",
       in: Place.revisionEdit,

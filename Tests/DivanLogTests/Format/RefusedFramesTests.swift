@@ -148,7 +148,7 @@ import Testing
       LogEnd(offset: first.offset, commit: first.commit, chain: ~first.chain),
     ] {
       let said = try RefusedFramesTests().records(forged, end: wrong)
-      #expect(said.last?.contains("it ends with commit") == true)
+      #expect(said.last?.contains("the segment ends with commit") == true)
       #expect(said.dropLast() == whole.prefix(wrong.offset == 0 ? 0 : 2))
     }
   }

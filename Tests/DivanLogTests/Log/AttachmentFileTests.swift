@@ -274,7 +274,7 @@ import Testing
     try fixture.fileSystem.makeDirectory(folder)
     try fixture.fileSystem.rename(path, to: fixture.files.path(of: digest))
     #expect(
-      attachmentDamage { _ = try fixture.files.adopt(digest) }?.reason.contains("more bytes")
+      attachmentDamage { _ = try fixture.files.adopt(digest) }?.reason.contains("longer than any")
         == true)
     #expect(fixture.temporaries.isEmpty)
     #expect(AttachmentRecord.lengthLimit == 1 << 40)

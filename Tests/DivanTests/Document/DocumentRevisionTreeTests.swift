@@ -109,7 +109,7 @@ struct DocumentRevisionTreeTests {
   @Test func `an empty tree has nothing`() throws {
     var tree = RevisionTree()
     #expect(tree.isEmpty && tree.isChain && tree.isPlainChain && tree.winner == nil)
-    #expect(tree.leaves == [] && tree.leafRevisions == [] && tree.heldSequences == [])
+    #expect(tree.leaves == [] && tree.leafRevisions == [] && tree.storedSequences == [])
     #expect(try !tree.contains(revision("1-a")))
     #expect(try tree.possibleAncestors(of: revision("9-a")) == [])
     #expect(tree.prune(toDepth: 1) == [])
@@ -145,7 +145,7 @@ struct DocumentRevisionTreeTests {
     }
     #expect(tree == before)
     #expect(try tree.nodes[tree.place("2-b")].isDeleted)
-    #expect(tree.heldSequences == [1, 2])
+    #expect(tree.storedSequences == [1, 2])
   }
 
   @Test func `a leaf that gets a longer history is not new, and keeps its body`() throws {
@@ -154,7 +154,7 @@ struct DocumentRevisionTreeTests {
       let insertion = try tree.insert(RevisionPathForm("3-c,b,a"), sequence: 9, depth: depth)
       #expect(insertion == .init(kind: .newLeaf, isNewRevision: false, hasChangedTree: true))
       #expect(tree.texts == ["3-c,b,a!"])
-      #expect(tree.heldSequences == [1, 2])
+      #expect(tree.storedSequences == [1, 2])
     }
     // Here the trees are cut and rebuilt.
     var tree = try RevisionTree("1-a", "5-e", "7-g,f!")
@@ -163,7 +163,7 @@ struct DocumentRevisionTreeTests {
     #expect(
       insertion == .init(kind: .newLeaf, isNewRevision: false, hasChangedTree: true, released: [1]))
     #expect(tree.texts == ["7-g,f,e,d,c!"])
-    #expect(tree.heldSequences == [2, 3])
+    #expect(tree.storedSequences == [2, 3])
   }
 
   @Test func `a revision is found as a leaf if one of several is one`() throws {
@@ -230,8 +230,8 @@ struct DocumentRevisionTreeTests {
 
   @Test func `the body of a revision may come later`() throws {
     var tree = try RevisionTree("2-b,a")
-    tree.setBody(isDeleted: false, isForeignEdit: true, sequence: 7, at: try tree.place("1-a"))
-    #expect(tree.heldSequences == [7, 1])
+    tree.setRecord(isDeleted: false, isForeignEdit: true, sequence: 7, at: try tree.place("1-a"))
+    #expect(tree.storedSequences == [7, 1])
     #expect(try tree.nodes[tree.place("1-a")].isForeignEdit)
   }
 
