@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 
 extension LogDump {
-  /// Prints the frames of one segment or of all, and the bytes between them that are no frame.
+  /// Prints the frames of one segment or of all, and the bytes between them that belong to none.
   func frames(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     var status = ExitStatus.sound
@@ -26,7 +26,7 @@ extension LogDump {
     try sayToPeople(
       options,
       "Total of \(total.frameCount) frames, \(total.size) bytes"
-        + (total.gapSize > 0 ? ", and \(total.gapSize) bytes that are no frame" : ""))
+        + (total.gapSize > 0 ? ", and \(total.gapSize) bytes outside of frames" : ""))
     return status.severity > log.status.severity ? status : log.status
   }
 

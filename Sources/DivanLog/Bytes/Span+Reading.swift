@@ -2,7 +2,7 @@
 // ``ByteReader`` uses these functions, too.
 //
 // Each function moves `offset`, which is within the bytes or at their end, past the bytes that it
-// reads, or throws an error with the offset. None of them traps, whatever the bytes are.
+// reads, or throws an error with the offset. None of them traps for any bytes.
 
 extension Span where Element == UInt8 {
   /// Reads a little-endian integer of fixed width.

@@ -4,7 +4,7 @@
 /// quadratic time. But the checksum of a range follows from the checksums of the bytes before its
 /// start and before its end: a cyclic redundancy check is a remainder, and bytes that come before
 /// add to it independently (``CRC32C/Joint``). These are computed once for all positions. Each
-/// position then takes constant time, whatever size it claims, and the whole search takes linear
+/// position then takes constant time for any size that it claims, and the whole search takes linear
 /// time. It takes four bytes of memory for each byte.
 package struct RecordSearch {
   private let bytes: SharedBytes
