@@ -40,12 +40,12 @@ struct StableHash: Sendable {
     var offset = 0
     while offset + 8 <= span.count {
       var word: UInt64 = 0
-      for place in offset..<offset + 8 { word = word << 8 | UInt64(span[place]) }
+      for index in offset..<offset + 8 { word = word << 8 | UInt64(span[index]) }
       Self.mix(&mixed, word)
       offset += 8
     }
     var rest: UInt64 = 0
-    for place in offset..<span.count { rest = rest << 8 | UInt64(span[place]) }
+    for index in offset..<span.count { rest = rest << 8 | UInt64(span[index]) }
     Self.mix(&mixed, rest)
     value = mixed
   }

@@ -3,8 +3,8 @@ import Synchronization
 
 /// A clock that a test moves.
 ///
-/// It advances by one step each time it is read, so that no two moments are the same, and whenever
-/// the test moves it. It never waits for anything. Give it to a database that is on no simulated
+/// It advances by one step each time it is read, so that no two readings are the same, and whenever
+/// the test moves it. It never waits. Give it to a database that is on no simulated
 /// disk like this:
 ///
 /// ```swift
@@ -22,7 +22,7 @@ public final class SimulatedClock: Sendable {
   /// Creates a clock.
   ///
   /// - Parameters:
-  ///   - start: the first reading, in milliseconds since 1970; by default, a moment in November
+  ///   - start: the first reading, in milliseconds since 1970; by default, a time in November
   ///     2023.
   ///   - stepMilliseconds: the number of milliseconds by which each reading advances the clock; 0
   ///     for a clock that only the test moves.

@@ -16,7 +16,7 @@ struct SimulatedFault: Sendable {
   var callsLeft: Int
   let effect: Effect
   let isLasting: Bool
-  /// Selects the place at which a failing write fails; a new random number for each.
+  /// Selects the position at which a failing write stops; a new random number for each.
   var random: UInt64 = 0
 
   enum Effect: Sendable {
@@ -53,7 +53,7 @@ struct SimulatedFault: Sendable {
   }
 }
 
-/// Bytes of a failed flush that can still be read but are about to be forgotten.
+/// Bytes of a failed flush that can still be read, until the page cache evicts them.
 struct SimulatedEviction: Sendable {
   let call: Int
   let file: Int

@@ -38,8 +38,8 @@ extension SimulatedFileSystem {
   package func vanish(_ path: String) throws(SystemError) {
     try state.withLock { (state) throws(SystemError) in
       let changes = try state.names.removing(path, "vanish")
-      let places = changes.map(\.place)
-      state.flushNames { $0.changes.contains { places.contains($0.place) } }
+      let entries = changes.map(\.entry)
+      state.flushNames { $0.changes.contains { entries.contains($0.entry) } }
       state.names.apply(changes)
       state.durableNames.apply(changes)
     }
@@ -139,9 +139,9 @@ extension SimulatedFileSystem {
 
 extension SimulatedFileSystem {
   /// Makes hashing the images of this disk's forks fast, as long as this disk does not change.
-  package func rememberHashes() {
+  package func cacheHashes() {
     state.withLock { state in
-      for index in state.files.indices { state.files[index].rememberHash() }
+      for index in state.files.indices { state.files[index].cacheHash() }
     }
   }
 }
@@ -172,8 +172,8 @@ extension SimulatedState {
     for change in volatileNames {
       hash.add(change.number)
       for part in change.changes {
-        hash.add(part.place.directory.number)
-        hash.add(part.place.name)
+        hash.add(part.entry.directory.number)
+        hash.add(part.entry.name)
         if case .file(let file) = part.node { hash.add(file.index) }
       }
     }

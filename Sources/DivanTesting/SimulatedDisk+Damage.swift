@@ -6,7 +6,7 @@
 /// for file in disk.filePaths {
 ///   let damaged = disk.restarted(.everything)
 ///   try damaged.corrupt(file, atOffset: 100, mask: 1)
-///   // … open the database on `damaged`: everything is there, or it says what is damaged …
+///   // … open the database on `damaged`: everything is there, or it reports the damage …
 /// }
 /// ```
 extension SimulatedDisk {
@@ -87,9 +87,9 @@ extension SimulatedDisk {
     try files.put(bytes, at: other)
   }
 
-  /// Moves a sector's last write to another place, where it overwrites the bytes.
+  /// Moves a sector's last write to another sector, where it overwrites the bytes.
   ///
-  /// Its own place contains zeros then, as before it was written.
+  /// The sector itself then contains zeros, as before it was written.
   ///
   /// - Throws: an error, if there is no such file or sector.
   public func misdirect(_ sector: Sector, to other: Sector) throws {

@@ -11,16 +11,16 @@ extension SimulatedDisk {
   /// ```
   ///
   /// The time comes from ``clock``. The IDs of new documents, and all other random numbers of a
-  /// store, follow from the disk's seed. Checkpoints and cleaning run within the commit that makes
-  /// them due. What `Durability.relaxed(maxDelay:)` defers is flushed only when something else
-  /// flushes it, since no time passes here. To count IDs instead, set `Configuration.documentIDs`
-  /// of the result.
+  /// store, follow from the disk's seed. Checkpoints and maintenance run within the commit that
+  /// makes them due. Commits with `Durability.relaxed(maxDelay:)` are flushed only when something
+  /// else flushes them, since no time passes here. To count IDs instead, set
+  /// `Configuration.documentIDs` of the result.
   ///
   /// - Parameters:
-  ///   - base: the settings to keep: durability, way of reading, limits, whether the store is only
-  ///     read.
+  ///   - base: the settings to keep: durability, mode of reading, limits, whether the store is
+  ///     read-only.
   ///   - hasSmallFiles: whether files are so small that a few dozen documents already make a store
-  ///     do all that large ones do: begin new files, write checkpoints, clean, keep rows of views.
+  ///     do all that large ones do: begin segments, write checkpoints, compact, save rows of views.
   ///     Otherwise they are as large as a program's.
   /// - Returns: `base`, on this disk.
   public func configuration(

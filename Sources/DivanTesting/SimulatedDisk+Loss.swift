@@ -29,7 +29,7 @@ extension SimulatedDisk {
     case ordered(Int, seed: UInt64)
     /// All changes but this one, counted from 0; the number wraps around.
     case dropOne(Int)
-    /// Names and sizes, but zeros, noise or something old in place of new bytes.
+    /// Names and sizes, but zeros, noise or old bytes instead of the new bytes.
     case sizeFirst(seed: UInt64)
     /// Bytes, but not all of the sizes and names that are needed to find them.
     case dataFirst(seed: UInt64)
@@ -37,13 +37,13 @@ extension SimulatedDisk {
 
   /// The way in which a partly written write is torn.
   public struct Tearing: Hashable, Sendable {
-    /// The bytes in place of the rest of the write.
+    /// The bytes instead of the rest of the write.
     public enum Remainder: String, CaseIterable, Hashable, Sendable {
       /// The bytes that were there before, if any.
       case old
       /// Zeros.
       case zeros
-      /// Noise that is the same at the same place of every file of one disk.
+      /// Noise that is the same at the same offset of every file of one disk.
       ///
       /// Images therefore differ in the bytes that were kept, never in noise alone.
       case noise
@@ -53,12 +53,12 @@ extension SimulatedDisk {
 
     /// The write is cut where the offset in the file is a multiple of this.
     public let granularityBytes: Int
-    /// The bytes in place of the rest of the write.
+    /// The bytes instead of the rest of the write.
     public let remainder: Remainder
 
     /// Describes a way to tear writes; `granularityBytes` must be above 0.
     public init(granularityBytes: Int, remainder: Remainder) {
-      require(granularityBytes > 0, "A granularity of no bytes")
+      require(granularityBytes > 0, "granularityBytes must be above 0")
       self.granularityBytes = granularityBytes
       self.remainder = remainder
     }
@@ -75,10 +75,10 @@ extension SimulatedDisk {
   /// Whether the power was lost.
   public var hasLostPower: Bool { files.hasLostPower }
 
-  /// Returns the disk as it is when started again after a loss of power at this moment.
+  /// Returns the disk as it is when started again after a loss of power now.
   ///
-  /// This disk does not change, so that you can try one moment with many losses, also without
-  /// losing power. No fault, planned loss or limit is carried over. Where `loss` tears writes, or
+  /// This disk does not change, so you can try many losses at one point, also without losing
+  /// power. No fault, planned loss or limit is carried over. Where `loss` tears writes, or
   /// leaves stray bytes, it does so by `tearing`, or, if that is nil, by its seed.
   public func restarted(_ loss: Loss, tearing: Tearing? = nil) -> SimulatedDisk {
     successor(

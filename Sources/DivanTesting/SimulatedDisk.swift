@@ -1,10 +1,10 @@
 package import DivanLog
 import Synchronization
 
-/// A disk in memory that fails on request, and forgets what was not flushed.
+/// A disk in memory that fails on request, and loses unflushed changes.
 ///
 /// Give it to a database in a test, let it lose power or fail in the middle of the work, start it
-/// again, and check that what your program relies on is still there:
+/// again, and check that the data that your program relies on is still there:
 ///
 /// ```swift
 /// let disk = SimulatedDisk(seed: 1)
@@ -137,7 +137,7 @@ extension SimulatedDisk {
     case interrupted
     /// The file is gone from its server (`ESTALE`).
     case staleHandle
-    /// The file is missing, although it was there a moment ago (`ENOENT`).
+    /// The file is missing, although it existed before (`ENOENT`).
     case notFound
     /// The system has no memory for the operation (`ENOMEM`).
     case outOfMemory
@@ -190,12 +190,12 @@ extension SimulatedDisk {
 
   /// A false success that a disk reports.
   ///
-  /// Reads return the requested bytes, as the page cache holds them, until the power is lost or the
-  /// cache forgets them.
+  /// Reads return the requested bytes, as the page cache has them, until the power is lost or the
+  /// cache evicts them.
   public enum Lie: Hashable, Sendable {
     /// A write never reaches the disk, not even by a flush.
     case lostWrite
-    /// A write overwrites existing bytes at another place: in the same file if `path` is nil.
+    /// A write overwrites existing bytes at another location: in the same file if `path` is nil.
     case misdirectedWrite(path: String?, offset: Int)
     /// A flush of a file leaves everything as volatile as it was.
     case ignoredFlush
@@ -211,7 +211,8 @@ extension SimulatedDisk {
     }
   }
 
-  /// Makes the `call`-th call from now fail, counted from 1 over all calls or those of one verb.
+  /// Makes the `call`-th call from now fail, counted from 1 over all calls or the calls of one
+  /// verb.
   ///
   /// - Parameters:
   ///   - verb: the calls that count; all if nil.
@@ -242,8 +243,8 @@ extension SimulatedDisk {
   ///   - lie: the false success, which also decides the kind.
   ///   - call: the number of the call.
   ///   - isLasting: whether every later one does so, too.
-  ///   - forgottenAfterCalls: the number of further calls after which reads return what is on the
-  ///     disk; if nil, they do so only when the power is lost.
+  ///   - forgottenAfterCalls: the number of further calls after which reads return the bytes on
+  ///     the disk; if nil, they do so only when the power is lost.
   public func lie(
     _ lie: Lie, atCall call: Int = 1, isLasting: Bool = false, forgottenAfterCalls: Int? = nil
   ) {

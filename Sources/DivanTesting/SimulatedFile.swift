@@ -36,7 +36,7 @@ extension SimulatedFile {
     return try fileSystem.perform(.read, path, offset: offset, count: buffer.count) {
       (state) throws(SystemError) in
       let cached = state.files[file.index].cached
-      require(offset >= 0, "An offset below zero")
+      require(offset >= 0, "The offset is negative")
       guard offset < cached.count else { return 0 }
       let count = min(buffer.count, cached.count - offset)
       // Both ranges were just checked.
@@ -58,7 +58,7 @@ extension SimulatedFile {
         throw SystemError(call: "write", path: path, code: .badDescriptor)
       }
       guard !bytes.isEmpty else { return }
-      try state.tellBelatedError(.write, file, path)
+      try state.throwBelatedError(.write, file, path)
       if let error = fault?.error("write", path) {
         let part = fault?.partOfWrite(bytes.count) ?? 0
         state.write(bytes.prefix(part), to: file, at: offset)
@@ -92,7 +92,7 @@ extension SimulatedFile {
       (state, fault) throws(SystemError) in
       if state.files[file.index].belatedError != nil {
         defer { state.files[file.index].flush() }
-        return try state.tellBelatedError(.flush, file, path)
+        return try state.throwBelatedError(.flush, file, path)
       }
       switch fault?.effect {
       case nil: state.files[file.index].flush()
@@ -150,7 +150,7 @@ extension SimulatedFile {
     guard !isClosed.exchange(true, ordering: .relaxed) else { return }
     noteClosed()
     try fileSystem.perform(.close, path) { (state) throws(SystemError) in
-      try state.tellBelatedError(.close, file, path)
+      try state.throwBelatedError(.close, file, path)
     }
   }
 
@@ -163,32 +163,32 @@ extension SimulatedFile {
 
 extension SimulatedState {
   /// Throws the error of an earlier flush, if there is one that `verb` is to report.
-  fileprivate mutating func tellBelatedError(
+  fileprivate mutating func throwBelatedError(
     _ verb: SimulatedDisk.Verb, _ file: SimulatedFileID, _ path: String
   ) throws(SystemError) {
     guard let code = files[file.index].takeBelatedError(verb) else { return }
     throw SystemError(call: verb.rawValue, path: path, code: code)
   }
 
-  /// Makes a write that is read at its place, but never gets there on the disk.
+  /// Makes a write that is read at its offset, but never reaches that offset on the disk.
   ///
   /// - Returns: the writes after which other bytes are read once the page cache has forgotten them.
   fileprivate mutating func write(
     _ bytes: [UInt8], to file: SimulatedFileID, at offset: Int, lying lie: SimulatedDisk.Lie
   ) throws(SystemError) -> [(file: Int, write: VolatileWrite)] {
     let number = nextChangeNumber()
-    let asked = VolatileWrite(number: number, offset: offset, bytes: bytes)
-    files[file.index].pretend(asked)
+    let requested = VolatileWrite(number: number, offset: offset, bytes: bytes)
+    files[file.index].pretend(requested)
     guard case .misdirectedWrite(let path, let wrongOffset) = lie else {
-      return [(file.index, asked)]
+      return [(file.index, requested)]
     }
-    // A file that does not exist is a place on the disk that belongs to no file.
+    // A path without a file represents a part of the disk that belongs to no file.
     let victim = try? path.map { path throws(SystemError) in try names.file(at: path, "write") }
     let index = path == nil ? file.index : victim?.index
-    guard let index else { return [(file.index, asked)] }
+    guard let index else { return [(file.index, requested)] }
     let wrong = VolatileWrite(number: number, offset: wrongOffset, bytes: bytes)
     files[index].hit(wrong)
-    return [(file.index, asked), (index, wrong)]
+    return [(file.index, requested), (index, wrong)]
   }
 
   fileprivate mutating func write(

@@ -42,8 +42,8 @@ extension SimulatedFileSystem {
   /// The number of files that were opened, and neither closed nor released.
   package var openFileCount: Int { openFiles.load(ordering: .sequentiallyConsistent) }
 
-  /// The number of held locks.
-  package var heldLockCount: Int { state.withLock { $0.files.count(where: \.isLocked) } }
+  /// The number of locks that are not released.
+  package var lockCount: Int { state.withLock { $0.files.count(where: \.isLocked) } }
 
   /// Calls `body` before each call of any kind.
   package func observeCalls(_ body: (@Sendable (SimulatedCall) -> Void)?) {
@@ -52,8 +52,8 @@ extension SimulatedFileSystem {
 
   /// Calls `body` before each call that changes something or flushes, with that call's number.
   ///
-  /// From there, ``restarted(_:tearing:)`` returns what a loss of power just then would leave. One
-  /// run is therefore enough to try every moment of it.
+  /// From there, ``restarted(_:tearing:)`` returns the disk that a loss of power just then would
+  /// leave. One run is therefore enough to try every point of it.
   package func observeChangingCalls(_ body: (@Sendable (Int) -> Void)?) {
     guard let body else { return observeCalls(nil) }
     observeCalls { call in
@@ -179,12 +179,12 @@ extension SimulatedFileSystem {
   }
 
   package func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome {
-    let (file, heldNote) = try perform(.lock, path, offset: 0, count: 0) {
+    let (file, otherNote) = try perform(.lock, path, offset: 0, count: 0) {
       (state, fault) throws(SystemError) -> (SimulatedFileID, String?) in
       // A call that reports an error takes no lock, as a real lock goes with its descriptor.
       if let error = fault?.error("lock", path) { throw error }
       var file: SimulatedFileID
-      if let place = try state.names.place(of: path, "open"), state.names[place] == nil {
+      if let entry = try state.names.entry(of: path, "open"), state.names[entry] == nil {
         file = try state.create(path)
       } else {
         file = try state.names.file(at: path, "open")
@@ -200,7 +200,7 @@ extension SimulatedFileSystem {
       state.files[file.index].durable = left
       return (file, nil)
     }
-    if let heldNote { return .held(note: heldNote) }
+    if let otherNote { return .held(note: otherNote) }
     return .acquired(SimulatedFileLock(file: file, fileSystem: self))
   }
 }
@@ -208,7 +208,7 @@ extension SimulatedFileSystem {
 extension SimulatedState {
   fileprivate mutating func create(_ path: String) throws(SystemError) -> SimulatedFileID {
     // Checked before a file is made that the error would leave behind.
-    guard let place = try names.place(of: path, "open"), names[place] == nil else {
+    guard let entry = try names.entry(of: path, "open"), names[entry] == nil else {
       throw SystemError(call: "open", path: path, code: .exists)
     }
     try checkSpace("open", path)

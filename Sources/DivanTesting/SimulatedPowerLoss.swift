@@ -12,7 +12,7 @@ package struct UnflushedChange: Sendable {
 }
 
 extension SimulatedFileSystem {
-  /// Returns the file system after a loss of power at this moment; this one does not change.
+  /// Returns the file system after a loss of power now; this one does not change.
   package func restarted(
     _ loss: SimulatedDisk.Loss, tearing: SimulatedDisk.Tearing? = nil
   ) -> SimulatedFileSystem {
@@ -120,14 +120,14 @@ extension SimulatedState {
     _ torn: Int, _ kept: Int, _ laterStay: Bool, _ ruin: inout Ruin
   ) {
     for index in files.indices {
-      guard let place = files[index].pending.firstIndex(where: { $0.number == torn }) else {
+      guard let position = files[index].pending.firstIndex(where: { $0.number == torn }) else {
         continue
       }
       let pending = files[index].pending
-      files[index].pending = Array(pending[..<place])
+      files[index].pending = Array(pending[..<position])
       files[index].flush()
-      files[index].tear(pending[place], after: kept, &ruin)
-      files[index].pending = Array(pending[(place + 1)...])
+      files[index].tear(pending[position], after: kept, &ruin)
+      files[index].pending = Array(pending[(position + 1)...])
     }
     keep { $0 < torn || (laterStay && $0 > torn) }
   }
@@ -147,16 +147,16 @@ extension SimulatedState {
     let next = count < numbers.count ? numbers[max(0, count)] : Int.max
     let seenBefore = overwriting.sorted().filter { _ in ruin.random.chance(1, of: 2) }
     for index in files.indices {
-      guard let place = files[index].pending.firstIndex(where: { $0.number == next }) else {
+      guard let position = files[index].pending.firstIndex(where: { $0.number == next }) else {
         continue
       }
       // The size of a file grows as its blocks are written.
-      let write = files[index].pending[place]
+      let write = files[index].pending[position]
       let blocks = write.blocks
       let kept = blocks.prefix(ruin.random.below(blocks.count)).map {
         VolatileWrite(number: 0, offset: $0.offset, bytes: $0.bytes)
       }
-      files[index].pending.replaceSubrange(place..., with: kept)
+      files[index].pending.replaceSubrange(position..., with: kept)
     }
     keep { $0 < next && (!overwriting.contains($0) || seenBefore.contains($0)) }
   }

@@ -4,7 +4,7 @@ struct Ruin {
   /// Nil to choose one for each write.
   let tearing: SimulatedDisk.Tearing?
   let noiseSeed: UInt64
-  /// Old bytes on the disk that can appear in place of others.
+  /// Old bytes on the disk that can appear instead of others.
   private var stale: [UInt8] = []
 
   init(random: SeededGenerator, tearing: SimulatedDisk.Tearing?, noiseSeed: UInt64) {
@@ -26,7 +26,7 @@ extension Ruin {
     return all[random.below(all.count)]
   }
 
-  /// Returns bytes to put in place of missing ones; nil to keep the previous bytes.
+  /// Returns bytes to write instead of missing ones; nil to keep the previous bytes.
   func bytes(
     _ count: Int, at offset: Int, _ remainder: SimulatedDisk.Tearing.Remainder
   ) -> [UInt8]? {
@@ -45,11 +45,11 @@ extension Ruin {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count)
     var word: UInt64 = 0
-    for place in offset..<offset + count {
-      if place % 8 == 0 || place == offset {
+    for position in offset..<offset + count {
+      if position % 8 == 0 || position == offset {
         var generator = SeededGenerator(
-          seed: noiseSeed ^ UInt64(place / 8) &* 0xD6E8_FEB8_6659_FD93)
-        word = generator.next() >> (8 * UInt64(place % 8))
+          seed: noiseSeed ^ UInt64(position / 8) &* 0xD6E8_FEB8_6659_FD93)
+        word = generator.next() >> (8 * UInt64(position % 8))
       }
       bytes.append(UInt8(truncatingIfNeeded: word))
       word >>= 8
@@ -57,7 +57,7 @@ extension Ruin {
     return bytes
   }
 
-  /// Chooses some bytes that are or were on the disk, which can appear in the wrong place.
+  /// Chooses some bytes that are or were on the disk, which can appear at a wrong location.
   ///
   /// They keep their offsets, so that old frames are where new ones could be.
   mutating func gatherStale(in state: SimulatedState) {
@@ -66,7 +66,7 @@ extension Ruin {
     stale = Array(candidates[random.below(candidates.count)].durable.prefix(1 << 16))
   }
 
-  /// Chooses such bytes without chance: those of the newest of the longest files.
+  /// Chooses such bytes without randomness: the bytes of the newest of the longest files.
   ///
   /// The file that the change `number` was written to is left out.
   mutating func gatherStale(in state: SimulatedState, besides number: Int) {

@@ -39,13 +39,13 @@ struct SimulatedContents: Sendable {
   var cached: [UInt8] = []
   /// The bytes on the disk.
   var durable: [UInt8] = [] {
-    didSet { rememberedHash = nil }
+    didSet { cachedHash = nil }
   }
-  /// The hash of `durable`, so that not every fork of the disk needs to compute it again.
-  private var rememberedHash: UInt64?
+  /// The hash of `durable`; forks of the disk need not compute it again.
+  private var cachedHash: UInt64?
   /// The writes since the last flush, in order.
   var pending: [VolatileWrite] = []
-  /// The error that a later call reports, although it is about an earlier flush.
+  /// The error of an earlier flush that a later call reports.
   var belatedError: BelatedError?
   var isLocked = false
 
@@ -56,13 +56,13 @@ struct SimulatedContents: Sendable {
 
   /// A hash of the bytes on the disk.
   var durableHash: UInt64 {
-    if let rememberedHash { return rememberedHash }
+    if let cachedHash { return cachedHash }
     var hash = StableHash()
     hash.addWords(durable)
     return hash.value
   }
 
-  mutating func rememberHash() { rememberedHash = durableHash }
+  mutating func cacheHash() { cachedHash = durableHash }
 
   /// Writes everything to the disk.
   mutating func flush() {
@@ -104,7 +104,7 @@ struct SimulatedContents: Sendable {
 
 /// The whole contents of a simulated disk, as a value.
 ///
-/// A copy is a fork of the whole disk, with which one moment can be tried with many losses.
+/// A copy is a fork of the whole disk, with which many losses can be tried at one point in time.
 ///
 /// Invariants:
 /// - `names` is `durableNames` with the `volatileNames` applied.
@@ -143,13 +143,13 @@ extension SimulatedState {
   }
 
   mutating func flushNames(in directory: FileTree<SimulatedFileID>.DirectoryID) {
-    flushNames { $0.changes.contains { $0.place.directory == directory } }
+    flushNames { $0.changes.contains { $0.entry.directory == directory } }
   }
 
-  /// Writes the changes that `isChosen` selects to the disk, and those that they depend on.
+  /// Writes the changes that `isChosen` selects to the disk, and the changes that they depend on.
   mutating func flushNames(_ isChosen: (VolatileNames) -> Bool) {
     var left: [VolatileNames] = []
-    let chosen = Self.withGrounds(volatileNames.map(isChosen), of: volatileNames)
+    let chosen = Self.withPredecessors(volatileNames.map(isChosen), of: volatileNames)
     for (change, isChosen) in zip(volatileNames, chosen) {
       if isChosen { durableNames.apply(change.changes) } else { left.append(change) }
     }
@@ -160,14 +160,14 @@ extension SimulatedState {
   ///
   /// Otherwise a file that was renamed twice could come back under its first and its last name,
   /// and a rename would not be atomic.
-  static func withGrounds(_ chosen: [Bool], of changes: [VolatileNames]) -> [Bool] {
+  static func withPredecessors(_ chosen: [Bool], of changes: [VolatileNames]) -> [Bool] {
     var chosen = chosen
-    var places: Set<FileTree<SimulatedFileID>.Place> = []
+    var entries: Set<FileTree<SimulatedFileID>.Entry> = []
     for index in changes.indices.reversed() {
-      let prefetched = changes[index].changes.map(\.place)
-      guard chosen[index] || prefetched.contains(where: places.contains) else { continue }
+      let changed = changes[index].changes.map(\.entry)
+      guard chosen[index] || changed.contains(where: entries.contains) else { continue }
       chosen[index] = true
-      places.formUnion(prefetched)
+      entries.formUnion(changed)
     }
     return chosen
   }

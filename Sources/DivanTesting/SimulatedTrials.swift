@@ -3,7 +3,7 @@ import DivanLog
 /// The extent of trials on a ``SimulatedDisk``.
 public struct SimulatedTrials: Equatable, Sendable {
   /// The number of calls, or of sizes of the disk, at which something could go wrong.
-  public internal(set) var placeCount = 0
+  public internal(set) var failurePointCount = 0
   /// The number of runs of the work in which something went wrong.
   public internal(set) var runCount = 0
   /// The number of disks that were checked.
@@ -26,8 +26,8 @@ public struct SimulatedTrialsDiffer: Error, CustomStringConvertible {
   /// The problem, and what may be the reason.
   public var description: String {
     """
-    the work made other calls of the disk when it was run again: see that it uses one thread, and \
-    neither the machine's clock nor random numbers without a seed
+    the work made other calls of the disk when it was run again: make sure that it uses one \
+    thread, and neither the machine's clock nor random numbers without a seed
     """
   }
 }
@@ -85,7 +85,7 @@ extension SimulatedDisk {
     _ work: (SimulatedDisk) throws -> Void, check: (SimulatedDisk) throws -> Void
   ) throws -> SimulatedTrials {
     let usual = try rehearse(work)
-    var trials = SimulatedTrials(placeCount: usual.changingCallCount)
+    var trials = SimulatedTrials(failurePointCount: usual.changingCallCount)
     for call in stride(from: 1, through: usual.changingCallCount, by: 1)
     where calls?.contains(call) ?? true {
       let disk = forked("losePower(atCall: \(call))")
@@ -121,7 +121,7 @@ extension SimulatedDisk {
     _ work: (SimulatedDisk) throws -> Void, check: (SimulatedDisk) throws -> Void
   ) throws -> SimulatedTrials {
     let usual = try rehearse(work)
-    var trials = SimulatedTrials(placeCount: usual.verbs.count)
+    var trials = SimulatedTrials(failurePointCount: usual.verbs.count)
     for fault in usual.verbs.faults(failures, isLasting.map { [$0] } ?? [false, true])
     where calls?.contains(fault.call) ?? true {
       let disk = forked(fault.description)
@@ -152,14 +152,14 @@ extension SimulatedDisk {
     stepBytes: Int = 64, losses: [Loss] = [.processEnd, .strict],
     _ work: (SimulatedDisk) throws -> Void, check: (SimulatedDisk) throws -> Void
   ) throws -> SimulatedTrials {
-    require(stepBytes > 0, "Sizes that do not differ")
+    require(stepBytes > 0, "stepBytes must be above 0")
     let usual = try rehearse(work)
     var trials = SimulatedTrials()
     for capacity in stride(from: usedBytes, to: usual.greatestSize, by: stepBytes) {
       let disk = forked("capacityBytes = \(capacity)")
       disk.capacityBytes = capacity
       try disk.attempt(work, hasFailed: { true })
-      trials.placeCount += 1
+      trials.failurePointCount += 1
       try disk.check(losses, &trials, check)
     }
     return trials

@@ -22,16 +22,17 @@ extension CheckpointCheck {
       let file = try CheckpointFile.open(number, in: log.directory, isMapped: false)
       try checkFile(file)
       guard let found = try InspectedCheckpoint(number, among: log.files, in: log.directory) else {
-        // Newer checkpoints need its pages, which were checked, but not what it says of the log.
+        // Newer checkpoints need its pages, which were checked, but not its account of the log.
         if log.checkpoint?.checkpointsInUse.contains(number) == true { return }
         return try findings.note(
-          Damage(path: path, offset: 0, reason: "not used: it rests on files that are gone"))
+          Damage(path: path, offset: 0, reason: "not used: it depends on files that are missing"))
       }
       guard let differences = try found.differences() else {
         return try findings.note(
           Damage(
             path: path, offset: 0,
-            reason: "not compared with the log, which is damaged where it was made from"))
+            reason: "not compared with the log, which is damaged in the part that it was made from")
+        )
       }
       for (index, difference) in differences.enumerated() {
         try findings.add(
@@ -56,7 +57,9 @@ extension CheckpointCheck {
     let expected = header.directoryOffset + Int(clamping: header.directorySize)
     if size != expected {
       try findings.add(
-        Damage(path: path, offset: min(size, expected), reason: "the file has another size"))
+        Damage(
+          path: path, offset: min(size, expected),
+          reason: "the file's size is not the one that its header states"))
     }
     var chain = CRC32C.checksum(block.prefix(FilePreamble.size))
     var isChained = true
@@ -71,7 +74,7 @@ extension CheckpointCheck {
     _ = try link(chain, isChained, header.directoryOffset, file)
   }
 
-  /// Runs `read`, and notes damage that it finds; returns whether there was none.
+  /// Runs `read`, and adds the damage that it throws; returns whether there was none.
   private func check(_ read: () throws(LogError) -> Void) throws -> Bool {
     do {
       try read()
@@ -91,7 +94,7 @@ extension CheckpointCheck {
     guard isChained, bytes.count == FrameHeader.size else { return chain }
     if bytes.load(UInt32.self, at: 24) != chain {
       try findings.add(
-        Damage(path: path, offset: offset, reason: "a frame that does not follow the one before"))
+        Damage(path: path, offset: offset, reason: "the frame does not follow the one before it"))
     }
     return FrameHeader.chain(after: bytes)
   }

@@ -15,7 +15,7 @@ extension LogDump {
     let snapshot = try database.snapshot()
     let revisions = try snapshot.revisions(of: id)
     guard !revisions.isEmpty, let document = try snapshot.get(id) ?? snapshot.tombstone(id) else {
-      throw UsageError(reason: "there is no document `\(id)`, and there never was one")
+      throw UsageError(reason: "there is no document `\(id)`, not even a deleted one")
     }
     var leaves = [document]
     var isDamaged = !database.openingReport.damage.isEmpty
@@ -27,7 +27,7 @@ extension LogDump {
     }
     try sayDocument(
       document, revisions, leaves: leaves, expiry: try snapshot.expiry(of: id), options)
-    if options.isDetailed { try sayBodies(of: id, options) }
+    if options.isDetailed { try sayLoggedRevisions(of: id, options) }
     return isDamaged ? .damage : .sound
   }
 
@@ -89,11 +89,11 @@ extension LogDump {
     ])
   }
 
-  /// Prints every body of the document that is still in the log, oldest first.
-  private func sayBodies(of id: String, _ options: Options) throws {
+  /// Prints the properties of every revision that is still in the log, oldest first.
+  private func sayLoggedRevisions(of id: String, _ options: Options) throws {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     if !options.isJSON { try output.line("In the log:") }
-    var bodies: [RevisionID: Value.Object] = [:]
+    var knownProperties: [RevisionID: Value.Object] = [:]
     for segment in log.segments {
       var scan = RecordScan(segment)
       scanning: while true {
@@ -103,13 +103,13 @@ extension LogDump {
             let found = try? InspectedDocument(entry.record.payload),
             found.id.utf8.elementsEqual(id.utf8)
           else { continue }
-          let body = (try? Value(json: found.body.json()))?.objectValue
-          let before = found.ancestors.first.flatMap { bodies[$0] }
+          let properties = (try? Value(json: found.body.json()))?.objectValue
+          let before = found.ancestors.first.flatMap { knownProperties[$0] }
           let changes = before.flatMap { before in
-            body.map { PropertyChange.between(before, $0) }
+            properties.map { PropertyChange.between(before, $0) }
           }
-          try sayBody(found, entry, segment, changes, options)
-          if let body { bodies[found.revision] = body }
+          try sayLoggedRevision(found, entry, segment, changes, options)
+          if let properties { knownProperties[found.revision] = properties }
         case .commit: continue
         case .damage(let damage):
           try problems.line("damage: \(printable(damage.description))")
@@ -119,8 +119,8 @@ extension LogDump {
     }
   }
 
-  /// Prints a body, and its changes since its parent revision if that was read.
-  private func sayBody(
+  /// Prints the properties of a revision, and the changes since its parent if that was read.
+  private func sayLoggedRevision(
     _ found: InspectedDocument, _ entry: RecordScan.Entry, _ segment: Segment,
     _ changes: [PropertyChange]?, _ options: Options
   ) throws {

@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 
 extension LogDump {
-  /// Prints the frames of one segment or of all, and the bytes between them that are no frame.
+  /// Prints the frames of one segment or of all, and the bytes between them that belong to none.
   func frames(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     var status = ExitStatus.sound
@@ -14,7 +14,7 @@ extension LogDump {
         guard wanted == "\(name)" || UInt64(wanted).map(numbers.contains) == true else { continue }
       }
       if !isFound {
-        try sayToPeople(options, "      Offset       Size  Kind        Commit and place in it")
+        try sayToPeople(options, "      Offset       Size  Kind        Commit and position in it")
       }
       isFound = true
       let found = try frames(of: numbers, log, &total, options)
@@ -26,7 +26,7 @@ extension LogDump {
     try sayToPeople(
       options,
       "Total of \(total.frameCount) frames, \(total.size) bytes"
-        + (total.gapSize > 0 ? ", and \(total.gapSize) bytes that are no frame" : ""))
+        + (total.gapSize > 0 ? ", and \(total.gapSize) bytes outside of frames" : ""))
     return status.severity > log.status.severity ? status : log.status
   }
 
@@ -53,15 +53,15 @@ extension LogDump {
       return .damage
     }
     let size = try file.size()
-    // The bytes past a segment's end may be anything.
+    // The bytes past a segment's end may have any values.
     let used = log.segments.first { $0.file.name == name }
     let segment = Segment(
       file: file, mapped: .empty,
       end: LogEnd(offset: UInt64(SegmentHeader.size), commit: 0, chain: file.headerChain))
-    var walk = SegmentWalk(segment, limit: size)
+    var scan = SegmentScan(segment, limit: size)
     var status = ExitStatus.sound
     while true {
-      switch try walk.next() {
+      switch try scan.next() {
       case .frame(let header, let offset, _, let isSound):
         let isPastEnd = used.map { UInt64(offset) >= $0.end.offset } ?? false
         if !isSound, !isPastEnd { status = .damage }
@@ -90,20 +90,20 @@ extension LogDump {
     _ header: FrameHeader, _ offset: Int, _ name: FileName, isSound: Bool, isPastEnd: Bool,
     _ options: Options
   ) throws {
-    var marks: [String] = []
-    if header.flags.contains(.first) { marks.append("first") }
-    if header.flags.contains(.last) { marks.append("last") }
+    var flags: [String] = []
+    if header.flags.contains(.first) { flags.append("first") }
+    if header.flags.contains(.last) { flags.append("last") }
     try say(
       options,
       [
         ("file", .text("\(name)")), ("offset", .number(offset)),
         ("size", .number(header.frameSize)), ("kind", .text("\(header.kind)")),
-        ("flags", .list(marks.map { .text($0) })), ("payload", .number(header.payloadSize)),
+        ("flags", .list(flags.map { .text($0) })), ("payload", .number(header.payloadSize)),
         ("commit", .number(header.commit)), ("isSound", .flag(isSound)),
         ("counts", .flag(!isPastEnd)),
       ],
       "\(column(offset, 12)) \(column(header.frameSize, 10))  \(column("\(header.kind)", 12))"
-        + "commit \(header.commit)" + (marks.isEmpty ? "" : " " + marks.joined(separator: " "))
+        + "commit \(header.commit)" + (flags.isEmpty ? "" : " " + flags.joined(separator: " "))
         + (isSound ? "" : "  PAYLOAD DAMAGED") + (isPastEnd ? " (past the end)" : ""))
   }
 
@@ -171,7 +171,7 @@ extension LogDump {
         ("commit", .number(entry.commit)), ("time", .number(entry.time)),
         ("file", .text("\(segment.file.name)")), ("merged", .flag(true)),
       ],
-      "commit \(entry.commit)  \(timestamp(entry.time))  \(segment.file.name), merged")
+      "commit \(entry.commit)  \(timestamp(entry.time))  \(segment.file.name), compacted")
   }
 
   private func sayRecord(
@@ -262,10 +262,10 @@ extension LogDump {
         [("index", .text(name))]
           + (index.map { describe($0) + [("ready", .flag(isReady))] } ?? [("removed", .flag(true))]),
         "index \(printable(name)): "
-          + (index.map { words(for: $0) + (isReady ? "" : ", being made") } ?? "removed")
+          + (index.map { words(for: $0) + (isReady ? "" : ", being built") } ?? "removed")
       )
     case .commitPoint(let version):
-      return ([("moment", .flag(true))] + fields(version), "moment: \(text(version))")
+      return ([("moment", .flag(true))] + fields(version), "commit point: \(text(version))")
     }
   }
 }

@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 
 extension LogDump {
-  /// Prints what the store is and how its log ends.
+  /// Prints a summary of the store, and how its log ends.
   func info(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     let header = log.segments.first?.header
@@ -31,7 +31,7 @@ extension LogDump {
     add("ending", "Ending", .text(log.ending.name), log.ending.text)
     add(
       "damage", "Damage", .list(log.damage.map(\.node)),
-      log.damage.isEmpty ? "none seen; `verify` looks at every byte" : "")
+      log.damage.isEmpty ? "none found; `verify` checks every byte" : "")
     if options.isJSON {
       try output.line(JSONNode.fields(fields).json)
     } else {
@@ -75,7 +75,7 @@ extension LogDump {
     for name in log.foreign {
       try say(
         options, [("file", .text(name)), ("kind", .text("foreign"))],
-        "\(column(printable(name), 32))   no file of a store")
+        "\(column(printable(name), 32))   not a file of the store")
     }
     let size = try totalSize(of: log)
     try sayToPeople(
@@ -120,10 +120,10 @@ extension LogDump {
       text += "salt \(hexadecimal(header.preamble.salt)), after commit \(header.predecessor.commit)"
       if let merge = header.merge {
         fields += [
-          ("through", .number(merge.end.commit)), ("judgedAt", .number(merge.judgedAt)),
+          ("through", .number(merge.end.commit)), ("judgedAt", .number(merge.evaluatedAt)),
           ("releasedThrough", .number(merge.releasedThrough)),
         ]
-        text += " through \(merge.end.commit), merged as of commit \(merge.judgedAt)"
+        text += " through \(merge.end.commit), compacted as of commit \(merge.evaluatedAt)"
       }
     } catch {
       guard let damage = Damage(of: error) else { throw error }
@@ -152,7 +152,7 @@ extension LogDump {
         text += ", which checkpoint \(newest.number) needs"
       } else {
         fields.append(("use", .text("rests on files that are gone")))
-        text += ", rests on files that are gone"
+        text += ", depends on files that are missing"
       }
     } catch {
       guard let damage = Damage(of: error) else { throw error }
@@ -215,7 +215,7 @@ extension LogDump {
 
   /// Prints the bytes of each segment: live, dead, and pinned.
   ///
-  /// Pinned bytes are live only because of history, names or other leaves.
+  /// Pinned bytes are live only because of history, named snapshots or other leaves.
   func statistics(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     let index = try index(of: log)
@@ -223,11 +223,11 @@ extension LogDump {
       try output.line(
         column("Segment", 32) + "         Size      Records         Live         Dead       Pinned")
     }
-    let held = index.retainedSizes()
+    let pinnedSizes = index.retainedSizes()
     var totals: (size: Int, records: UInt64, dead: UInt64, pinned: UInt64) = (0, 0, 0, 0)
     for segment in log.segments {
       let size = try segment.file.size()
-      let pinned = held[segment.fileID] ?? 0
+      let pinned = pinnedSizes[segment.fileID] ?? 0
       let (total, dead) = index.usage(of: segment.fileID) ?? (0, 0)
       totals.size += size
       totals.records += total
@@ -269,7 +269,8 @@ extension OpenedLog {
       )
     }
     return isClosed
-      ? ("closed", "closed properly") : ("open", "not closed: open elsewhere, or interrupted")
+      ? ("closed", "closed properly")
+      : ("open", "not closed: open in another process, or interrupted")
   }
 
   /// Returns the number of documents that are not deleted, from the readable part of the log.

@@ -1,7 +1,7 @@
 import Divan
 import DivanLog
 
-/// Reads the whole log and checks what a reader takes on trust. FILE_FORMAT.md §3–§9, §13
+/// Reads the whole log and checks what a reader does not. FILE_FORMAT.md §3–§9, §13
 final class LogCheck {
   private let log: OpenedLog
   private let findings: Findings
@@ -46,7 +46,7 @@ extension LogCheck {
     {
       try add(
         last, Int(clamping: last.end.offset),
-        "the last commit counts \(lastTrailer.documentCount) documents, the log holds "
+        "the last commit counts \(lastTrailer.documentCount) documents, but the log has "
           + "\(index.documentCount)")
     }
   }
@@ -59,8 +59,8 @@ extension LogCheck {
       progress: { self.progress.step("Checking attachments: \($0 >> 20) MiB so far") },
       report: { damage.append($0) })
     if !damage.isEmpty, !log.isClosed {
-      // The store may be open elsewhere, and content without any reference may have been removed
-      // since the log was read.
+      // The store may be open in another process, and blobs without references may have been
+      // removed since the log was read.
       let newer = try OpenedLog.open(log.directory.path, on: log.directory.fileSystem)
       var index = InspectedIndex()
       for segment in newer.segments { try index.add(segment) }
@@ -71,7 +71,7 @@ extension LogCheck {
     for each in damage { try findings.add(each) }
     for path in check.foreign {
       try findings.note(
-        Damage(path: "\(log.directory.path)/\(path)", offset: 0, reason: "no file of a store"))
+        Damage(path: "\(log.directory.path)/\(path)", offset: 0, reason: "not a file of the store"))
     }
     return check
   }
@@ -86,12 +86,12 @@ extension LogCheck {
     try findings.requireZeros(
       block, [56..<64, 116..<120, (isMerged ? 192 : 144)..<4092] + (isMerged ? [180..<184] : []),
       path: segment.file.path, at: 0)
-    if block.load(UInt32.self, at: 92) > 1 { try add(segment, 92, "unknown flags") }
+    if block.load(UInt32.self, at: 92) > 1 { try add(segment, 92, "the flags are unknown") }
     if isMerged == (segment.header.generation == 0) {
-      try add(segment, 88, "a generation that does not fit the file")
+      try add(segment, 88, "the generation does not match the kind of segment")
     }
     if segment.header.lastSequence > segment.header.sequenceBound {
-      try add(segment, 120, "a sequence number above its bound")
+      try add(segment, 120, "the last sequence number is above its bound")
     }
   }
 
@@ -115,7 +115,7 @@ extension LogCheck {
         if !isLast, reader.end != segment.end {
           try add(
             segment, limit,
-            "it ends at commit \(reader.end.commit) and byte \(reader.end.offset), where its "
+            "the segment ends at commit \(reader.end.commit) and byte \(reader.end.offset), but its "
               + "successor follows commit \(segment.end.commit) at byte \(segment.end.offset)")
         }
         return
@@ -136,16 +136,18 @@ extension LogCheck {
     }
     let end = Int(clamping: transaction.end.offset)
     if count != trailer.recordCount {
-      try add(segment, end, "\(count) records where the trailer counts \(trailer.recordCount)")
+      try add(
+        segment, end,
+        "the transaction has \(count) records, but its trailer counts \(trailer.recordCount)")
     }
     if trailer.flushedThrough > start.offset {
-      try add(segment, end, "a trailer promises more than stood before it")
+      try add(segment, end, "the trailer promises more flushed bytes than precede it")
     }
-    if trailer.lastSequence < sequence { try add(segment, end, "sequence numbers go back") }
+    if trailer.lastSequence < sequence { try add(segment, end, "the sequence numbers go back") }
     if trailer.sequenceBound < trailer.lastSequence {
-      try add(segment, end, "a sequence number above its bound")
+      try add(segment, end, "the last sequence number is above its bound")
     }
-    if trailer.time < time { try add(segment, end, "time goes back") }
+    if trailer.time < time { try add(segment, end, "the time goes back") }
     sequence = max(sequence, trailer.lastSequence)
     time = max(time, trailer.time)
     lastTrailer = trailer
@@ -167,17 +169,17 @@ extension LogCheck {
     var reader = RecordReader(records, at: offset)
     var count: UInt32 = 0
     do {
-      while let (record, place, _) = try reader.next() {
+      while let (record, start, _) = try reader.next() {
         count += 1
         if record.kind == .commitMark, segment.header.merge != nil {
-          try checkMark(record, place, segment)
+          try checkMark(record, start, segment)
           continue
         }
         recordCount += 1
         if recordCount % 4096 == 0 {
           progress.step("Checking \(segment.file.name): \(recordCount) records so far")
         }
-        try check(record, place, segment)
+        try check(record, start, segment)
       }
     } catch let error as ByteError {
       try add(segment, reader.offset, error.reason)
@@ -199,7 +201,7 @@ extension LogCheck {
     // An expiry writes a record again, and a backup writes the leaves of a conflict together.
     let mayGoBack = document.hasDetails || document.superseded?.sequence == document.sequence
     if document.sequence <= sequence, !mayGoBack {
-      try add(segment, offset, "sequence numbers go back")
+      try add(segment, offset, "the sequence numbers go back")
     }
     sequence = max(sequence, document.sequence)
   }
@@ -207,7 +209,7 @@ extension LogCheck {
   /// Checks a record that is not a document's.
   private func checkOther(_ record: Record, _ offset: Int, _ segment: Segment) throws {
     guard InspectedRecord.isKnown(record.kind) || record.kind.maySkip else {
-      return try add(segment, offset, "a record of the unknown kind \(record.kind.rawValue)")
+      return try add(segment, offset, "the record is of the unknown kind \(record.kind.rawValue)")
     }
     do {
       _ = try InspectedRecord(record)
@@ -221,8 +223,10 @@ extension LogCheck {
     do {
       let marked = try reader.readVarint()
       let markedTime = try reader.readVarint()
-      guard reader.isAtEnd else { return try add(segment, offset, "a commit mark of another size") }
-      if marked < commit { try add(segment, offset, "commit numbers go back") }
+      guard reader.isAtEnd else {
+        return try add(segment, offset, "the commit mark has a wrong size")
+      }
+      if marked < commit { try add(segment, offset, "the commit numbers go back") }
       if marked > commit { commitCount += 1 }
       commit = max(commit, marked)
       time = max(time, markedTime)
@@ -231,26 +235,28 @@ extension LogCheck {
     }
   }
 
-  // MARK: Merged segments
+  // MARK: Compacted segments
 
   private func checkMerged(_ segment: Segment) throws {
     guard let merge = segment.header.merge else { return }
     let size = try segment.file.size()
     if UInt64(size) != merge.fileSize {
-      try add(segment, min(size, Int(clamping: merge.fileSize)), "the file has another size")
+      try add(
+        segment, min(size, Int(clamping: merge.fileSize)),
+        "the file's size is not the one that its header states")
     }
     let before = recordCount
     var hasFooter = false
-    var walk = SegmentWalk(segment, limit: min(size, Int(clamping: merge.fileSize)))
+    var scan = SegmentScan(segment, limit: min(size, Int(clamping: merge.fileSize)))
     while true {
-      switch try walk.next() {
+      switch try scan.next() {
       case .frame(let header, let offset, let payload, let isSound):
         guard isSound else {
-          try add(segment, offset, "a frame whose payload does not match its checksum")
+          try add(segment, offset, "the frame's payload does not match its checksum")
           continue
         }
         try checkPadding(segment, offset + FrameHeader.size + payload.count)
-        if hasFooter { try add(segment, offset, "a frame after the footer") }
+        if hasFooter { try add(segment, offset, "there is a frame after the footer") }
         switch header.kind {
         case .merged:
           _ = try checkRecords(payload, at: offset + FrameHeader.size, segment)
@@ -258,9 +264,11 @@ extension LogCheck {
           hasFooter = true
           let counted = UInt64(recordCount - before)
           if payload.count != 8 || payload.load(UInt64.self, at: 0) != counted {
-            try add(segment, offset, "the footer counts other records than the file holds")
+            try add(segment, offset, "the footer does not count the records in the file")
           }
-        default: try add(segment, offset, "a frame of a kind not found here")
+        default:
+          try add(
+            segment, offset, "the frame is of a kind that does not belong in a compacted segment")
         }
       case .gap(let range, let reason):
         try findings.add(
@@ -268,7 +276,9 @@ extension LogCheck {
             path: segment.file.path, offset: range.lowerBound, size: range.count, reason: reason))
       case .end:
         if !hasFooter { try add(segment, size, "the footer is missing") }
-        if commit > merge.end.commit { try add(segment, 160, "a commit past the end it states") }
+        if commit > merge.end.commit {
+          try add(segment, 160, "a commit is past the end that the header states")
+        }
         commit = max(commit, merge.end.commit)
         sequence = max(sequence, segment.header.lastSequence)
         return

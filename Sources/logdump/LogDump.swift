@@ -38,7 +38,7 @@ extension LogDump {
       // the exit status shows the error.
       try? output.flush()
       try? problems.line("logdump: \(ExitStatus.explain(error))")
-      if error is UsageError { try? problems.line("`logdump --help` says what there is.") }
+      if error is UsageError { try? problems.line("See `logdump --help`.") }
       try? problems.flush()
       return ExitStatus(error)
     }

@@ -4,7 +4,7 @@ import DivanLog
 /// The log of a store as `logdump` reads it: the files, which of them count, and how it ends.
 struct OpenedLog {
   let directory: StoreDirectory
-  /// All files of the store by name; `foreign` are the names that are not its own.
+  /// All files of the store by name; `foreign` are the other names in its directory.
   let files: Set<FileName>
   let foreign: [String]
   let head: Head?
@@ -33,7 +33,7 @@ struct OpenedLog {
   /// The bytes at the end of the log that belong to no whole transaction, unless they are damage.
   var tornTail: Range<Int>? { damage.isEmpty ? recovery?.discarded : nil }
 
-  /// Whether the store was closed, with nothing done to it since.
+  /// Whether the store was closed, and has not changed since.
   var isClosed: Bool {
     guard let head, let last, let recovery else { return false }
     return head.isClosed && head.segmentNumber == last.header.numbers.upperBound
@@ -42,10 +42,10 @@ struct OpenedLog {
 }
 
 extension OpenedLog {
-  /// Opens the files of a store, as they are at this moment.
+  /// Opens the files of a store as they are now.
   static func open(_ path: String, on fileSystem: any FileSystem) throws(LogError) -> OpenedLog {
-    // A file may disappear after it is listed and before it is opened, when a merged one replaces
-    // it.
+    // A file may disappear after it is listed and before it is opened, when a compacted one
+    // replaces it.
     for _ in 0..<8 {
       do throws(LogError) {
         return try OpenedLog(path, on: fileSystem)
@@ -78,7 +78,7 @@ extension OpenedLog {
       return
     }
     (checkpoint, evidence) = try InspectedCheckpoint.newest(among: files, in: directory)
-    // Without a checkpoint, as by a reader that has none.
+    // The segments are chosen without the checkpoint, like by a reader that has none.
     chain =
       try SegmentChain.choose(from: files, in: directory, isMapped: false)
       ?? SegmentChain(segments: [], leftovers: [], damage: [])
@@ -135,7 +135,7 @@ extension OpenedLog {
 extension OpenedLog {
   /// Returns the segments that are in no chain because their headers cannot be read.
   ///
-  /// They are described by what is still known, so that they can be searched for records.
+  /// They get headers from the facts that are still known, and can be searched for records.
   func unreadableSegments() throws(LogError) -> [Segment] {
     var found: [Segment] = []
     for numbers in files.segmentRanges {
@@ -169,7 +169,7 @@ extension OpenedLog {
               offset: min(size, successor?.header.predecessor.offset ?? size), commit: 0, chain: 0))
         )
       } catch  where error.code == .notFound {
-        // A merged segment has replaced it meanwhile.
+        // A compacted segment has replaced it meanwhile.
       } catch {
         throw .system(error)
       }

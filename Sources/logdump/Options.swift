@@ -36,7 +36,7 @@ extension Options {
     func value(of option: String) throws(UsageError) -> String {
       index += 1
       guard index < arguments.count else {
-        throw UsageError(reason: "`\(option)` wants a value")
+        throw UsageError(reason: "`\(option)` needs a value")
       }
       return arguments[index]
     }
@@ -66,7 +66,7 @@ extension Options {
         }
       default:
         throw UsageError(
-          reason: "there is no option `\(argument)`; where it is an ID, write `--` before it")
+          reason: "there is no option `\(argument)`; write `--` before an ID that begins with `-`")
       }
       index += 1
     }
@@ -81,7 +81,9 @@ extension Options {
   private static func isGeneral(_ option: String) -> Bool { ["--json", "--"].contains(option) }
 
   private mutating func take(_ words: [String]) throws(UsageError) {
-    guard let first = words.first else { throw UsageError(reason: "which store?") }
+    guard let first = words.first else {
+      throw UsageError(reason: "the path of the store is missing")
+    }
     var words = words
     // `logdump verify STORE` means the same, unless there is a store of that name.
     if words.count > 1, Options.isCommand(first), !Options.isCommand(words[1]) {
@@ -101,10 +103,10 @@ extension Options {
     }
     if command == .doc, argument == nil {
       throw UsageError(
-        reason: "the document of which ID? Where it begins with `-`, write `--` before it")
+        reason: "`doc` needs the ID of a document; write `--` before one that begins with `-`")
     }
     if command == .salvage, target == nil {
-      throw UsageError(reason: "`salvage` wants `--to` and the path of a new store")
+      throw UsageError(reason: "`salvage` needs `--to` and the path of a new store")
     }
   }
 
@@ -123,32 +125,33 @@ extension Options {
     logdump STORE [COMMAND] [--json]        or: logdump COMMAND STORE
 
     Reads a Divan store: the directory, its files, its documents. It takes no lock and writes
-    nothing to the store, which may be open elsewhere, or damaged.
+    nothing to the store, which may be open in another process, or damaged.
 
-      info               what the store is and how its log ends (the default)
-      ls                 files, with the parts of the log that they hold
+      info               a summary of the store and how its log ends (the default)
+      ls                 files, with the parts of the log that they contain
       frames [SEGMENT]   every frame, of one segment (its number or file name) or of all
-      tx, log            transactions: commit, time, place; --records adds what each holds
-      doc ID             a document with the revisions known; --revs adds the older bodies
-                         that still stand in the log, and what changed from one to the next
-      att                contents of attachments: digest, length, place, documents that refer to them
+      tx, log            transactions: commit, time, position; --records adds their records
+      doc ID             a document with its known revisions; --revs adds the properties of
+                         older revisions that are still in the log, and their changes
+      att                contents of attachments: digest, length, file or log, and the documents
+                         that refer to them
       stats              bytes in each segment: live, dead, pinned
-      verify             checks every byte that matters, and says what is wrong, and what it did
-                         not look at; --sizes-only: of attachments, which it reads as a
-                         whole, that they are there and as long as they should be
+      verify             checks every byte that matters, and lists the damage and the parts that
+                         it did not check; --sizes-only checks only the names and lengths of
+                         attachments, which are read as a whole otherwise
       export             JSON Lines: one object for each document, with `_id`, `_rev` and its
                          properties, in order of IDs; --by sequence: in order of changes.
-                         Besides that: --attachments, with their content; --revisions, a line
+                         Additions: --attachments, with their content; --revisions, a line
                          for each branch of a conflict, with its history, and for deletions;
                          --local documents; --expiries; --everything. `importJSONLines` of
                          the library reads it
       salvage --to NEW   puts the newest whole record of each document into a new store, with
                          its revisions, conflicts, expiry and attachments, and local
-                         documents, and says what was lost; deleted documents do not come
-                         back, and past versions and their names are not kept
+                         documents, and lists the losses; deleted documents stay deleted,
+                         and past versions and named snapshots are not copied
 
       --json             one JSON object a line, for programs
-      --                 what follows is no option, even if it begins with `-`
+      --                 the arguments after it are no options, even if they begin with `-`
       --version          the version of the format
       --help             prints this
 
@@ -157,17 +160,17 @@ extension Options {
       1  the arguments are wrong, or there is no such document or segment
       2  sound but for an unfinished transaction at the end, which never counted
       3  damage: something that was durable cannot be read as it was
-      4  unreadable: the system refused or failed, or this is no store
+      4  unreadable: the system refused or failed, or this is not a store
       5  written by a newer version of Divan
 
-    The status of a command other than `verify` speaks of what that command had to read.
-    If the reader of its output goes away, the tool stops with status 0. On a terminal, work that
-    takes long says on standard error how far it is.
+    The status of a command other than `verify` covers only the parts that the command read.
+    If the reader of its output closes the pipe, the tool stops with status 0. On a terminal, long
+    work shows its progress on standard error.
     """
 }
 
 extension Options.Command {
-  /// The command's options, in addition to those of every command.
+  /// The command's options, in addition to the options of every command.
   fileprivate var options: Set<String> {
     switch self {
     case .info, .ls, .frames, .att, .stats: []

@@ -1,15 +1,15 @@
 import Divan
 import DivanLog
 
-/// Finds the newest whole record of each document in a log, whatever else is damaged.
+/// Salvages the newest whole record of each document from a log, however damaged the rest is.
 ///
 /// Also finds the records of the other branches of a document, attachments, and local documents.
 ///
-/// Records have checksums of their own. They are therefore found in a damaged frame, after a
+/// Records have checksums of their own. They are therefore salvaged from a damaged frame, after a
 /// damaged header of a frame or of a segment, and in a transaction that has lost another frame.
 /// Bytes that never counted are ignored: a torn tail, and bytes in a segment past its end.
 struct Rescue {
-  struct Place {
+  struct Location {
     var segment: Int
     var locator: RecordLocator
     var sequence: UInt64
@@ -27,15 +27,15 @@ struct Rescue {
   let segments: [Segment]
   private let directory: StoreDirectory
   /// The newest record of each document that could be read.
-  private(set) var places: [DocumentKey: Place] = [:]
+  private(set) var locations: [DocumentKey: Location] = [:]
   /// Documents that were purged.
   private(set) var purged: Set<DocumentKey> = []
   private var leaves: [LeafKey: (segment: Int, locator: RecordLocator)] = [:]
-  private var bodies: [SHA256.Digest: (segment: Segment, locator: RecordLocator)] = [:]
+  private var blobs: [SHA256.Digest: (segment: Segment, locator: RecordLocator)] = [:]
   private(set) var localDocuments: [DocumentKey: Value.Object] = [:]
   private(set) var losses: [Damage]
   /// Whether everything was read once, and only leaves are searched for.
-  private var isLookingForLeaves = false
+  private var isSearchingForLeaves = false
 
   init(_ log: OpenedLog) throws {
     segments = (log.segments + (try log.unreadableSegments()))
@@ -53,37 +53,37 @@ extension Rescue {
       try read(index)
     }
     // Leaves are known only after the newest record of their document.
-    let branched = places.filter(\.value.hasTree)
+    let branched = locations.filter(\.value.hasTree)
     guard !branched.isEmpty else { return }
-    isLookingForLeaves = true
-    for (id, place) in branched {
-      for leaf in try document(at: place).leaves {
-        leaves[LeafKey(id: id, sequence: leaf.sequence)] = (-1, place.locator)
+    isSearchingForLeaves = true
+    for (id, location) in branched {
+      for leaf in try document(at: location).leaves {
+        leaves[LeafKey(id: id, sequence: leaf.sequence)] = (-1, location.locator)
       }
     }
     for index in segments.indices { try read(index) }
   }
 
   /// Returns the newest record of a document.
-  func document(at place: Place) throws -> InspectedDocument {
-    try InspectedDocument(segments[place.segment].record(at: place.locator).payload)
+  func document(at location: Location) throws -> InspectedDocument {
+    try InspectedDocument(segments[location.segment].record(at: location.locator).payload)
   }
 
   /// Returns the record of a leaf; nil if it could not be read.
   func leaf(_ key: LeafKey) throws -> InspectedDocument? {
-    guard let place = leaves[key], place.segment >= 0 else { return nil }
-    return try InspectedDocument(segments[place.segment].record(at: place.locator).payload)
+    guard let location = leaves[key], location.segment >= 0 else { return nil }
+    return try InspectedDocument(segments[location.segment].record(at: location.locator).payload)
   }
 
   /// The content of attachments.
-  var attachments: InspectedAttachments { InspectedAttachments(in: directory, locators: bodies) }
+  var attachments: InspectedAttachments { InspectedAttachments(in: directory, locators: blobs) }
 
   private mutating func read(_ index: Int) throws {
     let segment = segments[index]
     let limit = min(Int(clamping: segment.end.offset), try segment.file.size())
-    var walk = SegmentWalk(segment, limit: limit)
+    var scan = SegmentScan(segment, limit: limit)
     while true {
-      switch try walk.next() {
+      switch try scan.next() {
       case .frame(let header, let offset, let payload, _):
         guard header.kind == .transaction || header.kind == .merged else { continue }
         let hasTrailer = header.kind == .transaction && header.flags.contains(.last)
@@ -171,12 +171,12 @@ extension Rescue {
       }
       take(document, index, locator)
     case .attachment:
-      guard let body = try? AttachmentRecord.decode(record.payload) else {
+      guard let attachment = try? AttachmentRecord.decode(record.payload) else {
         return loseUnread(locator, index)
       }
-      bodies[body.digest] = (segments[index], locator)
+      blobs[attachment.digest] = (segments[index], locator)
     default:
-      guard !isLookingForLeaves, let other = try? InspectedRecord(record) else { return }
+      guard !isSearchingForLeaves, let other = try? InspectedRecord(record) else { return }
       take(other, record.payload)
     }
   }
@@ -184,16 +184,16 @@ extension Rescue {
   private mutating func take(
     _ document: InspectedDocument, _ index: Int, _ locator: RecordLocator
   ) {
-    guard !isLookingForLeaves else {
+    guard !isSearchingForLeaves else {
       let key = LeafKey(id: DocumentKey(document.id), sequence: document.sequence)
       if leaves[key] != nil { leaves[key] = (index, locator) }
       return
     }
     // Sequence numbers rise along the log.
     let id = DocumentKey(document.id)
-    if let known = places[id], known.sequence > document.sequence { return }
+    if let known = locations[id], known.sequence > document.sequence { return }
     purged.remove(id)
-    places[id] = Place(
+    locations[id] = Location(
       segment: index, locator: locator, sequence: document.sequence,
       isDeleted: document.isDeleted, hasTree: document.hasTree)
   }
@@ -201,7 +201,7 @@ extension Rescue {
   private mutating func take(_ record: InspectedRecord, _ payload: SharedBytes) {
     switch record {
     case .purge(let id, nil):
-      places[DocumentKey(id)] = nil
+      locations[DocumentKey(id)] = nil
       purged.insert(DocumentKey(id))
     case .local(let id, _):
       localDocuments[DocumentKey(id)] = try? InspectedRecord.localProperties(payload)
@@ -214,18 +214,18 @@ extension Rescue {
     lose(
       Damage(
         path: segments[index].file.path, offset: Int(clamping: locator.offset),
-        size: Int(locator.size), reason: "a record that says nothing"))
+        size: Int(locator.size), reason: "the record cannot be decoded"))
   }
 
   private mutating func lose(from start: Int, to end: Int, at offset: Int, _ index: Int) {
     lose(
       Damage(
         path: segments[index].file.path, offset: offset + start, size: end - start,
-        reason: "\(end - start) bytes that are no whole record"))
+        reason: "\(end - start) bytes contain no whole record"))
   }
 
   private mutating func lose(_ damage: Damage) {
-    // Enough to show the places; the number of saved documents shows the rest.
-    if losses.count < 10_000, !isLookingForLeaves { losses.append(damage) }
+    // Enough to locate the damage; the number of saved documents shows the rest.
+    if losses.count < 10_000, !isSearchingForLeaves { losses.append(damage) }
   }
 }

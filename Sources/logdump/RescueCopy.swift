@@ -1,11 +1,11 @@
 import Divan
 import DivanLog
 
-/// Copies what was found in a damaged log to a new store.
+/// Copies the documents that were salvaged from a damaged log to a new store.
 ///
-/// These are the documents with their leaves and histories, their expiry and their whole
-/// attachments, and local documents. A revision that lost an attachment gets a successor without
-/// it, so that no revision has other content than elsewhere.
+/// It copies them with their leaves and histories, their expiry and their whole attachments, and
+/// copies local documents. A revision that lost an attachment gets a successor without it, because
+/// a revision must have the same content in every store.
 struct RescueCopy {
   private let rescue: Rescue
   private let attachments: InspectedAttachments
@@ -42,7 +42,7 @@ extension RescueCopy {
 
   /// Stores everything, in order of IDs.
   mutating func run(to database: Database, progress: (Int) -> Void = { _ in }) throws {
-    let ids = rescue.places.keys.map(\.id).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    let ids = rescue.locations.keys.map(\.id).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     var next = 0
     while next < ids.count {
       progress(next)
@@ -62,8 +62,8 @@ extension RescueCopy {
 
   /// Stores a document; returns its approximate size in bytes.
   private mutating func store(_ id: String, in transaction: WriteTransaction) throws -> Int {
-    guard let place = rescue.places[DocumentKey(id)] else { return 0 }
-    let newest = try rescue.document(at: place)
+    guard let location = rescue.locations[DocumentKey(id)] else { return 0 }
+    let newest = try rescue.document(at: location)
     var size = 0
     for leaf in newest.leaves {
       let key = Rescue.LeafKey(id: DocumentKey(id), sequence: leaf.sequence)

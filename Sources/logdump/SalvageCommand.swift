@@ -6,14 +6,14 @@ extension LogDump {
   func salvage(_ options: Options) throws -> ExitStatus {
     let target = options.target ?? ""
     if try fileSystem.exists(target) {
-      throw UsageError(reason: "there is something at \(target) already")
+      throw UsageError(reason: "\(target) exists already; choose the path of a new store")
     }
     let log = try OpenedLog.open(options.store, on: fileSystem)
     var rescue = try Rescue(log)
     try rescue.run { progress.step("Searching segment \($0) of \($1)") }
     var configuration = salvageConfiguration
     configuration.fileSystem = fileSystem
-    // The next program that opens the store must see first what was saved.
+    // The next program that opens the store must see everything that was saved.
     configuration.purgesExpired = false
     let database = try Database(at: target, configuration: configuration)
     var copy = RescueCopy(rescue)
@@ -37,7 +37,7 @@ extension LogDump {
       options,
       [
         ("documents", .number(copy.documentCount)),
-        ("deleted", .number(rescue.places.count - copy.documentCount)),
+        ("deleted", .number(rescue.locations.count - copy.documentCount)),
         ("localDocuments", .number(rescue.localDocuments.count)),
         ("attachments", .number(copy.attachmentCount)), ("isWhole", .flag(isWhole)),
         ("path", .text(target)),
@@ -47,18 +47,18 @@ extension LogDump {
     return isWhole ? log.status : .damage
   }
 
-  /// Returns the documents of which the newest checkpoint has a newer revision than could be read.
+  /// Returns the documents of which the newest checkpoint has a newer revision than the log.
   private func outdated(
     _ rescue: Rescue, _ log: OpenedLog
   ) throws -> [(id: String, wasSaved: Bool)] {
     var found: [(String, Bool)] = []
     // The checkpoint is evidence only; if it cannot be read, these documents remain unknown.
     try? log.checkpoint?.forEachDocument { id, sequence, isDeleted in
-      let place = rescue.places[DocumentKey(id)]
-      if (place?.sequence ?? 0) < sequence, !isDeleted || place != nil,
+      let location = rescue.locations[DocumentKey(id)]
+      if (location?.sequence ?? 0) < sequence, !isDeleted || location != nil,
         !rescue.purged.contains(DocumentKey(id))
       {
-        found.append((id, place.map { !$0.isDeleted } ?? false))
+        found.append((id, location.map { !$0.isDeleted } ?? false))
       }
     }
     return found

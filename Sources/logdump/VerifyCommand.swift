@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 
 extension LogDump {
-  /// Checks everything, and reports what is wrong.
+  /// Checks everything, and reports the damage.
   func verify(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     let findings = Findings { finding in
@@ -48,15 +48,15 @@ extension LogDump {
       ],
       summary(status, log, check, attachments, findings))
     if !options.isJSON {
-      for text in notLookedAt(log, attachments, options) {
-        try output.line("Not looked at: \(text).")
+      for text in uncheckedParts(log, attachments, options) {
+        try output.line("Not checked: \(text).")
       }
     }
     return status
   }
 
   /// Returns the parts of the store that were not checked.
-  private func notLookedAt(
+  private func uncheckedParts(
     _ log: OpenedLog, _ attachments: InspectedAttachmentCheck, _ options: Options
   ) -> [String] {
     var texts: [String] = []
@@ -68,7 +68,8 @@ extension LogDump {
         "\(attachments.unreferredCount) contents of attachments that nothing refers to any more")
     }
     if !log.files.views.isEmpty {
-      texts.append("whether the rows of views are what their functions make of the documents")
+      texts.append(
+        "whether the rows of views are the ones that their functions make of the documents")
     }
     return texts
   }
@@ -85,26 +86,26 @@ extension LogDump {
     return switch status {
     case .sound: "Sound: \(read)."
     case .tornTail: "Sound but for a torn tail: \(read)."
-    default: "Damaged, in \(findings.damageCount) places: \(read) could be read."
+    default: "Damaged at \(findings.damageCount) locations: \(read) could be read."
     }
   }
 
   private func checkNames(_ log: OpenedLog, _ findings: Findings) throws {
     for name in log.foreign {
       try findings.note(
-        Damage(path: "\(log.directory.path)/\(name)", offset: 0, reason: "no file of a store"))
+        Damage(path: "\(log.directory.path)/\(name)", offset: 0, reason: "not a file of the store"))
     }
     for name in log.chain.leftovers {
       try findings.note(
         Damage(
           path: log.directory.path(of: name), offset: 0,
-          reason: "not used: what it holds stands in another file"))
+          reason: "not used: its records are in another file"))
     }
     guard log.files.contains(.temporaries) else { return }
     let temporaries = log.directory.path(of: .temporaries)
     for name in try fileSystem.list(temporaries) {
       try findings.note(
-        Damage(path: "\(temporaries)/\(name)", offset: 0, reason: "a file that was never finished"))
+        Damage(path: "\(temporaries)/\(name)", offset: 0, reason: "an unfinished file"))
     }
   }
 
@@ -121,7 +122,8 @@ extension LogDump {
     let block = try fileSystem.contents(of: path, limit: Head.size)
     try findings.requireZeros(block, [56..<64, 100..<104, 128..<252], path: path, at: 0)
     if block.load(UInt64.self, at: 120) > 1 {
-      try findings.add(Damage(path: path, offset: 120, reason: "neither closed nor open"))
+      try findings.add(
+        Damage(path: path, offset: 120, reason: "the closed flag is neither 0 nor 1"))
     }
     if let first = log.segments.first, first.header.preamble.storeID != head.preamble.storeID {
       try findings.add(Damage(path: path, offset: 24, reason: "HEAD belongs to another store"))
@@ -130,7 +132,7 @@ extension LogDump {
 
   /// Checks `FLUSHED`, in which nothing is damage to the store.
   ///
-  /// A mark may be torn, or lost with the power. Then only the other evidence is left.
+  /// A mark may be torn, or lost in a power failure. Then only the other evidence is left.
   private func checkMarks(_ log: OpenedLog, _ findings: Findings) throws {
     guard log.files.contains(.flushed) else { return }
     if let problem = log.marksProblem, let damage = Damage(of: problem) {
@@ -140,7 +142,7 @@ extension LogDump {
     let bytes = try fileSystem.contents(of: path, limit: 1 << 16)
     if bytes.count != FlushMark.fileSize {
       try findings.note(
-        Damage(path: path, offset: bytes.count, reason: "FLUSHED has the wrong size"))
+        Damage(path: path, offset: bytes.count, reason: "FLUSHED has a wrong size"))
     }
     for offset in FlushMark.offsets where offset + FlushMark.size <= bytes.count {
       let block = bytes.suffix(from: offset).prefix(FlushMark.size)
@@ -148,7 +150,7 @@ extension LogDump {
         try findings.note(
           Damage(
             path: path, offset: offset + problem.offset,
-            reason: "a mark of FLUSHED does not count: \(problem.reason)"))
+            reason: "a mark in FLUSHED is ignored: \(problem.reason)"))
       }
     }
     let storeID = log.segments.first?.header.preamble.storeID
@@ -169,28 +171,28 @@ extension LogDump {
   }
 }
 
-/// The findings of a check, which are reported as they are found.
+/// The findings of a check, each of which is reported at once.
 final class Findings {
   struct Finding {
     let damage: Damage
-    /// Whether it is worth knowing, but no damage.
+    /// Whether it is worth knowing, but not damage.
     let isNote: Bool
   }
 
   private(set) var damageCount = 0
   private var known: Set<String> = []
-  private let tell: (Finding) throws -> Void
+  private let report: (Finding) throws -> Void
 
-  init(tell: @escaping (Finding) throws -> Void) { self.tell = tell }
+  init(report: @escaping (Finding) throws -> Void) { self.report = report }
 
   func add(_ damage: Damage) throws {
     // More than one check may notice the same damage.
     if known.count < 10_000, !known.insert("\(damage.path) \(damage.offset)").inserted { return }
     damageCount += 1
-    try tell(Finding(damage: damage, isNote: false))
+    try report(Finding(damage: damage, isNote: false))
   }
 
-  func note(_ damage: Damage) throws { try tell(Finding(damage: damage, isNote: true)) }
+  func note(_ damage: Damage) throws { try report(Finding(damage: damage, isNote: true)) }
 
   /// Requires bytes that are reserved or padding to be zero.
   ///

@@ -25,7 +25,9 @@ extension ViewCheck {
       try checkHeader(view.header)
       guard view.isOfThisOrder else {
         return try findings.note(
-          Damage(path: path, offset: 96, reason: "not used: its rows are in another order"))
+          Damage(
+            path: path, offset: 96, reason: "not used: its rows are in the order of another version"
+          ))
       }
       _ = try view.check()
     } catch {
@@ -46,7 +48,9 @@ extension ViewCheck {
     }
     if let last = log.last, header.origin.commit > last.end.commit {
       try findings.note(
-        Damage(path: path, offset: 64, reason: "not used: it is of a commit that is not there"))
+        Damage(
+          path: path, offset: 64,
+          reason: "not used: the log does not contain the commit that it was made from"))
     }
   }
 }

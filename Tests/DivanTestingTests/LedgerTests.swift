@@ -27,7 +27,7 @@ struct LedgerTests {
     } check: { disk in
       try check(disk, acknowledged: acknowledged, attempted: attempted)
     }
-    #expect(trials.placeCount > 50 && trials.checkCount > 400, "\(trials)")
+    #expect(trials.failurePointCount > 50 && trials.checkCount > 400, "\(trials)")
   }
 
   @Test func `a full disk refuses whole transfers, and work continues with more space`() throws {

@@ -105,7 +105,7 @@ extension PlantedBug {
     PlantedBug(
       "flushed-mark-overwritten", rule: "promise 5", "the flushed mark of FLUSHED is overwritten",
       in: Place.marks,
-      find: "state.flushed = place", plant: "if !PLANTED { state.flushed = place }",
+      find: "state.flushed = slot", plant: "if !PLANTED { state.flushed = slot }",
       killedBy: .rules("the flushed mark of FLUSHED survives when all others are torn"),
       needsLoss: true),
     PlantedBug(
@@ -238,9 +238,9 @@ extension PlantedBug {
       "inputs-deleted-before-rename", rule: "6",
       "inputs are deleted before their compacted segment has its name",
       in: Place.merge,
-      find: "try merge.finish()",
+      find: "try compaction.finish()",
       plant: """
-        try merge.finish()
+        try compaction.finish()
         if PLANTED {
           for input in order.inputs where order.inputs.count > 1 {
             try directory.remove(input.file.name)

@@ -116,15 +116,15 @@ extension PlantedBug {
       "judged-at-not-stated", rule: "4",
       "a compacted segment does not state the commit that was evaluated",
       in: Place.merge,
-      find: "judgedAt: order.judgedAt,", plant: "judgedAt: PLANTED ? 0 : order.judgedAt,",
+      find: "evaluatedAt: order.evaluatedAt,", plant: "evaluatedAt: PLANTED ? 0 : order.evaluatedAt,",
       killedBy: .rules("rule 7: a compaction states the commit it evaluated")),
     PlantedBug(
       "judged-at-no-watermark", rule: "4, 12",
       "the commit that a compacted segment states is no watermark",
       in: Place.recovery,
-      find: "self.init(commit: merge.judgedAt, offset: 0, witness: \"a merged segment\")",
+      find: "self.init(commit: merge.evaluatedAt, offset: 0, witness: \"a compacted segment\")",
       plant:
-        "self.init(commit: PLANTED ? 0 : merge.judgedAt, offset: 0, witness: \"a merged segment\")",
+        "self.init(commit: PLANTED ? 0 : merge.evaluatedAt, offset: 0, witness: \"a compacted segment\")",
       killedBy: .rules("rule 4: a log that ends before the commit a compacted")),
     PlantedBug(
       "tombstone-dropped", rule: "5", "a compaction drops tombstones",
@@ -199,9 +199,9 @@ extension PlantedBug {
       "merged-end-wrong", rule: "10",
       "a compacted segment states another end than its last input has",
       in: Place.merge,
-      find: "end: end, fileSize: UInt64(merge.offset))",
+      find: "end: end, fileSize: UInt64(compaction.offset))",
       plant:
-        "end: PLANTED ? oldest.end : end, fileSize: UInt64(merge.offset))",
+        "end: PLANTED ? oldest.end : end, fileSize: UInt64(compaction.offset))",
       killedBy: .rules("rule 10: a compacted segment still vouches for its predecessor")),
     PlantedBug(
       "footer-not-missed", rule: "10", "a compacted segment without its footer is accepted",
@@ -457,7 +457,7 @@ extension PlantedBug {
     PlantedBug(
       "one-mark-only", rule: "promise 5", "the newest mark is overwritten by the next one",
       in: Place.marks,
-      find: "state.newest = place", plant: "if !PLANTED { state.newest = place }",
+      find: "state.newest = slot", plant: "if !PLANTED { state.newest = slot }",
       killedBy: .rules("FLUSHED works with one torn mark, and the store opens")),
     PlantedBug(
       "marks-not-made", rule: "promise 5", "FLUSHED is not created again after its creation failed",

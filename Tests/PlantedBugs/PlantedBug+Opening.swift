@@ -5,8 +5,8 @@ extension PlantedBug {
       "older-checkpoint-used", rule: "20",
       "a checkpoint is used with segments that were compacted after it",
       in: Place.chain,
-      find: "guard ranges.holdAll(after: covered, of: numbers) else { return nil }",
-      plant: "guard PLANTED || ranges.holdAll(after: covered, of: numbers) else { return nil }",
+      find: "guard ranges.containAll(after: covered, of: numbers) else { return nil }",
+      plant: "guard PLANTED || ranges.containAll(after: covered, of: numbers) else { return nil }",
       killedBy: .rules("rule 20: an older checkpoint is not used with segments")),
     PlantedBug(
       "not-logged-again", rule: "promise 6",
@@ -77,8 +77,8 @@ extension PlantedBug {
     PlantedBug(
       "own-temporary-left", rule: "15", "a temporary file whose creation failed is not deleted",
       in: Place.directory,
-      find: "if (try? checkPlace()) != nil { try? fileSystem.remove(temporary) }",
-      plant: "if !PLANTED, (try? checkPlace()) != nil { try? fileSystem.remove(temporary) }",
+      find: "if (try? checkPath()) != nil { try? fileSystem.remove(temporary) }",
+      plant: "if !PLANTED, (try? checkPath()) != nil { try? fileSystem.remove(temporary) }",
       killedBy: .rules("rule 15: a store on a full disk can be read")),
     PlantedBug(
       "reserve-not-released", rule: "15", "the ballast file is kept although the disk is full",
@@ -325,8 +325,8 @@ extension PlantedBug {
       find: "newest[keyPath: tree].replaceImmutable(with: runs)",
       plant: """
         if PLANTED, newest[keyPath: tree].immutableMemtable != nil {
-          newest[keyPath: tree].thaw()
-          newest[keyPath: tree].freeze()
+          newest[keyPath: tree].unsealMemtable()
+          newest[keyPath: tree].sealMemtable()
         }
         newest[keyPath: tree].replaceImmutable(with: runs)
         """, killedBy: .rules("changes made while a checkpoint is written are kept")),

@@ -33,12 +33,18 @@ extension PlantedBug {
     PlantedBug(
       "foreign-file-deleted", rule: "ownership", "a deletion removes files that no store has",
       in: Place.ownership,
-      find: "if isOwn(name) { try visitFile(place, visit) } else { try visit(.foreign(place)) }",
+      find: """
+        if isOwn(name) {
+          try visitFile(relativePath, visit)
+        } else {
+          try visit(.foreign(relativePath))
+        }
+        """,
       plant: """
         if PLANTED || isOwn(name) {
-          try visitFile(place, visit)
+          try visitFile(relativePath, visit)
         } else {
-          try visit(.foreign(place))
+          try visit(.foreign(relativePath))
         }
         """, killedBy: .rules("ownership: other programs' files in a store survive opening")),
     PlantedBug(
@@ -58,7 +64,7 @@ extension PlantedBug {
         // The locked file is not the one at the path, so a second check would never end.
         Edit(
           Place.fileSystem,
-          find: "try lock.checkPlace()", plant: "if !PLANTED { try lock.checkPlace() }"),
+          find: "try lock.checkPath()", plant: "if !PLANTED { try lock.checkPath() }"),
       ], killedBy: .rules("ownership: a link named LOCK is not written through")),
     PlantedBug(
       "hard-linked-lock-written", rule: "ownership", "a hard link named LOCK is written through",
@@ -109,9 +115,9 @@ extension PlantedBug {
     PlantedBug(
       "lost-lock-ignored", rule: "16", "a writer continues after its LOCK was removed",
       in: Place.commits,
-      find: "return .success(try directory.checkPlace())",
+      find: "return .success(try directory.checkPath())",
       plant: """
-        if !PLANTED { try directory.checkPlace() }
+        if !PLANTED { try directory.checkPath() }
         return .success(())
         """, killedBy: .rules("ownership: a writer whose LOCK is gone")),
     PlantedBug(

@@ -35,8 +35,8 @@ extension PlantedBug {
       killedBy: .replicas),
     PlantedBug(
       "inner-revision-stored", rule: "2", "a revision with successors is stored as a leaf",
-      in: Place.treeInsertion, find: "if isLeaf(place) { return true }",
-      plant: "if PLANTED || isLeaf(place) { return true }", killedBy: .replicas),
+      in: Place.treeInsertion, find: "if isLeaf(position) { return true }",
+      plant: "if PLANTED || isLeaf(position) { return true }", killedBy: .replicas),
     PlantedBug(
       "chain-of-another", rule: "2", "a record takes the history of another revision",
       in: Place.revisionEdit,
@@ -126,8 +126,8 @@ extension PlantedBug {
     PlantedBug(
       "holds-ignored", rule: "22", "an attachment file is deleted although it is pinned",
       in: Place.attachmentNames,
-      find: "guard state.isClosed || state.holds[digest] == nil else { return false }",
-      plant: "guard PLANTED || state.isClosed || state.holds[digest] == nil else { return false }",
+      find: "guard state.isClosed || state.pins[digest] == nil else { return false }",
+      plant: "guard PLANTED || state.isClosed || state.pins[digest] == nil else { return false }",
       killedBy: .rules("rule 22: an attachment stored for a document")),
     PlantedBug(
       "snapshot-loses-attachment", rule: "22",

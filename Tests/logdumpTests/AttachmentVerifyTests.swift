@@ -31,7 +31,7 @@ struct AttachmentVerifyTests {
     let run = store.dump("verify")
     #expect(run.status == .sound)
     #expect(run.output.contains(", 2 attachments."), "\(run.output)")
-    #expect(!run.output.contains("Not looked at"))
+    #expect(!run.output.contains("Not checked"))
     #expect(
       store.dump("verify", "--json").output.contains(
         #""attachments":2,"attachmentBytes":100003,"attachmentsNotRead":0"#))
@@ -62,7 +62,7 @@ struct AttachmentVerifyTests {
       #expect(store.dump("verify").status == .damage)
       let run = store.dump("verify", "--sizes-only")
       #expect(run.status == .sound)
-      #expect(run.lines.last?.hasPrefix("Not looked at: the contents of the attachments") == true)
+      #expect(run.lines.last?.hasPrefix("Not checked: the contents of the attachments") == true)
     }
     bytes.removeLast()
     try store.withBytes(bytes, in: name) {
@@ -87,7 +87,7 @@ struct AttachmentVerifyTests {
     #expect(run.status == .sound, "\(run.output)")
     #expect(
       run.output.contains(
-        "Not looked at: 2 contents of attachments that nothing refers to any more."),
+        "Not checked: 2 contents of attachments that nothing refers to any more."),
       "\(run.output)")
     try database.close()
   }
@@ -98,6 +98,7 @@ struct AttachmentVerifyTests {
     let run = store.dump("verify")
     #expect(run.status == .sound)
     #expect(
-      run.output.contains("note: /films.divan/attachments/readme at byte 0: no file of a store"))
+      run.output.contains(
+        "note: /films.divan/attachments/readme at byte 0: not a file of the store"))
   }
 }

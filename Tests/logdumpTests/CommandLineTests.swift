@@ -27,7 +27,7 @@ struct CommandLineTests {
     try database.close()
     let run = store.dump("doc", "-OabcXYZ")
     #expect(run.status == .usage)
-    #expect(run.problems.contains("where it is an ID, write `--` before it"))
+    #expect(run.problems.contains("write `--` before an ID that begins with `-`"))
     #expect(store.dump("doc", "--", "-OabcXYZ").lines.first == "Document  -OabcXYZ")
     // Generated IDs do not begin with a hyphen.
     let made = try store.open()

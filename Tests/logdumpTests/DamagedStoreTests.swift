@@ -98,7 +98,8 @@ struct DamagedStoreTests {
     try database.write { try $0.put(Document(id: "a", ["n": 1])) }
     // The database is still open, as after a crash.
     #expect(store.dump("verify").status == .sound)
-    #expect(store.dump("info").output.contains("not closed: open elsewhere, or interrupted"))
+    #expect(
+      store.dump("info").output.contains("not closed: open in another process, or interrupted"))
     let name = "0000000001.segment"
     let torn = try store.bytes(name) + [UInt8](repeating: 7, count: 100)
     try store.withBytes(torn, in: name) {
@@ -170,7 +171,7 @@ struct DamagedStoreTests {
     #expect(run.status == .damage)
     #expect(
       run.lines == [
-        "lost: /films.divan/0000000001.segment at byte 4336: 87 bytes that are no whole record",
+        "lost: /films.divan/0000000001.segment at byte 4336: 87 bytes contain no whole record",
         "2 documents were put into /new.divan; not everything could be read.",
       ])
     let saved = store.dump("export", path: "/new.divan").lines

@@ -21,7 +21,7 @@ struct LogDumpTests {
           at          2023-11-14T22:13:28.000Z
           sequence    5
         Ending        closed properly
-        Damage        none seen; `verify` looks at every byte
+        Damage        none found; `verify` checks every byte
 
         """)
     #expect(
@@ -69,7 +69,7 @@ struct LogDumpTests {
     #expect(run.status == .sound)
     #expect(
       run.lines == [
-        "      Offset       Size  Kind        Commit and place in it",
+        "      Offset       Size  Kind        Commit and position in it",
         "0000000001.segment",
         "        4096        208  transaction commit 1 first last",
         "        4304        232  transaction commit 2 first last",
@@ -191,7 +191,7 @@ struct LogDumpTests {
     let run = try DumpedStore.films().run(arguments)
     #expect(run.status == .usage)
     #expect(run.output == "")
-    #expect(run.problems.hasSuffix("`logdump --help` says what there is.\n"))
+    #expect(run.problems.hasSuffix("See `logdump --help`.\n"))
   }
 
   @Test func `help lists every command and every exit status`() throws {

@@ -50,7 +50,7 @@ struct RichStoreTests {
       "local document mark", "local document mark  deleted",
       "snapshot first: sequence 4, commit 1, ",
       "snapshot first: removed", "purged b", "purged c, the record of sequence 3",
-      "moment: sequence 4, commit 1, ", "index by text: on text / de, unique, being made",
+      "commit point: sequence 4, commit 1, ", "index by text: on text / de, unique, being built",
       "index by tag: on tags, each element", "index by tag: removed",
       "index open: on list, then made / due, where done = false and due is there",
     ] {

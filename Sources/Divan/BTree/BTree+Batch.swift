@@ -10,7 +10,7 @@ extension BTree {
   /// - Precondition: keys and values are no longer than ``entryLimit``.
   mutating func set(_ batch: borrowing EntryBatch, _ range: Range<Int>) {
     guard !range.isEmpty else { return }
-    precondition(batch.longestSize <= entryLimit, "A key and value too long for the index")
+    precondition(batch.longestSize <= entryLimit, "The key and value are too long for the index")
     var merging = BatchMerging(pageSize: pageSize)
     var nodes = merging.merge(batch, range, into: root)
     var level = root.level

@@ -21,7 +21,8 @@ extension BTree {
   /// Sets the value of `key`, and returns whether it had one before.
   @discardableResult
   mutating func set(_ key: BorrowedBytes, _ value: BorrowedBytes) -> Bool {
-    precondition(key.count + value.count <= entryLimit, "A key and value too long for the index")
+    precondition(
+      key.count + value.count <= entryLimit, "The key and value are too long for the index")
     var insertion = Insertion(key: key, value: value, pageSize: pageSize)
     if let split = insertion.apply(to: &root, isLast: true) {
       let newRoot = Node.make(level: root.level + 1, capacity: min(pageSize, pageSize / 4 + 64))

@@ -46,7 +46,7 @@ extension BTree {
 }
 
 extension [UInt8] {
-  /// Lends the bytes to `body`.
+  /// Calls `body` with the borrowed bytes.
   @inline(__always)
   func borrow<R, E: Error>(_ body: (BorrowedBytes) throws(E) -> R) throws(E) -> R {
     try BorrowedBytes.borrow(self, body)

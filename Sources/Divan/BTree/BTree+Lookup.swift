@@ -1,7 +1,7 @@
 internal import DivanLog
 
 extension BTree {
-  /// Lends the leaf in which `key` belongs to `body`.
+  /// Calls `body` with the leaf in which `key` belongs, borrowed.
   ///
   /// No reference is counted on the way: `self` retains the root, and each node its children.
   @inline(__always)
@@ -18,7 +18,8 @@ extension BTree {
     return withExtendedLifetime(self) { unsafe node._withUnsafeGuaranteedRef(body) }
   }
 
-  /// Lends the leaf that holds `key`, and the entry's index there; returns nil if there is none.
+  /// Calls `body` with the leaf that contains `key`, and the entry's index there; returns nil if
+  /// there is none.
   @inline(__always)
   func withEntry<R>(of key: BorrowedBytes, _ body: (Node, Int) -> R) -> R? {
     var isCertain = false

@@ -1,6 +1,6 @@
 internal import DivanLog
 
-/// An entry of an index, which keeps the page that holds its bytes alive.
+/// An entry of an index, which retains the owner of its bytes.
 struct TreeEntry {
   /// The key, followed by the value.
   private let bytes: SharedBytes
@@ -14,7 +14,7 @@ struct TreeEntry {
 
   /// Creates an entry of a page that `owner` keeps alive.
   @inline(__always)
-  init(_ entry: NodeEntry, heldBy owner: AnyObject) {
+  init(_ entry: NodeEntry, ownedBy owner: AnyObject) {
     bytes = entry.bytes.shared(by: owner)
     keySize = entry.key.count
   }
@@ -31,13 +31,13 @@ struct TreeEntry {
   /// Whether the entry has no value: the key was removed.
   var isTombstone: Bool { bytes.count == keySize }
 
-  /// Lends the key to `body`.
+  /// Calls `body` with the borrowed key.
   @inline(__always)
   func withKey<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
     try bytes.withSpan { (bytes) throws(E) in try body(bytes.extracting(..<keySize)) }
   }
 
-  /// Lends the value to `body`.
+  /// Calls `body` with the borrowed value.
   func withValue<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
     try bytes.withSpan { (bytes) throws(E) in try body(bytes.extracting(keySize...)) }
   }
@@ -79,7 +79,7 @@ struct BTreeScan {
   mutating func next() -> TreeEntry? {
     while let leaf {
       if let index = window.next(descending: range.descending) {
-        return TreeEntry(leaf.page.entry(index), heldBy: leaf)
+        return TreeEntry(leaf.page.entry(index), ownedBy: leaf)
       }
       moveToNextLeaf()
     }
@@ -93,7 +93,7 @@ struct BTreeScan {
     while window.isAtEnd, leaf != nil { moveToNextLeaf() }
     guard let leaf else { return nil }
     let passed = window.pass(before: limit, in: leaf.page, descending: range.descending)
-    return passed.isEmpty ? nil : LeafRange(leaf.page, heldBy: leaf, passed)
+    return passed.isEmpty ? nil : LeafRange(leaf.page, ownedBy: leaf, passed)
   }
 
   private mutating func moveToNextLeaf() {

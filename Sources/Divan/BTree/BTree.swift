@@ -12,7 +12,7 @@ internal import DivanLog
 ///
 /// Invariants, which ``checkInvariants()`` tests:
 /// - All leaves have the same depth. No leaf is empty, except the root.
-/// - Keys rise strictly from left to right, and are between the separators around their leaf.
+/// - Keys ascend strictly from left to right, and are between the separators around their leaf.
 /// - A node has at most `pageSize` bytes. A removal that leaves less than two fifths of that in a
 ///   node merges it with a neighbour if the two fit in one.
 struct BTree {
@@ -39,7 +39,7 @@ extension BTree {
   ///   for tests.
   init(pageSize: Int = BTree.defaultPageSize) {
     precondition(
-      pageSize >= 128 && pageSize <= NodePageWriter.capacityLimit, "An impossible page size")
+      pageSize >= 128 && pageSize <= NodePageWriter.capacityLimit, "The page size is out of range")
     self.pageSize = pageSize
     root = Node.make(level: 0, capacity: min(pageSize, 128))
     count = 0
@@ -68,13 +68,13 @@ extension BTree {
 extension BTree {
   /// Returns the value of `key`, or nil.
   ///
-  /// The bytes are lent by the tree's node. While you keep them, the node stays alive, and the next
-  /// change to it copies it.
+  /// The bytes are borrowed from the tree's node. While you keep them, the node stays alive, and
+  /// the next change to it copies it.
   func find(_ key: Span<UInt8>) -> SharedBytes? {
     BorrowedBytes.borrow(key) { find($0) }
   }
 
-  /// Whether the tree holds `key`.
+  /// Whether the tree contains `key`.
   func contains(_ key: Span<UInt8>) -> Bool {
     BorrowedBytes.borrow(key) { contains($0) }
   }
@@ -85,6 +85,6 @@ extension BTree {
     withEntry(of: key) { leaf, index in leaf.page.value(index).shared(by: leaf) }
   }
 
-  /// Whether the tree holds `key`.
+  /// Whether the tree contains `key`.
   func contains(_ key: BorrowedBytes) -> Bool { withEntry(of: key) { _, _ in true } ?? false }
 }

@@ -1,6 +1,6 @@
 import DivanLog
 
-/// A blocked Bloom filter, which rules out keys that a run does not hold without searching the run.
+/// A blocked Bloom filter, which rules out keys that a run does not contain, without a search.
 ///
 /// A key sets one bit in each of the eight words of one block, which is one cache line. A look-up
 /// therefore costs one cache miss, where a search costs several. With the usual ten bits per key,

@@ -41,7 +41,7 @@ final class CheckpointPages: PageSource {
       filterPages.withLock { [bytes] in $0[number] = bytes }
     }
     guard offset >= 0, offset <= bytes.count - BloomFilter.blockSize else {
-      throw .damaged(page: number, reason: "there is no such block")
+      throw .damaged(page: number, reason: "the filter has no such block")
     }
     return FilterBlock(bytes, at: offset)
   }

@@ -1,8 +1,8 @@
-extension [EntryBatch.Place] {
-  /// Sorts places by their keys; of places with the same key, one is kept.
+extension [EntryBatch.Slot] {
+  /// Sorts slots by their keys; of slots with the same key, one is kept.
   ///
-  /// - Parameter compareKeys: compares the keys of two places with the same head.
-  mutating func sortByKeys(_ compareKeys: (EntryBatch.Place, EntryBatch.Place) -> Int) {
+  /// - Parameter compareKeys: compares the keys of two slots with the same head.
+  mutating func sortByKeys(_ compareKeys: (EntryBatch.Slot, EntryBatch.Slot) -> Int) {
     if count < leastToDistribute {
       sort { a, b in
         a.head.first != b.head.first
@@ -18,13 +18,13 @@ extension [EntryBatch.Place] {
       while end < count, self[end].head == head { end += 1 }
       if end - start > 1 { self[start..<end].sort { compareKeys($0, $1) < 0 } }
       for index in start..<end {
-        let place = self[index]
-        if index > start, self[kept - 1].keySize == place.keySize,
-          compareKeys(self[kept - 1], place) == 0
+        let slot = self[index]
+        if index > start, self[kept - 1].keySize == slot.keySize,
+          compareKeys(self[kept - 1], slot) == 0
         {
           continue
         }
-        self[kept] = place
+        self[kept] = slot
         kept += 1
       }
       start = end
@@ -32,19 +32,19 @@ extension [EntryBatch.Place] {
     removeLast(count - kept)
   }
 
-  /// The number of places from which on a radix sort is faster than comparisons.
+  /// The number of slots from which on a radix sort is faster than comparisons.
   private var leastToDistribute: Int { 4096 }
 
-  /// Sorts places by their heads with a radix sort, one byte after the other, from the last one on.
+  /// Sorts slots by their heads with a radix sort, one byte after the other, from the last one on.
   ///
   /// Bytes that are the same in all heads are skipped: for texts that are dates, half of them. A
   /// comparison costs a branch that cannot be predicted; a radix sort has none.
   private mutating func distributeByHeads() {
     let head = self[0].head
     var differing: (first: UInt64, second: UInt64) = (0, 0)
-    for place in self {
-      differing.first |= place.head.first ^ head.first
-      differing.second |= place.head.second ^ head.second
+    for slot in self {
+      differing.first |= slot.head.first ^ head.first
+      differing.second |= slot.head.second ^ head.second
     }
     var buffer = self
     for shift in stride(from: UInt64(0), to: 64, by: 8)
@@ -59,20 +59,20 @@ extension [EntryBatch.Place] {
     }
   }
 
-  /// Sorts places by one byte, stably, into a buffer of the same size.
+  /// Sorts slots by one byte, stably, into a buffer of the same size.
   @inline(__always)
   private func distribute(into buffer: inout [Element], by byte: (Element) -> Int) {
     var starts = [Int](repeating: 0, count: 256)
-    for place in self { starts[byte(place)] += 1 }
+    for slot in self { starts[byte(slot)] += 1 }
     var start = 0
     for value in starts.indices {
       let count = starts[value]
       starts[value] = start
       start += count
     }
-    for place in self {
-      let value = byte(place)
-      buffer[starts[value]] = place
+    for slot in self {
+      let value = byte(slot)
+      buffer[starts[value]] = slot
       starts[value] += 1
     }
   }

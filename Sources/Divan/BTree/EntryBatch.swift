@@ -1,12 +1,12 @@
 internal import DivanLog
 
-/// A batch of entries for a tree: their bytes in one piece of memory, and the place of each.
+/// A batch of entries for a tree: their bytes in one piece of memory, and a slot for each.
 ///
-/// Sorting counts no reference, and reads hardly any key. It moves only the places, which contain
+/// Sorting counts no reference, and reads hardly any key. It moves only the slots, which contain
 /// the first bytes of their keys (`EntryBatch+Sorting.swift`).
 struct EntryBatch: ~Copyable {
   /// The position of an entry's bytes, and its properties.
-  struct Place {
+  struct Slot {
     /// The sixteen bytes of the key after the prefix that all keys share.
     ///
     /// As numbers, they have the order of the bytes. Missing bytes are zero.
@@ -24,7 +24,7 @@ struct EntryBatch: ~Copyable {
   }
 
   private var bytes = ByteWriter()
-  private(set) var places: [Place] = []
+  private(set) var slots: [Slot] = []
   /// The length of the prefix that all keys share.
   private let sharedSize: Int
   /// The largest sum of the sizes of a key and its value.
@@ -37,25 +37,25 @@ struct EntryBatch: ~Copyable {
 }
 
 extension EntryBatch {
-  var count: Int { places.count }
+  var count: Int { slots.count }
 
   /// The memory that the entries take, in bytes.
-  var size: Int { bytes.count + places.count * MemoryLayout<Place>.stride }
+  var size: Int { bytes.count + slots.count * MemoryLayout<Slot>.stride }
 
-  /// An estimate of an entry's size with its place: the key of a short text and an ID.
-  static let guessedEntrySize = MemoryLayout<Place>.stride + guessedKeySize
+  /// An estimate of an entry's size with its slot: the key of a short text and an ID.
+  static let guessedEntrySize = MemoryLayout<Slot>.stride + guessedKeySize
   private static let guessedKeySize = 48
 
   /// Reserves room for about `count` more entries, so that appending them copies nothing.
   mutating func reserveRoom(_ count: Int) {
-    places.reserveCapacity(places.count + count)
+    slots.reserveCapacity(slots.count + count)
     bytes.reserve(count * EntryBatch.guessedKeySize)
   }
 
   /// Removes all entries, and keeps the capacity.
   mutating func removeAll() {
     bytes.removeAll()
-    places.removeAll(keepingCapacity: true)
+    slots.removeAll(keepingCapacity: true)
     longestSize = 0
   }
 
@@ -71,14 +71,14 @@ extension EntryBatch {
     let start = bytes.count
     let uniqueSize = writeKey(&bytes)
     let end = bytes.count
-    precondition(end - start <= NodeEntry.lengthLimit, "A key too long for any index")
+    precondition(end - start <= NodeEntry.lengthLimit, "The key is too long for any index")
     bytes.append(value)
     let own = min(start + sharedSize, end)
     let head = bytes.withSpan { bytes in
       (EntryBatch.word(bytes, own, end), EntryBatch.word(bytes, min(own + 8, end), end))
     }
-    places.append(
-      Place(
+    slots.append(
+      Slot(
         head: head, start: start, keySize: UInt16(end - start), uniqueSize: UInt8(uniqueSize),
         valueSize: 1, source: source))
     longestSize = max(longestSize, end + 1 - start)
@@ -86,13 +86,13 @@ extension EntryBatch {
 
   /// Adds an entry of another batch whose keys share the same prefix.
   mutating func append(_ index: Int, of other: borrowing EntryBatch, source: UInt32) {
-    let place = other.places[index]
+    let slot = other.slots[index]
     let start = bytes.count
-    other.bytes.withSpan { bytes.append($0.extracting(place.start..<place.value.upperBound)) }
-    places.append(
-      Place(
-        head: place.head, start: start, keySize: place.keySize, uniqueSize: place.uniqueSize,
-        valueSize: place.valueSize, source: source))
+    other.bytes.withSpan { bytes.append($0.extracting(slot.start..<slot.value.upperBound)) }
+    slots.append(
+      Slot(
+        head: slot.head, start: start, keySize: slot.keySize, uniqueSize: slot.uniqueSize,
+        valueSize: slot.valueSize, source: source))
     longestSize = max(longestSize, bytes.count - start)
   }
 
@@ -113,8 +113,8 @@ extension EntryBatch {
   mutating func sort() {
     let sharedSize = self.sharedSize
     // Moved out, so that the bytes can be read during the sort.
-    var sorted: [Place] = []
-    swap(&sorted, &places)
+    var sorted: [Slot] = []
+    swap(&sorted, &slots)
     bytes.withSpan { bytes in
       sorted.sortByKeys { a, b in
         compare(
@@ -122,14 +122,14 @@ extension EntryBatch {
           bytes.extracting(b.key).extracting(droppingFirst: sharedSize))
       }
     }
-    swap(&sorted, &places)
+    swap(&sorted, &slots)
   }
 
   /// Compares an entry's key to that of an entry of another batch whose keys share the same prefix.
   ///
   /// The result is less than zero if this entry comes first.
   func order(of index: Int, against otherIndex: Int, of other: borrowing EntryBatch) -> Int {
-    let (a, b) = (places[index], other.places[otherIndex])
+    let (a, b) = (slots[index], other.slots[otherIndex])
     if a.head.first != b.head.first { return a.head.first < b.head.first ? -1 : 1 }
     if a.head.second != b.head.second { return a.head.second < b.head.second ? -1 : 1 }
     return bytes.withSpan { bytes in
@@ -141,20 +141,20 @@ extension EntryBatch {
     }
   }
 
-  /// Keeps the entries for which `isWanted` returns true, given their place, key and value.
+  /// Keeps the entries for which `isWanted` returns true, given their slot, key and value.
   mutating func keep(
-    where isWanted: (Place, Span<UInt8>, UInt8) throws(DatabaseError) -> Bool
+    where isWanted: (Slot, Span<UInt8>, UInt8) throws(DatabaseError) -> Bool
   ) throws(DatabaseError) {
     var count = 0
-    for place in places {
+    for slot in slots {
       let isKept = try bytes.withSpan { (bytes) throws(DatabaseError) in
-        try isWanted(place, bytes.extracting(place.key), bytes[place.value.lowerBound])
+        try isWanted(slot, bytes.extracting(slot.key), bytes[slot.value.lowerBound])
       }
       guard isKept else { continue }
-      places[count] = place
+      slots[count] = slot
       count += 1
     }
-    places.removeLast(places.count - count)
+    slots.removeLast(slots.count - count)
   }
 
   /// Prefetches the bytes of entries that will be read soon.
@@ -165,27 +165,27 @@ extension EntryBatch {
     bytes.withSpan { bytes in
       var prefetched: UInt8 = 0
       for index in range {
-        let place = places[index]
-        prefetched ^= bytes[place.start] ^ bytes[place.value.lowerBound]
+        let slot = slots[index]
+        prefetched ^= bytes[slot.start] ^ bytes[slot.value.lowerBound]
       }
       SharedBytes.keep(prefetched)
     }
   }
 
-  /// Lends the key and the value of the entry at `index` to `body`.
+  /// Calls `body` with the borrowed key and value of the entry at `index`.
   @inline(__always)
   func withEntry<R>(_ index: Int, _ body: (BorrowedBytes, BorrowedBytes) -> R) -> R {
-    let place = places[index]
+    let slot = slots[index]
     return bytes.withSpan { bytes in
-      BorrowedBytes.borrow(bytes.extracting(place.key)) { key in
-        BorrowedBytes.borrow(bytes.extracting(place.value)) { value in body(key, value) }
+      BorrowedBytes.borrow(bytes.extracting(slot.key)) { key in
+        BorrowedBytes.borrow(bytes.extracting(slot.value)) { value in body(key, value) }
       }
     }
   }
 
   /// The number of bytes that an entry takes in a page, with its head and slot.
   func entrySize(_ index: Int) -> Int {
-    Node.entrySize(Int(places[index].keySize), Int(places[index].valueSize))
+    Node.entrySize(Int(slots[index].keySize), Int(slots[index].valueSize))
   }
 
   /// Returns the index of the first entry of a range whose key is not less than `key`.

@@ -24,7 +24,7 @@ extension KeyBound {
   /// A byte of the prefix must be less than 255.
   static func start(afterPrefix prefix: [UInt8]) -> KeyBound {
     let end = KeyBound.end(ofPrefix: prefix)
-    precondition(end.key != nil, "Nothing comes after the keys that begin so")
+    precondition(end.key != nil, "No key follows the keys with this prefix")
     return end.key.map { .inclusive($0) } ?? .unbounded
   }
 
@@ -133,12 +133,15 @@ struct LeafWindow {
     before limit: SharedBytes?, in page: NodePage, descending: Bool
   ) -> Range<Int> {
     let start = position
-    position = limit.map { $0.borrow { place(of: $0, in: page, descending: descending) } } ?? end
+    position =
+      limit.map { $0.borrow { stopPosition(before: $0, in: page, descending: descending) } } ?? end
     return descending ? position..<start : start..<position
   }
 
   /// Returns the position at which a key stops the window.
-  private func place(of limit: BorrowedBytes, in page: NodePage, descending: Bool) -> Int {
+  private func stopPosition(
+    before limit: BorrowedBytes, in page: NodePage, descending: Bool
+  ) -> Int {
     // Where layers alternate, the window often stops at once, which needs no search.
     if descending {
       guard position > end, page.key(position - 1).compare(limit) > 0 else { return position }

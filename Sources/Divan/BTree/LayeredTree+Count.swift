@@ -36,11 +36,11 @@ extension LeafRange {
 }
 
 extension LayeredScan {
-  /// Counts the remaining entries, in the leaves themselves.
+  /// Counts the remaining entries without copying them from the leaves.
   ///
   /// It is inlined into its callers, so that `isSound` becomes part of the loop; the remaining time
-  /// is mostly spent waiting for pages. If a page cannot be read, it throws. Once that is repaired,
-  /// you may call it again: it continues where it was.
+  /// is mostly spent waiting for pages. If a page cannot be read, it throws. Once the page is
+  /// repaired, you may call it again: it continues at the same entry.
   ///
   /// - Parameters:
   ///   - count: the entries counted so far.

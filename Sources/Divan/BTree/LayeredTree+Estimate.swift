@@ -3,8 +3,8 @@ internal import DivanLog
 extension LayeredTree {
   /// Estimates the number of entries between two bounds from a few pages of each layer.
   ///
-  /// Removed entries that a lower layer still holds count too. Between bounds in one leaf, the
-  /// estimate is nearly exact. Elsewhere it assumes that all leaves are as full as their
+  /// Removed entries that a lower layer still has count too. Between bounds in one leaf, the
+  /// estimate is nearly exact. Otherwise it assumes that all leaves are as full as their
   /// neighbours.
   func estimatedCount(from lower: KeyBound, to upper: KeyBound) throws(PageError) -> Int {
     var count = 0.0

@@ -20,12 +20,13 @@ extension LayeredTree {
     return LayeredScan(trees, runs, descending: descending, keepsTombstones: false)
   }
 
-  /// Returns the entries for a new run: the frozen ones, merged with the newest `runCount` runs.
+  /// Returns the entries for a new run: the immutable memtable, merged with the newest `runCount`
+  /// runs.
   ///
   /// Tombstones are kept, as entries with empty values, unless all runs are merged: then there is
   /// nothing below the result.
   func entriesToWrite(mergingNewestRuns runCount: Int) -> LayeredScan {
-    precondition(runCount >= 0 && runCount <= runs.count, "More runs than there are")
+    precondition(runCount >= 0 && runCount <= runs.count, "There are fewer runs")
     let trees = [immutableMemtable].compactMap { $0 }.map { $0.scan() }
     return LayeredScan(
       trees, runs.prefix(runCount).map { $0.scan(compactionCount: compactionCount) },
@@ -40,8 +41,8 @@ extension LayeredTree {
 /// layer, the *leader*, until its keys reach the next key of another. It takes one ``LeafRange``
 /// of the leader after the other, and reads other layers only where one ends.
 ///
-/// If a page cannot be read, it throws. Once that is repaired, you may call it again: the scan
-/// continues where it was.
+/// If a page cannot be read, it throws. Once the page is repaired, you may call it again: the scan
+/// continues at the same entry.
 struct LayeredScan {
   /// The layers in memory, topmost first.
   private var trees: [BTreeScan]
@@ -94,7 +95,7 @@ struct LayeredScan {
     }
   }
 
-  /// Returns the next entry of any kind, once the stretch is at its end.
+  /// Returns the next entry of any kind, once the leaf range is at its end.
   ///
   /// It is not inlined, because few entries need it.
   @inline(never)
@@ -120,7 +121,7 @@ struct LayeredScan {
     leafRange?.pass { key, value in value.count == 0 || isPassed(key, value) }
   }
 
-  /// Takes the leader's next stretch.
+  /// Takes the leader's next leaf range.
   ///
   /// Returns false if there is none before the next key of another layer; then there is no leader
   /// any more.

@@ -3,9 +3,9 @@ internal import DivanLog
 /// A sorted map from bytes to bytes whose older part is stored in files.
 ///
 /// ```
-/// overlay   changes since the last freeze          in memory, written to
-/// frozen    changes being written to a run         in memory, fixed; absent between checkpoints
-/// runs      written by checkpoints, newest first   in files, immutable
+/// memtable              the newest changes                     in memory, written to
+/// immutable memtable    changes being written to a run         in memory, only during checkpoints
+/// runs                  written by checkpoints, newest first   in files, immutable
 /// ```
 ///
 /// The topmost layer that has a key determines its value. A layer marks a key as removed with a
@@ -13,15 +13,15 @@ internal import DivanLog
 ///
 /// Like ``BTree`` it is a value: copies are O(1) and never change.
 ///
-/// Invariant: a layer in memory without layers below it holds no tombstones.
+/// Invariant: a layer in memory without layers below it has no tombstones.
 struct LayeredTree: Sendable {
-  /// The changes since the last freeze.
+  /// The changes since the last checkpoint began.
   private(set) var memtable: BTree
   /// The changes that a checkpoint is writing to a run.
   private(set) var immutableMemtable: BTree?
   /// The runs that checkpoints wrote, newest first.
   private(set) var runs: [Run]
-  /// The number of segment merges that this version has seen.
+  /// The number of compactions that this version has seen.
   ///
   /// It determines which rebuilt leaves this version may use.
   var compactionCount = 0
@@ -34,13 +34,13 @@ struct LayeredTree: Sendable {
 }
 
 extension LayeredTree {
-  /// Whether a lower layer may have a key that the overlay does not have.
+  /// Whether a lower layer may have a key that the memtable does not have.
   private var hasLowerLayers: Bool { !(immutableMemtable?.isEmpty ?? true) || !runs.isEmpty }
 
   /// Whether no layer has entries, not even a tombstone.
   var isEmpty: Bool { memtable.isEmpty && !hasLowerLayers }
 
-  /// The number of frozen entries.
+  /// The number of entries of the immutable memtable.
   var immutableCount: Int { immutableMemtable?.count ?? 0 }
 
   /// The maximum sum of the lengths of a key and its value.
@@ -48,7 +48,7 @@ extension LayeredTree {
 
   /// Returns the value of `key`, or nil.
   ///
-  /// The bytes are lent by the index's memory or file, which stays alive as long as you keep them.
+  /// The bytes are borrowed from the index's memory or file, which lives as long as you keep them.
   /// If the key probably exists, the oldest run is searched without its filter, which would pass
   /// the key.
   func find(
@@ -77,14 +77,14 @@ extension LayeredTree {
 
   /// Calls `body` with the value of `key`; returns nil if there is none.
   ///
-  /// `place` is where the key most probably is in the oldest run, if that is known.
+  /// `location` is the probable location of the key in the oldest run, if it is known.
   @inline(__always)
   func withValue<R>(
-    of key: BorrowedBytes, isProbablyThere: Bool = true, expectedAt place: EntryLocation? = nil,
+    of key: BorrowedBytes, isProbablyThere: Bool = true, expectedAt location: EntryLocation? = nil,
     _ body: (Span<UInt8>) -> R
   ) throws(PageError) -> R? {
     let found = try withEntry(
-      of: key, isProbablyThere: isProbablyThere, expectedAt: place,
+      of: key, isProbablyThere: isProbablyThere, expectedAt: location,
       inMemory: { leaf, index -> R? in
         let value = leaf.page.value(index)
         return value.count == 0 ? nil : value.withSpan(body)
@@ -111,12 +111,12 @@ extension LayeredTree {
     }
   }
 
-  /// Lends the node or page with the topmost entry of `key`, and the entry's index there.
+  /// Calls a closure with the node or page of the topmost entry of `key`, and its index there.
   ///
   /// Returns nil if no layer has an entry.
   @inline(__always)
   private func withEntry<R>(
-    of key: BorrowedBytes, isProbablyThere: Bool, expectedAt place: EntryLocation? = nil,
+    of key: BorrowedBytes, isProbablyThere: Bool, expectedAt location: EntryLocation? = nil,
     inMemory: (Node, Int) -> R,
     inFile: (Run, Page, Int) -> R
   ) throws(PageError) -> R? {
@@ -127,7 +127,7 @@ extension LayeredTree {
     for index in runs.indices {
       if let hash, index < filteredCount, !runs[index].mayContain(hash) { continue }
       let found = try runs[index].withEntry(
-        of: key, expectedAt: index == runs.count - 1 ? place : nil,
+        of: key, expectedAt: index == runs.count - 1 ? location : nil,
         compactionCount: compactionCount, inFile
       )
       if let found { return found }
@@ -152,8 +152,8 @@ extension LayeredTree {
   ///
   /// - Parameters:
   ///   - key: the key to remove; it need not exist.
-  ///   - isNewSinceCheckpoint: whether the caller knows that no layer below the overlay has the
-  ///     key, so that no tombstone is needed.
+  ///   - isNewSinceCheckpoint: whether the caller knows that no layer below the memtable has
+  ///     the key; then no tombstone is needed.
   mutating func remove(_ key: Span<UInt8>, isNewSinceCheckpoint: Bool = false) {
     if isNewSinceCheckpoint || !hasLowerLayers {
       memtable.remove(key)
@@ -164,16 +164,16 @@ extension LayeredTree {
 }
 
 extension LayeredTree {
-  /// Freezes the overlay, to be written to a run; later changes go to a new overlay.
+  /// Makes the memtable immutable, to be written to a run; later changes go to a new memtable.
   ///
-  /// - Precondition: nothing is frozen.
-  mutating func freeze() {
-    precondition(immutableMemtable == nil, "A checkpoint of this index is being written already")
+  /// - Precondition: there is no immutable memtable.
+  mutating func sealMemtable() {
+    precondition(immutableMemtable == nil, "A checkpoint is already writing this index")
     immutableMemtable = memtable
     memtable = BTree(pageSize: memtable.pageSize)
   }
 
-  /// Drops the frozen entries, which a run of `runs` now holds.
+  /// Drops the immutable memtable, whose entries a run of `runs` now has.
   ///
   /// - Parameter runs: all runs from now on, the newest first.
   mutating func replaceImmutable(with runs: [Run]) {
@@ -182,8 +182,8 @@ extension LayeredTree {
     if self.runs.isEmpty { dropTombstones() }
   }
 
-  /// Undoes a freeze whose checkpoint failed.
-  mutating func thaw() {
+  /// Undoes ``sealMemtable()`` because the checkpoint failed.
+  mutating func unsealMemtable() {
     guard var merged = immutableMemtable else { return }
     immutableMemtable = nil
     var changes = memtable.scan()
@@ -199,7 +199,7 @@ extension LayeredTree {
     memtable = merged
   }
 
-  /// Removes the overlay's tombstones; no layers are left below it.
+  /// Removes the memtable's tombstones; no layers are left below it.
   private mutating func dropTombstones() {
     var scan = memtable.scan()
     while let entry = scan.next() {

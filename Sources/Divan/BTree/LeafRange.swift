@@ -2,8 +2,8 @@ internal import DivanLog
 
 /// Adjacent entries of a leaf, which a scan of several layers takes at once.
 ///
-/// Changes are few, so a stretch is mostly all of a leaf that is in the range: some dozens of
-/// entries.
+/// Changes are few, so a leaf range is mostly all of a leaf that is in the scan's range: some
+/// dozens of entries.
 struct LeafRange {
   /// The leaf, which `owner` keeps alive.
   private let page: NodePage
@@ -12,7 +12,7 @@ struct LeafRange {
   private var first: Int
   private var end: Int
 
-  init(_ page: NodePage, heldBy owner: AnyObject, _ indexes: Range<Int>) {
+  init(_ page: NodePage, ownedBy owner: AnyObject, _ indexes: Range<Int>) {
     self.page = page
     self.owner = owner
     first = indexes.lowerBound
@@ -34,7 +34,7 @@ struct LeafRange {
       index = first
       first &+= 1
     }
-    return TreeEntry(page.entry(index), heldBy: owner)
+    return TreeEntry(page.entry(index), ownedBy: owner)
   }
 
   /// Passes the next entries while `isPassed` returns true for their keys and values.

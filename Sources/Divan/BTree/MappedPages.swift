@@ -30,13 +30,13 @@ final class MappedPages: PageSource, @unchecked Sendable {
     let count: Int
   }
 
-  /// Creates a source that lends pages of `bytes`.
+  /// Creates a source of the pages in `bytes`.
   ///
   /// - Parameters:
-  ///   - bytes: the memory, which holds all pages.
+  ///   - bytes: the memory, which contains all pages.
   ///   - layout: the positions of the pages; a page outside the bytes is damaged.
-  ///   - check: throws if the page's surroundings are wrong, its checksum above all. It is called
-  ///     before a page is first lent.
+  ///   - check: throws if the page's frame is wrong, above all its checksum. It is called before a
+  ///     page is first returned.
   init(
     _ bytes: SharedBytes, _ layout: Layout,
     check: @escaping @Sendable (UInt32, SharedBytes) throws(PageError) -> Void = {
@@ -45,7 +45,7 @@ final class MappedPages: PageSource, @unchecked Sendable {
   ) {
     precondition(
       layout.start >= 0 && layout.stride >= layout.pageSize && layout.pageSize > 0,
-      "Pages that overlap")
+      "The pages overlap")
     self.bytes = bytes
     unsafe base = bytes.withUnsafeBytes { unsafe $0.baseAddress.unsafelyUnwrapped }
     self.layout = layout
@@ -57,7 +57,7 @@ final class MappedPages: PageSource, @unchecked Sendable {
 
   func page(_ number: UInt32) throws(PageError) -> Page {
     guard number < count else {
-      throw .damaged(page: number, reason: "there is no such page")
+      throw .damaged(page: number, reason: "the run has no such page")
     }
     if !checked[number, .entries] { try checkPage(number) }
     // It is within `bytes`, which this source retains: that was checked.
@@ -66,14 +66,14 @@ final class MappedPages: PageSource, @unchecked Sendable {
   }
 
   private func checkPage(_ number: UInt32) throws(PageError) {
-    _ = try Page(try surroundings(number), number: number)
+    _ = try Page(try checkedBytes(number), number: number)
     checked.set(number, .entries)
   }
 
-  /// Returns the page's bytes after checking their surroundings.
-  private func surroundings(_ number: UInt32) throws(PageError) -> SharedBytes {
+  /// Returns the page's bytes after checking its frame.
+  private func checkedBytes(_ number: UInt32) throws(PageError) -> SharedBytes {
     guard let page = bytes.slice(layout.start + Int(number) * layout.stride, layout.pageSize)
-    else { throw .damaged(page: number, reason: "it lies behind the end of the file") }
+    else { throw .damaged(page: number, reason: "it is past the end of the file") }
     try check(number, page)
     return page
   }
@@ -82,10 +82,10 @@ final class MappedPages: PageSource, @unchecked Sendable {
 
   func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock {
     guard number < count, offset >= 0, offset <= layout.pageSize - BloomFilter.blockSize else {
-      throw .damaged(page: number, reason: "there is no such block")
+      throw .damaged(page: number, reason: "the filter has no such block")
     }
     if !checked[number, .checksum] {
-      _ = try surroundings(number)
+      _ = try checkedBytes(number)
       checked.set(number, .checksum)
     }
     // It is within `bytes`, which this source retains: that was checked.
@@ -141,12 +141,12 @@ private final class PageFlags: @unchecked Sendable {
   }
 
   subscript(number: UInt32, finding: Finding) -> Bool {
-    precondition(number < count, "A page that is not there")
+    precondition(number < count, "The page does not exist")
     return unsafe flags[Int(number)].load(ordering: .acquiring) & finding.rawValue != 0
   }
 
   func set(_ number: UInt32, _ finding: Finding) {
-    precondition(number < count, "A page that is not there")
+    precondition(number < count, "The page does not exist")
     unsafe flags[Int(number)].bitwiseOr(finding.rawValue, ordering: .releasing)
   }
 }

@@ -11,9 +11,9 @@ struct NodeHeader {
   var firstChild: Unmanaged<Node>?
 }
 
-/// A node of a tree in memory: one allocation that holds the object and its page.
+/// A node of a tree in memory: one allocation that contains the object and its page.
 ///
-/// A node with more than one owner (two trees, a scan, bytes lent by a look-up) is never written
+/// A node with more than one owner (two trees, a scan, bytes of a look-up) is never written
 /// to: ``BTree`` copies it first. This makes it safe to share nodes between threads.
 ///
 /// Invariants:
@@ -34,7 +34,8 @@ final class Node: ManagedBuffer<NodeHeader, UInt8> {
 extension Node {
   /// Creates an empty node.
   static func make(level: Int, capacity: Int) -> Node {
-    precondition(capacity <= NodePageWriter.capacityLimit, "A page too large for its offsets")
+    precondition(
+      capacity <= NodePageWriter.capacityLimit, "The page is too large for two-byte offsets")
     // `create` returns an object of the class that it is called on.
     let node = unsafe unsafeDowncast(
       Node.create(minimumCapacity: capacity) { _ in
@@ -98,7 +99,7 @@ extension Node {
 }
 
 extension Node {
-  /// Lends the child at `index` to `body`, which may replace it.
+  /// Calls `body` with the child at `index`, which it may replace.
   ///
   /// The node must have no other references.
   @inline(__always)

@@ -19,7 +19,7 @@ struct BorrowedBytes {
 }
 
 extension BorrowedBytes {
-  /// Lends the bytes of a span to `body`.
+  /// Calls `body` with the borrowed bytes of a span.
   @inline(__always)
   static func borrow<R, E: Error>(
     _ span: Span<UInt8>, _ body: (BorrowedBytes) throws(E) -> R
@@ -31,7 +31,7 @@ extension BorrowedBytes {
     }
   }
 
-  /// Lends the bytes of an array to `body`.
+  /// Calls `body` with the borrowed bytes of an array.
   @inline(__always)
   static func borrow<R, E: Error>(
     _ bytes: [UInt8], _ body: (BorrowedBytes) throws(E) -> R
@@ -70,7 +70,7 @@ extension BorrowedBytes {
 
   /// Returns the eight bytes from `offset` on as a little-endian number; missing bytes are zero.
   func littleEndianWord(at offset: Int) -> UInt64 {
-    precondition(offset >= 0 && offset < count, "An offset outside the bytes")
+    precondition(offset >= 0 && offset < count, "The offset is outside the bytes")
     // Within `count`, which is checked here or by `min`.
     if count - offset >= 8 { return UInt64(littleEndian: unsafe word(offset)) }
     var word: UInt64 = 0
@@ -83,7 +83,7 @@ extension BorrowedBytes {
   /// The byte at `offset`.
   @inline(__always)
   subscript(offset: Int) -> UInt8 {
-    precondition(offset >= 0 && offset < count, "An offset outside the bytes")
+    precondition(offset >= 0 && offset < count, "The offset is outside the bytes")
     return unsafe byte(offset)
   }
 
@@ -142,7 +142,7 @@ extension BorrowedBytes {
     return unsafe BorrowedBytes(base: base, count: count + next.count)
   }
 
-  /// Lends the bytes as a span.
+  /// Calls `body` with the bytes as a span.
   @inline(__always)
   func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
     // The owner of the bytes keeps them alive until `body` returns.
@@ -173,7 +173,7 @@ extension BorrowedBytes {
 }
 
 extension SharedBytes {
-  /// Lends the bytes to `body`.
+  /// Calls `body` with the borrowed bytes.
   @inline(__always)
   func borrow<R, E: Error>(_ body: (BorrowedBytes) throws(E) -> R) throws(E) -> R {
     unsafe try withUnsafeBytes { (buffer) throws(E) -> R in

@@ -1,10 +1,10 @@
 internal import DivanLog
 
 extension NodePage {
-  /// Returns what is wrong with bytes that should be a page, or nil if they are one.
+  /// Returns the reason why bytes are not a page, or nil if they are one.
   ///
   /// If the result is nil, every access to the page by an index below its count stays within the
-  /// bytes, whatever they contain.
+  /// bytes, even if they were forged.
   static func problem(
     in bytes: UnsafeRawBufferPointer, valueLength: Int? = nil
   ) -> String? {
@@ -23,7 +23,7 @@ extension NodePage {
     for index in 0..<page.count {
       let start = page.slot(index)
       guard start >= heapStart, let size = unsafe entrySize(in: bytes, at: start) else {
-        return "entry \(index) lies outside"
+        return "entry \(index) is outside the page"
       }
       heapUsed += size
     }
@@ -56,7 +56,7 @@ extension NodePage {
     return offset - start + keyLength + valueLength
   }
 
-  /// Returns what is wrong with keys, heads and values that are within the page, or nil.
+  /// Returns the first problem of the keys, heads and values, which are within the page, or nil.
   private func problemWithOrder(valueLength: Int?) -> String? {
     for index in 0..<count {
       let entry = self.entry(index)
@@ -64,7 +64,7 @@ extension NodePage {
         return "key \(index) is shorter than the prefix"
       }
       guard head(index) == entry.key.head(at: prefixLength) else {
-        return "head \(index) is not that of its key"
+        return "head \(index) does not match its key"
       }
       if let valueLength, entry.value.count != valueLength {
         return "value \(index) has a wrong length"
@@ -72,7 +72,7 @@ extension NodePage {
       guard index > 0 else { continue }
       let previous = key(index - 1)
       guard previous.compare(entry.key) < 0 else {
-        return "keys \(index - 1) and \(index) do not rise"
+        return "keys \(index - 1) and \(index) do not ascend"
       }
       guard previous.commonPrefixLength(with: entry.key) >= prefixLength else {
         return "keys \(index - 1) and \(index) do not share the prefix"
@@ -83,7 +83,7 @@ extension NodePage {
 }
 
 extension Node {
-  /// What is wrong with the node's page, or nil.
+  /// The reason why the node's page is invalid, or nil.
   var problem: String? {
     let length = level == 0 ? nil : Node.childValueLength
     return unsafe withUnsafeMutablePointers { header, elements in

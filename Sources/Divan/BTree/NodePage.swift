@@ -16,17 +16,17 @@ internal import DivanLog
 ///                free
 /// heapStart      entries, in any order, to the end of the page:
 ///                  key length, value length   one byte below 128; else two, the high bit set
-///                  key                        whole, so that it can be lent
+///                  key                        whole, so that it can be borrowed
 ///                  value                      in inner nodes the child right of the key
 /// ```
 ///
 /// Integers are little-endian. The value of a head is that of its four bytes in big-endian order,
 /// with zeros for bytes that the key lacks. Heads therefore have the order of their keys, and a
-/// search touches one to three cache lines of heads, then one slot and one entry.
+/// search reads one to three cache lines of heads, then one slot and one entry.
 ///
 /// Invariants, which ``problem(in:valueLength:)`` proves for bytes from outside:
 /// - Heads and slots end at or before `heapStart`, and every entry is between it and the end.
-/// - Keys rise strictly, all begin with the same `prefix` bytes, and each head is its key's.
+/// - Keys ascend strictly, all begin with the same `prefix` bytes, and each head is its key's.
 @safe
 struct NodePage {
   // Points at a page that satisfies the invariants, which the creator of this value keeps alive.
@@ -127,7 +127,8 @@ struct NodeEntry {
 }
 
 extension NodePage {
-  /// Prefetches the cache lines in which a search begins: see ``SharedBytes/touchEachCacheLine()``.
+  /// Prefetches the cache lines in which a search begins: see
+  /// ``SharedBytes/prefetchEachCacheLine()``.
   func prefetchHeads() -> UInt8 {
     var prefetched: UInt8 = 0
     for offset in stride(from: 0, to: NodePage.headerSize + NodePage.slotSize * count, by: 64) {
@@ -221,7 +222,7 @@ extension NodePage {
 
   /// Whether one key of this leaf is less than `key`, and another is not.
   ///
-  /// Then no other leaf can hold `key`.
+  /// Then no other leaf can contain `key`.
   func surrounds(_ key: BorrowedBytes) -> Bool {
     let index = lowerBound(of: key)
     return index > 0 && index < count
@@ -264,7 +265,7 @@ extension NodePage {
   /// Returns the length of the prefix that the keys of `range` share.
   func commonPrefixLength(in range: Range<Int>) -> Int {
     if range.isEmpty { return 0 }
-    // Keys rise, so all share the common prefix of the first and the last.
+    // Keys ascend, so all share the common prefix of the first and the last.
     return key(range.lowerBound).commonPrefixLength(with: key(range.upperBound - 1))
   }
 

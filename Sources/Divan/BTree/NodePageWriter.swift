@@ -95,7 +95,7 @@ extension NodePageWriter {
   @inline(__always)
   func overwrite(at index: Int, with value: BorrowedBytes) {
     let old = page.value(index)
-    precondition(old.count == value.count, "A value of another length")
+    precondition(old.count == value.count, "The value has another length")
     // The old value is within this page, which may be written to.
     unsafe UnsafeMutableRawPointer(mutating: old.base).copyMemory(
       from: value.base, byteCount: value.count)

@@ -31,7 +31,7 @@ extension Page {
     owner = bytes.owner
   }
 
-  /// Returns what is wrong with bytes that should be a page of a run, or nil.
+  /// Returns the reason why bytes are not a page of a run, or nil if they are one.
   static func problem(in bytes: SharedBytes) -> String? {
     unsafe bytes.withUnsafeBytes { buffer in
       if let problem = unsafe NodePage.problem(in: buffer) { return problem }

@@ -7,7 +7,7 @@ final class PageBuffer {
 
   /// Allocates memory for a page of `size` bytes.
   init(size: Int) {
-    precondition(size <= NodePageWriter.capacityLimit, "A page too large for its offsets")
+    precondition(size <= NodePageWriter.capacityLimit, "The page is too large for two-byte offsets")
     unsafe memory = .allocate(byteCount: size, alignment: 16)
   }
 
@@ -42,7 +42,7 @@ final class PageBuffer {
     }
   }
 
-  /// Lends the page's bytes to `body`.
+  /// Calls `body` with the page's bytes.
   func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
     unsafe try body(Span(_unsafeBytes: UnsafeRawBufferPointer(memory)))
   }

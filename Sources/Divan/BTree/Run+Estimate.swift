@@ -10,7 +10,7 @@ extension Run {
     var level = summary.height
     while level > 0 {
       level -= 1
-      // The page may hold the only reference to its owner.
+      // The page may have the only reference to its owner.
       let (first, last, span, count) = withExtendedLifetime(page) {
         let (first, last) = page.view.children(between: lower, upper)
         return (

@@ -29,7 +29,8 @@ final class Run: Sendable {
     _ source: any PageSource, _ summary: RunSummary, commit: UInt64 = .max
   ) throws(PageError) {
     guard summary.height >= 0, summary.height <= Run.heightLimit, summary.count >= 0 else {
-      throw .damaged(page: summary.root, reason: "a height of \(summary.height)")
+      throw .damaged(
+        page: summary.root, reason: "the run's height of \(summary.height) is out of range")
     }
     self.source = source
     self.summary = summary
@@ -45,9 +46,10 @@ final class Run: Sendable {
 
 /// A leaf that was rebuilt from the log for one version of the store.
 ///
-/// It refers to records where they were then, and lacks those that merges had dropped because newer
-/// layers hide them. It therefore serves versions that have seen these merges, but not older
-/// snapshots that share the run: those rebuild the leaf from the segments that they still hold.
+/// It refers to records at their locations then, and lacks records that compactions had dropped
+/// because newer layers hide them. It therefore serves versions that have seen these compactions,
+/// but not older snapshots that share the run: they rebuild the leaf from the segments that they
+/// pin.
 private struct Replacement {
   let compactionCount: Int
   let page: Page
@@ -72,7 +74,7 @@ struct RunSummary: Equatable, Sendable {
 }
 
 extension Run {
-  /// Returns the value of `key`, or nil, for a version that has seen `compactionCount` segment merges.
+  /// Returns the value of `key`, or nil, for a version that has seen `compactionCount` compactions.
   func find(_ key: Span<UInt8>, compactionCount: Int = 0) throws(PageError) -> SharedBytes? {
     try BorrowedBytes.borrow(key) { (key) throws(PageError) in
       try find(key, compactionCount: compactionCount)
@@ -88,7 +90,7 @@ extension Run {
   /// Whether the run has a filter.
   var isFiltered: Bool { summary.filter.blockCount > 0 }
 
-  /// Returns the value of `key`, or nil, for a version that has seen `compactionCount` segment merges.
+  /// Returns the value of `key`, or nil, for a version that has seen `compactionCount` compactions.
   @inline(__always)
   func find(_ key: BorrowedBytes, compactionCount: Int) throws(PageError) -> SharedBytes? {
     try withEntry(of: key, compactionCount: compactionCount) { _, leaf, index in
@@ -106,17 +108,17 @@ extension Run {
     return page.view
   }
 
-  /// Lends the leaf that holds `key` to `body`, with the entry's index there.
+  /// Calls `body` with the leaf that contains `key`, and the entry's index there.
   ///
-  /// Returns nil if there is no entry for a version that has seen `compactionCount` segment merges. It
-  /// searches `place` first, which must be of this run.
+  /// Returns nil if there is no entry for a version that has seen `compactionCount` compactions. It
+  /// searches `location` first, which must be of this run.
   @inline(__always)
   func withEntry<R>(
-    of key: BorrowedBytes, expectedAt place: EntryLocation? = nil, compactionCount: Int,
+    of key: BorrowedBytes, expectedAt location: EntryLocation? = nil, compactionCount: Int,
     _ body: (Run, Page, Int) -> R
   ) throws(PageError) -> R? {
-    if let place, place.page.key(place.index).equals(key) {
-      return body(self, Page(view: place.page, owner: nil), place.index)
+    if let location, location.page.key(location.index).equals(key) {
+      return body(self, Page(view: location.page, owner: nil), location.index)
     }
     let leaf = try leaf(for: key, isExact: false, compactionCount)
     let (result, isCertain) = withExtendedLifetime(leaf) { () -> (R?, Bool) in
@@ -138,7 +140,7 @@ extension Run {
 
   /// Returns the leaf in which `key` belongs.
   ///
-  /// If not `isExact`, it relies on ``NodePage/supposedUpperBound(of:)``, which may be wrong.
+  /// If not `isExact`, it relies on ``NodePage/likelyUpperBound(of:)``, which may be wrong.
   @inline(__always)
   private func leaf(
     for key: BorrowedBytes, isExact: Bool, _ compactionCount: Int
@@ -147,7 +149,7 @@ extension Run {
     var level = summary.height
     while level > 0 {
       level -= 1
-      // The page may hold the only reference to its owner.
+      // The page may have the only reference to its owner.
       let number = withExtendedLifetime(page) {
         page.view.childNumber(
           isExact ? page.view.upperBound(of: key) : page.view.likelyUpperBound(of: key))
@@ -171,7 +173,8 @@ extension Run {
       page = try source.page(number)
     }
     guard page.view.level == level else {
-      throw .damaged(page: number, reason: "level \(page.view.level) where \(level) should be")
+      throw .damaged(
+        page: number, reason: "the page is at level \(page.view.level) instead of \(level)")
     }
     return page
   }
@@ -223,7 +226,7 @@ extension Run {
     return nil
   }
 
-  /// Whether a page is sound for a version that has seen `compactionCount` segment merges.
+  /// Whether a page is sound for a version that has seen `compactionCount` compactions.
   func isSound(_ number: UInt32, level: Int, compactionCount: Int = 0) -> Bool {
     (try? page(number, level: level, compactionCount: compactionCount)) != nil
   }
@@ -236,7 +239,7 @@ extension Run {
     var visited: Set<UInt32> = []
     while let (number, level) = pending.popLast() {
       guard visited.insert(number).inserted else {
-        throw .damaged(page: number, reason: "a page with two parents")
+        throw .damaged(page: number, reason: "the page has two parents")
       }
       let page = try page(number, level: level).view
       guard level > 1 else { continue }
@@ -246,12 +249,12 @@ extension Run {
 
   /// Replaces a damaged leaf by one with these entries.
   ///
-  /// Versions that have seen at least `compactionCount` merges read the new leaf from now on.
+  /// Versions that have seen at least `compactionCount` compactions read the new leaf from now on.
   ///
   /// - Parameters:
   ///   - entries: the leaf's entries, in order of keys, each key once.
   ///   - number: the damaged page.
-  ///   - compactionCount: the number of merges that the entries' version had seen.
+  ///   - compactionCount: the number of compactions that the entries' version had seen.
   /// - Returns: whether it was replaced; false if the entries are not in order or fit no page.
   func install(
     _ entries: [(key: [UInt8], value: [UInt8])], for number: UInt32, compactionCount: Int = 0
@@ -288,7 +291,7 @@ extension Page {
     buffer.clear(level: 0)
     for entry in entries {
       let fits = entry.key.borrow { key in entry.value.borrow { buffer.append(key, $0) } }
-      precondition(fits, "A page that is smaller than what it was measured for")
+      precondition(fits, "The page is smaller than its entries")
     }
     return buffer.sharedCopy
   }

@@ -12,12 +12,12 @@ extension Run {
 
 /// A cursor over entries of a run.
 ///
-/// If a page cannot be read, `next()` throws. Once that is repaired, you may call it again: the
-/// scan continues where it was.
+/// If a page cannot be read, `next()` throws. Once the page is repaired, you may call it again: the
+/// scan continues at the same entry.
 struct RunScan {
   private let run: Run
   private let range: ScanRange
-  /// The number of segment merges that the scanned version has seen.
+  /// The number of compactions that the scanned version has seen.
   private let compactionCount: Int
   /// The inner pages above the leaf, and the index of the current child of each.
   private var path: [(page: Page, index: Int)] = []
@@ -52,7 +52,7 @@ struct RunScan {
     guard let leaf = try reachEntry(),
       let index = window.next(descending: range.descending)
     else { return nil }
-    return TreeEntry(leaf.entry(index), heldBy: leafOwner)
+    return TreeEntry(leaf.entry(index), ownedBy: leafOwner)
   }
 
   /// Takes the entries of the next leaf that precede `limit`, or all of them if it is nil.
@@ -61,7 +61,7 @@ struct RunScan {
   mutating func nextLeafRange(before limit: SharedBytes?) throws(PageError) -> LeafRange? {
     guard let leaf = try reachEntry() else { return nil }
     let passed = window.pass(before: limit, in: leaf, descending: range.descending)
-    return passed.isEmpty ? nil : LeafRange(leaf, heldBy: leafOwner, passed)
+    return passed.isEmpty ? nil : LeafRange(leaf, ownedBy: leafOwner, passed)
   }
 
   /// Moves until there is a next entry, and returns its leaf; nil at the end.
@@ -96,8 +96,8 @@ struct RunScan {
     }
     if let leaf, !follows(page.view, leaf) {
       // Each page may be sound and still not belong here. Without this check, a file could cause an
-      // endless scan, or a merge could write unsorted entries.
-      throw .damaged(page: number, reason: "its keys do not follow its neighbour's")
+      // endless scan, or a run merge could write unsorted entries.
+      throw .damaged(page: number, reason: "its keys do not follow the keys of its neighbour")
     }
     leaf = page.view
     leafOwner = run.owner(of: page)

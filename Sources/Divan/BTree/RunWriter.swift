@@ -23,15 +23,15 @@ struct RunWriter {
   ///
   /// - Parameters:
   ///   - pageSize: the size of each page in bytes.
-  ///   - filteredKeys: the maximum number of keys, for which the run gets a ``BloomFilter``; 0 for no
-  ///     filter.
+  ///   - filteredKeys: the maximum number of keys, for which the run gets a ``BloomFilter``; 0 for
+  ///     no filter.
   ///   - sink: writes one page, and returns its number.
   init(
     pageSize: Int = BTree.defaultPageSize, filteredKeys: Int = 0,
     sink: @escaping (Span<UInt8>) throws(LogError) -> UInt32
   ) {
     precondition(
-      pageSize >= 128 && pageSize <= NodePageWriter.capacityLimit, "An impossible page size")
+      pageSize >= 128 && pageSize <= NodePageWriter.capacityLimit, "The page size is out of range")
     self.pageSize = pageSize
     self.sink = sink
     filter = BloomFilterWriter(capacity: filteredKeys)
@@ -70,7 +70,7 @@ extension RunWriter {
   private mutating func append(_ key: BorrowedBytes, _ value: BorrowedBytes) throws(LogError) {
     precondition(
       key.count + value.count <= BTree.entryLimit(pageSize: pageSize),
-      "An entry too long for a page")
+      "The entry is too long for a page")
     let leaf = levels[0].buffer
     if !leaf.append(key, value) {
       let page = leaf.writer.page

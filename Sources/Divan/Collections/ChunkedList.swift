@@ -1,26 +1,30 @@
 /// A sorted list, in chunks of some hundred elements.
 ///
-/// A copy costs nothing, and shares with the original every chunk that neither has changed since.
-/// Finding, inserting and removing an element costs a search and a move within a chunk, and a move
-/// of the list of chunks.
+/// A copy takes constant time, and shares each chunk with the original until one of them changes
+/// it. Finding, inserting and removing an element costs a search and a move within a chunk, and a
+/// move of the list of chunks.
 ///
-/// Invariants: no chunk is empty or longer than ``chunkLimit``; elements rise strictly, by `order`;
-/// ``sizes`` are the chunks'.
+/// Invariants:
+/// - No chunk is empty or longer than ``chunkLimit``.
+/// - The elements ascend strictly by `order`.
+/// - ``sizes`` are the sizes of the chunks.
 struct ChunkedList<Element: Sendable>: Sendable {
   private(set) var chunks: [[Element]] = []
-  /// How many elements each chunk has, side by side: reading it from
-  /// thousands of chunks, each elsewhere in memory, is slow.
+  /// The number of elements of each chunk.
+  ///
+  /// They are adjacent: reading them from thousands of chunks, scattered in memory, is slow.
   private(set) var sizes: [Int] = []
   private(set) var count = 0
-  /// Below, at or above zero, as the first comes before, is at, or comes after the second.
+  /// Returns a number below zero if the first element comes before the second, zero if they have
+  /// the same position, and a number above zero otherwise.
   private let order: @Sendable (Element, Element) -> Int
 
   private static var chunkLimit: Int { 256 }
 
-  /// Makes an empty list.
+  /// Creates an empty list.
   init(order: @escaping @Sendable (Element, Element) -> Int) { self.order = order }
 
-  /// A place between elements.
+  /// A position between elements.
   struct Position: Comparable {
     var chunk: Int
     var index: Int
@@ -35,8 +39,9 @@ extension ChunkedList {
   var start: Position { Position(chunk: 0, index: 0) }
   var end: Position { Position(chunk: chunks.count, index: 0) }
 
-  /// The place before the first element that `isBefore` does not hold for; it holds for those up to
-  /// there only.
+  /// Returns the position before the first element for which `isBefore` returns false.
+  ///
+  /// `isBefore` must return true for all elements before that position, and false after it.
   func position(where isBefore: (Element) -> Bool) -> Position {
     var (low, high) = (0, chunks.count)
     while low < high {
@@ -57,7 +62,7 @@ extension ChunkedList {
     return Position(chunk: low, index: first)
   }
 
-  /// How many elements lie between two places.
+  /// Returns the number of elements between two positions.
   func count(from start: Position, to end: Position) -> Int {
     guard start < end else { return 0 }
     if start.chunk == end.chunk { return end.index - start.index }
@@ -66,7 +71,7 @@ extension ChunkedList {
     return count
   }
 
-  /// Calls `body` with the elements between two places, in their order or the reverse, until it
+  /// Calls `body` with the elements between two positions, in their order or the reverse, until it
   /// returns false.
   func forEach(
     from start: Position, to end: Position, descending: Bool = false,
@@ -89,20 +94,20 @@ extension ChunkedList {
     }
   }
 
-  /// The element that is at the place of another one.
+  /// Returns the first element for which `isBefore` returns false, if `isFound` accepts it.
   func find(_ isBefore: (Element) -> Bool, _ isFound: (Element) -> Bool) -> Element? {
-    let place = position(where: isBefore)
-    guard place < end, isFound(chunks[place.chunk][place.index]) else { return nil }
-    return chunks[place.chunk][place.index]
+    let position = position(where: isBefore)
+    guard position < end, isFound(chunks[position.chunk][position.index]) else { return nil }
+    return chunks[position.chunk][position.index]
   }
 }
 
 extension ChunkedList {
-  /// Takes elements out and puts others in.
+  /// Removes elements and inserts others.
   ///
   /// - Parameters:
-  ///   - removed: in order; all of them are there.
-  ///   - added: in order; none of them is there once the others are out.
+  ///   - removed: the elements to remove, in order; all of them must be in the list.
+  ///   - added: the elements to insert, in order; the rest of the list must contain none of them.
   mutating func replace(_ removed: [Element], with added: [Element]) {
     if removed.count + added.count > count / 8 {
       merge(removed, added)
@@ -112,51 +117,51 @@ extension ChunkedList {
     }
   }
 
-  /// Puts an element in the place of the one that is there by the order.
+  /// Replaces the element that has the same position by the order.
   mutating func exchange(_ element: Element) {
-    let place = requirePlace(of: element)
-    chunks[place.chunk][place.index] = element
+    let position = requirePosition(of: element)
+    chunks[position.chunk][position.index] = element
   }
 
   private mutating func insert(_ element: Element) {
     count += 1
-    var place = position { order($0, element) < 0 }
-    if place.chunk == chunks.count {
+    var position = position { order($0, element) < 0 }
+    if position.chunk == chunks.count {
       guard let last = chunks.indices.last else {
         (chunks, sizes) = ([[element]], [1])
         return
       }
-      place = Position(chunk: last, index: sizes[last])
+      position = Position(chunk: last, index: sizes[last])
     }
-    chunks[place.chunk].insert(element, at: place.index)
-    sizes[place.chunk] += 1
-    let size = sizes[place.chunk]
+    chunks[position.chunk].insert(element, at: position.index)
+    sizes[position.chunk] += 1
+    let size = sizes[position.chunk]
     guard size > Self.chunkLimit else { return }
     // A list that only grows at its end keeps full chunks.
-    let half = place.index == size - 1 ? size - 1 : size / 2
-    let upper = Array(chunks[place.chunk][half...])
-    chunks[place.chunk].removeSubrange(half...)
-    chunks.insert(upper, at: place.chunk + 1)
-    sizes[place.chunk] = half
-    sizes.insert(upper.count, at: place.chunk + 1)
+    let half = position.index == size - 1 ? size - 1 : size / 2
+    let upper = Array(chunks[position.chunk][half...])
+    chunks[position.chunk].removeSubrange(half...)
+    chunks.insert(upper, at: position.chunk + 1)
+    sizes[position.chunk] = half
+    sizes.insert(upper.count, at: position.chunk + 1)
   }
 
   private mutating func remove(_ element: Element) {
-    let place = requirePlace(of: element)
+    let position = requirePosition(of: element)
     count -= 1
-    chunks[place.chunk].remove(at: place.index)
-    sizes[place.chunk] -= 1
-    guard sizes[place.chunk] == 0 else { return }
-    chunks.remove(at: place.chunk)
-    sizes.remove(at: place.chunk)
+    chunks[position.chunk].remove(at: position.index)
+    sizes[position.chunk] -= 1
+    guard sizes[position.chunk] == 0 else { return }
+    chunks.remove(at: position.chunk)
+    sizes.remove(at: position.chunk)
   }
 
-  private func requirePlace(of element: Element) -> Position {
-    let place = position { order($0, element) < 0 }
+  private func requirePosition(of element: Element) -> Position {
+    let position = position { order($0, element) < 0 }
     precondition(
-      place < end && order(chunks[place.chunk][place.index], element) == 0,
-      "A row to be replaced is not there")
-    return place
+      position < end && order(chunks[position.chunk][position.index], element) == 0,
+      "The list does not contain an element to be replaced")
+    return position
   }
 
   /// Rebuilds all chunks.
@@ -184,7 +189,8 @@ extension ChunkedList {
         append(element)
       }
     }
-    precondition(nextRemoved == removed.count, "A row to be replaced is not there")
+    precondition(
+      nextRemoved == removed.count, "The list does not contain an element to be replaced")
     for element in added[nextAdded...] { append(element) }
     if !chunk.isEmpty { merged.append(chunk) }
     count += added.count - removed.count

@@ -1,21 +1,23 @@
 /// The difference of two lists: the elements that were inserted, deleted, moved and changed.
 ///
-/// It is meant for views that show lists and animate changes. Deletions and the origins of moves
-/// are indexes of the old list; insertions and the destinations of moves are indexes of the new
+/// Use it for views that show lists and animate changes. Deletions and the origins of moves are
+/// indexes of the old list; insertions and the destinations of moves are indexes of the new
 /// one, as `performBatchUpdates` of table and collection views takes them. As few elements move as
 /// possible.
 ///
 /// ```swift
 /// let difference = ListDifference(from: old, to: new)
 /// tableView.performBatchUpdates {
-///   tableView.deleteRows(at: difference.deletions.map { IndexPath(row: $0, section: 0) }, with: .fade)
-///   tableView.insertRows(at: difference.insertions.map { IndexPath(row: $0, section: 0) }, with: .fade)
+///   tableView.deleteRows(
+///     at: difference.deletions.map { IndexPath(row: $0, section: 0) }, with: .fade)
+///   tableView.insertRows(
+///     at: difference.insertions.map { IndexPath(row: $0, section: 0) }, with: .fade)
 ///   for move in difference.moves {
 ///     tableView.moveRow(
 ///       at: IndexPath(row: move.from, section: 0), to: IndexPath(row: move.to, section: 0))
 ///   }
 /// }
-/// // Elements that stayed themselves and have changed, wherever they are.
+/// // Elements that are in both lists and have changed.
 /// for update in difference.updates { show(new[update.to], inRow: update.to) }
 /// ```
 ///
@@ -25,13 +27,13 @@ public struct ListDifference: Sendable, Hashable {
   public private(set) var deletions: [Int] = []
   /// Indexes in the new list of elements that were not in the old one, ascending.
   public private(set) var insertions: [Int] = []
-  /// Elements that are in both and have another place among the others, in the order of the new
-  /// list.
+  /// Elements that are in both lists and have another position among the others, in the order of
+  /// the new list.
   public private(set) var moves: [Match] = []
-  /// Elements that are in both and are not equal, moved or not, in the order of the new list.
+  /// Elements that are in both lists and are not equal, moved or not, in the order of the new list.
   public private(set) var updates: [Match] = []
 
-  /// An element that is in both lists: where it was, and where it is.
+  /// The indexes of an element that is in both lists.
   public struct Match: Sendable, Hashable {
     /// Its index in the old list.
     public let from: Int
@@ -39,10 +41,10 @@ public struct ListDifference: Sendable, Hashable {
     public let to: Int
   }
 
-  /// Two lists that are the same.
+  /// Creates the difference of equal lists.
   init() {}
 
-  /// Whether the lists are the same.
+  /// Whether the lists are equal.
   public var isEmpty: Bool {
     deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty
   }
@@ -51,33 +53,32 @@ public struct ListDifference: Sendable, Hashable {
 extension ListDifference {
   /// Compares two lists of elements that have IDs.
   ///
-  /// Costs time in proportion to their length, and its logarithm where elements have moved.
+  /// Takes time linear in their lengths *n*, and *n* log *n* if elements have moved.
   public init<Element: Identifiable & Equatable>(from old: [Element], to new: [Element]) {
     self.init(from: old, to: new, id: \.id, isEqual: ==)
   }
 
-  /// Compares two lists of elements that have IDs, by whatever says whether one has changed.
+  /// Compares two lists of elements that have IDs, with a closure that compares elements.
   ///
   /// - Parameters:
-  ///   - old: the list as it was.
-  ///   - new: the list as it is.
-  ///   - isEqual: whether an element of the old list and one of the new list that have the same ID
-  ///     are equal.
+  ///   - old: the old list.
+  ///   - new: the new list.
+  ///   - isEqual: returns whether an element of the old list and one of the new list with the same
+  ///     ID are equal.
   public init<Element: Identifiable>(
     from old: [Element], to new: [Element], isEqual: (Element, Element) -> Bool
   ) {
     self.init(from: old, to: new, id: \.id, isEqual: isEqual)
   }
 
-  /// Compares two lists by what tells their elements apart, and by whatever says whether one has
-  /// changed.
+  /// Compares two lists, with closures that identify and compare elements.
   ///
   /// - Parameters:
-  ///   - old: the list as it was.
-  ///   - new: the list as it is.
-  ///   - id: what tells an element from others.
-  ///   - isEqual: whether an element of the old list and one of the new list that have the same ID
-  ///     are equal.
+  ///   - old: the old list.
+  ///   - new: the new list.
+  ///   - id: returns the ID of an element.
+  ///   - isEqual: returns whether an element of the old list and one of the new list with the same
+  ///     ID are equal.
   public init<Element, ID: Hashable>(
     from old: [Element], to new: [Element], id: (Element) -> ID,
     isEqual: (Element, Element) -> Bool
@@ -92,18 +93,20 @@ extension ListDifference {
       oldEnd -= 1
       newEnd -= 1
     }
-    // Where each element of the old list is, the first of each ID at the end.
-    var places: [ID: [Int]] = [:]
-    for index in (start..<oldEnd).reversed() { places[oldIDs[index], default: []].append(index) }
+    // The old indexes of each ID, the first at the end.
+    var oldIndexes: [ID: [Int]] = [:]
+    for index in (start..<oldEnd).reversed() {
+      oldIndexes[oldIDs[index], default: []].append(index)
+    }
     var kept: [Match] = []
     for index in start..<newEnd {
-      if let from = places[newIDs[index]]?.popLast() {
+      if let from = oldIndexes[newIDs[index]]?.popLast() {
         kept.append(Match(from: from, to: index))
       } else {
         insertions.append(index)
       }
     }
-    deletions = places.values.flatMap(\.self).sorted()
+    deletions = oldIndexes.values.flatMap(\.self).sorted()
     let stays = ListDifference.longestRise(kept.map(\.from))
     moves = zip(kept, stays).filter { !$1 }.map(\.0)
     let pairs =
@@ -112,11 +115,10 @@ extension ListDifference {
     updates = pairs.filter { !isEqual(old[$0.from], new[$0.to]) }
   }
 
-  /// Which of some different numbers belong to the longest run of them that rises from left to
-  /// right.
+  /// Returns which of some distinct numbers belong to their longest ascending subsequence.
   private static func longestRise(_ numbers: [Int]) -> [Bool] {
-    // The index of the least number with which a run of each length ends, and what comes before
-    // each number.
+    // The index of the least number with which a subsequence of each length ends, and the index of
+    // the number before each number.
     var ends: [Int] = []
     var before: [Int?] = []
     for (index, number) in numbers.enumerated() {
@@ -144,16 +146,15 @@ extension ListDifference {
   /// - Parameters:
   ///   - deletions: ascending.
   ///   - insertions: ascending.
-  ///   - shifted: elements that are in both and may have another place among the others, in any
-  ///     order; the remaining ones kept their order. Only of these some are moves.
+  ///   - shifted: elements that are in both lists and may have another position among the others,
+  ///     in any order. The other elements kept their order, so only these can be moves.
   ///   - updates: in the order of the new list.
   init(deletions: [Int], insertions: [Int], shifted: [Match], updates: [Match]) {
     self.deletions = deletions
     self.insertions = insertions
     self.updates = updates
     guard shifted.count + deletions.count + insertions.count > 1 else {
-      // Mostly there is no more to it: among elements that stay, one has moved if its index is
-      // another.
+      // The most frequent case: an element has moved if its index has changed.
       moves = shifted.filter { $0.from != $0.to }
       return
     }
@@ -161,11 +162,11 @@ extension ListDifference {
     let shifted = shifted.sorted { $0.to < $1.to }
     let unsteadyOld = (deletions + shifted.map(\.from)).sorted()
     let unsteadyNew = (insertions + shifted.map(\.to)).sorted()
-    // Those that have as many steady ones before them as they had have moved among themselves only,
-    // if at all.
+    // Elements with as many steady elements before them as they had can have moved among themselves
+    // only.
     let isNear = shifted.map { match in
-      match.from - unsteadyOld.place(of: match.from)
-        == match.to - unsteadyNew.place(of: match.to)
+      match.from - unsteadyOld.countBelow(match.from)
+        == match.to - unsteadyNew.countBelow(match.to)
     }
     let near = zip(shifted, isNear).filter(\.1).map(\.0)
     let stays = ListDifference.longestRise(near.map(\.from))
@@ -175,34 +176,34 @@ extension ListDifference {
 }
 
 extension ListDifference {
-  /// Makes the new list of the old one.
+  /// Changes the old list to the new one.
   ///
   /// - Parameters:
   ///   - list: the old list, which becomes the new one.
-  ///   - new: the new list, of which only what came or changed is looked at.
-  /// - Precondition: The lists are as long as those that were compared.
+  ///   - new: the new list; only inserted and changed elements are taken from it.
+  /// - Precondition: The lists have the lengths of the compared lists.
   public func apply<Element>(to list: inout [Element], from new: [Element]) {
-    let gone = Set(deletions).union(moves.map(\.from))
-    var stayed = list.indices.filter { !gone.contains($0) }.makeIterator()
+    let removed = Set(deletions).union(moves.map(\.from))
+    var stayed = list.indices.filter { !removed.contains($0) }.makeIterator()
     let moved = Dictionary(uniqueKeysWithValues: moves.map { ($0.to, $0.from) })
     let changed = Set(insertions).union(updates.map(\.to))
     let old = list
     list = new.indices.map { index in
       // An element that was neither inserted nor moved is the next of those that stayed.
-      let place = insertions.contains(sorted: index) ? nil : moved[index] ?? stayed.next()
-      guard let place, !changed.contains(index) else { return new[index] }
-      return old[place]
+      let oldIndex = insertions.contains(sorted: index) ? nil : moved[index] ?? stayed.next()
+      guard let oldIndex, !changed.contains(index) else { return new[index] }
+      return old[oldIndex]
     }
   }
 }
 
 extension ListDifference {
-  /// Makes the new list of the old one, with elements for ``insertions``, in their order.
+  /// Changes the old list to the new one, with elements for ``insertions``, in their order.
   ///
-  /// Costs a move of the elements behind each that came, went or moved, or, where these are many, a
+  /// Costs a move of the elements behind each inserted, deleted or moved one; if these are many, a
   /// new list.
   func apply<Element>(to list: inout [Element], inserting inserted: [Element]) {
-    precondition(inserted.count == insertions.count, "Other elements than those that came")
+    precondition(inserted.count == insertions.count, "There must be one element for each insertion")
     let moved = moves.map { list[$0.from] }
     let removed = (deletions + moves.map(\.from)).sorted()
     let added = (Array(zip(insertions, inserted)) + Array(zip(moves.map(\.to), moved)))
@@ -232,8 +233,8 @@ extension ListDifference {
 }
 
 extension [Int] {
-  /// How many of numbers that rise are below one.
-  fileprivate func place(of number: Int) -> Int {
+  /// Returns how many of these numbers, which ascend, are below `number`.
+  fileprivate func countBelow(_ number: Int) -> Int {
     var (low, high) = (0, count)
     while low < high {
       let middle = (low + high) / 2
@@ -242,9 +243,9 @@ extension [Int] {
     return low
   }
 
-  /// Whether numbers that rise have one among them.
+  /// Whether these numbers, which ascend, contain `number`.
   fileprivate func contains(sorted number: Int) -> Bool {
-    let place = place(of: number)
-    return place < count && self[place] == number
+    let index = countBelow(number)
+    return index < count && self[index] == number
   }
 }

@@ -1,27 +1,27 @@
-/// Elements in an order, each of which knows its number, and is found by it.
+/// A sorted list whose elements are found by their rank.
 ///
-/// A copy costs nothing, as with ``ChunkedList``. A number, and an element by its number, cost a
-/// search; a change costs what it costs there, and a look at the size of each chunk.
+/// A copy takes constant time, as with ``ChunkedList``. Finding a rank, or an element by its rank,
+/// costs a search. A change costs the same as there, and reads the size of each chunk.
 struct RankedList<Element: Sendable>: Sendable {
   private var list: ChunkedList<Element>
-  /// How many elements lie before each chunk.
+  /// The number of elements before each chunk.
   private var starts: [Int] = []
 
-  /// Makes an empty list.
+  /// Creates an empty list.
   ///
-  /// - Parameter order: below, at or above zero, as the first comes before, is at, or comes after
-  ///   the second.
+  /// - Parameter order: returns a number below zero if the first element comes before the second,
+  ///   zero if they have the same position, and a number above zero otherwise.
   init(order: @escaping @Sendable (Element, Element) -> Int) { list = ChunkedList(order: order) }
 
   var count: Int { list.count }
 
-  /// The element of a number.
+  /// The element with a rank.
   ///
   /// - Precondition: `rank` is at least 0 and below ``count``.
   subscript(rank: Int) -> Element {
-    precondition(rank >= 0 && rank < count, "An index outside the list")
+    precondition(rank >= 0 && rank < count, "The rank is outside the list")
     var (low, high) = (0, starts.count)
-    // The last chunk with no more than so many elements before it.
+    // Finds the last chunk with at most `rank` elements before it.
     while high - low > 1 {
       let middle = (low + high) / 2
       if starts[middle] <= rank { low = middle } else { high = middle }
@@ -29,10 +29,10 @@ struct RankedList<Element: Sendable>: Sendable {
     return list.chunks[low][rank - starts[low]]
   }
 
-  /// How many elements `isBefore` holds for, which are the first ones.
+  /// Returns the number of elements for which `isBefore` returns true, which are the first ones.
   func rank(where isBefore: (Element) -> Bool) -> Int {
-    let place = list.position(where: isBefore)
-    return place.chunk < starts.count ? starts[place.chunk] + place.index : count
+    let position = list.position(where: isBefore)
+    return position.chunk < starts.count ? starts[position.chunk] + position.index : count
   }
 
   /// Calls `body` with all elements in their order.
@@ -42,7 +42,7 @@ struct RankedList<Element: Sendable>: Sendable {
     }
   }
 
-  /// Takes elements out and puts others in: see ``ChunkedList/replace(_:with:)``.
+  /// Removes elements and inserts others: see ``ChunkedList/replace(_:with:)``.
   mutating func replace(_ removed: [Element], with added: [Element]) {
     guard !removed.isEmpty || !added.isEmpty else { return }
     list.replace(removed, with: added)
@@ -54,6 +54,6 @@ struct RankedList<Element: Sendable>: Sendable {
     }
   }
 
-  /// Puts an element in the place of the one that is there by the order.
+  /// Replaces the element that has the same position by the order.
   mutating func exchange(_ element: Element) { list.exchange(element) }
 }

@@ -29,11 +29,11 @@ extension Document {
     public let length: Int
     /// The generation of the revision that added it, CouchDB's `revpos`; 0 if it is not stored yet.
     ///
-    /// A value that you set is used for a revision that was made elsewhere
+    /// A value that you set is used for a revision of another store
     /// (``WriteTransaction/insert(_:history:isDeleted:contradictions:origin:)``), unless the
     /// revision's own generation is lower. For local changes, the generation is computed.
     public var generation: UInt64
-    /// The digest that another store gave for the content; nil unless the content came from one.
+    /// The digest that another store gave for the content; nil unless the content is from one.
     ///
     /// It is kept with the attachment and dropped when other content replaces it. It is not part of
     /// revision IDs, and is ignored when attachments are compared for equality.
@@ -88,7 +88,7 @@ extension Document.Attachment {
   }
 }
 
-/// The store that holds the content of an attachment.
+/// The store that contains the content of an attachment.
 package protocol AttachmentSource: AnyObject, Sendable {
   /// Opens the content with this digest.
   func open(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader
@@ -127,7 +127,8 @@ extension Document.Attachment {
     }
     guard status.kind == .file else {
       throw DatabaseError(
-        .inputOutput, "only a file can be attached", hint: "Choose a file", path: file)
+        .inputOutput, "only files can be attached, and this is not one", hint: "Choose a file",
+        path: file)
     }
     self.init(
       contentType: contentType, length: status.size, generation: 0, body: .file(path: path))
@@ -154,8 +155,7 @@ extension Document.Attachment {
 
   /// Returns a part of the content, checked against the checksums stored with it.
   ///
-  /// The part of `range` beyond the end is ignored. The cost is the chunks that it touches, mostly
-  /// of 64 KiB.
+  /// The part of `range` beyond the end is ignored. Reads whole chunks, mostly of 64 KiB.
   /// - Throws: The same errors as ``content()``.
   public func content(in range: Range<Int>) throws -> Data {
     let range = range.clamped(to: 0..<length)
@@ -188,7 +188,7 @@ extension Document.Attachment {
       let reader = try source.open(digest)
       guard reader.length == length else {
         throw DatabaseError(
-          .damaged, "an attachment's content has \(reader.length) bytes in place of \(length)")
+          .damaged, "the attachment has \(reader.length) bytes instead of \(length)")
       }
       return AttachmentPieces(reading: reader, range)
     }

@@ -78,7 +78,9 @@ extension Document {
     source = .read(record, layout)
   }
 
-  /// Creates a document from parts that were read; `body` was validated when it was written.
+  /// Creates a document from parts that were read.
+  ///
+  /// `body` is the stored form of the properties, which was validated when it was written.
   init(
     id: String, revision: RevisionID, parent: RevisionID?, sequence: UInt64, isDeleted: Bool,
     body: SharedBytes, attachments: Attachments = [:]
@@ -139,7 +141,7 @@ extension Document {
         stamp: .init(
           layout.revision(in: bytes), parent: layout.parent(in: bytes), sequence: layout.sequence,
           isDeleted: layout.isDeleted),
-        content: .encoded(EncodedValue(layout.body(in: bytes))))
+        content: .encoded(EncodedValue(layout.properties(in: bytes))))
     }
   }
 }
@@ -193,7 +195,7 @@ extension Document {
   /// The stored form of the properties; nil once they were edited.
   package var storedProperties: SharedBytes? {
     switch source {
-    case .read(let bytes, let layout): return layout.body(in: bytes)
+    case .read(let bytes, let layout): return layout.properties(in: bytes)
     case .made(let made):
       if case .encoded(let properties) = made.content { return properties.bytes }
       return nil

@@ -23,19 +23,19 @@ import DivanLog
 /// ordered by their bytes.
 @propertyWrapper
 public struct DocumentID: Sendable {
-  private var mark: MetadataProperty<String>
+  private var property: MetadataProperty<String>
 
   /// The document's ID; nil if it has none yet.
   public var wrappedValue: String? {
-    get { mark.value }
-    set { mark = MetadataProperty(newValue) }
+    get { property.value }
+    set { property = MetadataProperty(newValue) }
   }
 
   /// Creates the ID of a document; nil for a document that has none yet.
-  public init(wrappedValue: String? = nil) { mark = MetadataProperty(wrappedValue) }
+  public init(wrappedValue: String? = nil) { property = MetadataProperty(wrappedValue) }
 
   /// Sets the ID of the object that has this property, or removes it again.
-  func assign(_ id: String?) { mark.assign(id) }
+  func assign(_ id: String?) { property.assign(id) }
 }
 
 extension DocumentID {
@@ -44,15 +44,16 @@ extension DocumentID {
   /// - Throws: ``DatabaseError/Code/invalidDocumentID`` with the reason.
   public static func validate(_ id: String) throws(DatabaseError) {
     let size = id.utf8.count
-    guard size > 0 else { throw DatabaseError(.invalidDocumentID, "A document ID is empty") }
+    guard size > 0 else { throw DatabaseError(.invalidDocumentID, "The document ID is empty") }
     guard size <= DocumentLimits.documentIDSizeInBytes else {
       throw DatabaseError(
         .invalidDocumentID,
-        "A document ID has \(size) bytes where \(DocumentLimits.documentIDSizeInBytes) are allowed")
+        "The document ID has \(size) bytes; at most \(DocumentLimits.documentIDSizeInBytes) are allowed"
+      )
     }
     guard id.utf8.first != 0x5F || isOfDesign(id) else {
       throw DatabaseError(
-        .invalidDocumentID, "A document ID begins with an underscore", documentID: id)
+        .invalidDocumentID, "The document ID begins with an underscore", documentID: id)
     }
   }
 }

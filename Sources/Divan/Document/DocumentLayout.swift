@@ -13,7 +13,7 @@ struct DocumentLayout: BitwiseCopyable, Sendable {
   /// The offset of the parent's digest; 0 if no parent is known.
   var parentStart: UInt32 = 0
   /// The offset of the properties, which extend to the end.
-  var bodyStart: UInt32 = 0
+  var propertiesStart: UInt32 = 0
   var idSize: UInt8 = 0
   var traits: Traits = []
 
@@ -35,13 +35,13 @@ extension DocumentLayout {
   var isDeleted: Bool { traits.contains(.deleted) }
 
   /// The properties in their binary form.
-  func body(in bytes: SharedBytes) -> SharedBytes { bytes.suffix(from: Int(bodyStart)) }
+  func properties(in bytes: SharedBytes) -> SharedBytes { bytes.suffix(from: Int(propertiesStart)) }
 
   /// Returns the revision.
   ///
-  /// Mapped bytes may be read from the medium again after they were checked. If a foreign digest is
-  /// then no longer valid, the result is a revision that no document has, so that a write based on
-  /// it reports a conflict.
+  /// Mapped bytes may be read from the medium again after they were checked. If another store's
+  /// digest is then no longer valid, the result is a revision that no document has, so that a write
+  /// based on it reports a conflict.
   func revision(in bytes: SharedBytes) -> RevisionID {
     let digest = digest(at: digestStart, isForeign: traits.contains(.foreignDigest), in: bytes)
     return RevisionID(generation: generation, digest: digest ?? .foreign("unreadable"))

@@ -1,7 +1,7 @@
 import DivanLog
 
 extension DatabaseError {
-  /// What an error of the log's files means to a user.
+  /// Creates the error that users see for an error of the log's files.
   init(_ error: LogError) {
     switch error {
     case .system(let error): self.init(error)
@@ -13,26 +13,26 @@ extension DatabaseError {
     case .foreign(let path, let reason):
       self.init(
         .notAStore, "this is not a file of this store: \(reason)",
-        hint: "Move it elsewhere if it does not belong here", path: path)
+        hint: "Move it to another directory if it does not belong to the store", path: path)
     case .foreignDirectory(let path, let reason):
       self.init(
         .notAStore, "this is not the directory of a store: \(reason)",
-        hint: "Choose another path, or a directory that is empty; nothing was changed", path: path)
+        hint: "Choose another path, or an empty directory; nothing was changed", path: path)
     case .sourceChanged(let path, let reason):
       self.init(
         .inputOutput, "the file changed while it was read: \(reason)",
-        hint: "Try again when nobody writes to it; nothing was stored", path: path)
+        hint: "Try again when no program writes to it; nothing was stored", path: path)
     case .closed:
-      self.init(.closed, "the database was closed", hint: "Open it again to go on")
+      self.init(.closed, "the database was closed", hint: "Open it again to continue")
     }
   }
 
   init(_ damage: Damage) {
     self.init(
-      .damaged, "bytes are not what was written: \(damage.reason)",
+      .damaged, "the store is damaged: \(damage.reason)",
       hint:
-        "Everything that is not damaged can be read. See `logdump verify`, restore a backup, or "
-        + "rescue the rest with `logdump salvage`",
+        "Everything that is not damaged can be read. Run `logdump verify`, restore a backup, or "
+        + "save the rest with `logdump salvage`",
       path: damage.path, offset: damage.offset)
   }
 
@@ -42,20 +42,24 @@ extension DatabaseError {
       case .noSpace, .quotaExceeded:
         (.diskFull, "Make space and try again; nothing was lost")
       case .noAccess, .notPermitted:
-        (.accessDenied, "Check the permissions of the store's directory and of the one around it")
+        (
+          .accessDenied,
+          "Check the permissions of the store's directory and of its parent directory"
+        )
       case .readOnlyFileSystem:
-        (.readOnly, "Open it with `isReadOnly` set, or from a medium that can be written to")
+        (.readOnly, "Open it with `isReadOnly` set, or from a writable medium")
       case .notFound: (.notFound, nil)
       case .symbolicLink:
-        (.notAStore, "A symbolic link stands where a store has a file of its own; remove the link")
+        (.notAStore, "A symbolic link has the name of a store's file; remove the link")
       case .tooManyLinks:
-        (.notAStore, "The file has other names, too; remove this one, which is not the store's")
+        (.notAStore, "The file has other names, too; remove this name, which is not the store's")
       case .staleHandle:
         (
           .notFound,
           "The directory or file was moved or replaced while it was in use; open it again"
         )
-      case .exists: (.alreadyExists, "Choose another path, or delete what is there")
+      case .exists:
+        (.alreadyExists, "Choose another path, or delete the existing file or directory")
       case .busy: (.storeInUse, "Close the database first")
       case .cancelled: (.cancelled, "Nothing was changed")
       case .tooManyOpenFiles, .tooManyOpenFilesInSystem:
@@ -69,39 +73,41 @@ extension DatabaseError {
 }
 
 extension DatabaseError {
-  /// Says of a directory that cannot be made what it was for: `purpose` is `the store`, or the
-  /// like.
+  /// Creates the error for a directory that cannot be created.
+  ///
+  /// `purpose` says what the directory is for, such as `the store`.
   init(_ error: SystemError, making purpose: String, at path: String) {
     let parent = parentDirectory(of: path)
     let cause = DatabaseError(error)
     switch error.code {
     case .notFound:
       self.init(
-        .notFound, "\(purpose) cannot be made: the directory around it does not exist",
-        hint: "Make the directory \(parent) first, or choose another path", path: path,
+        .notFound, "\(purpose) cannot be created: its parent directory does not exist",
+        hint: "Create the directory \(parent) first, or choose another path", path: path,
         underlying: error)
     case .noAccess, .notPermitted:
       self.init(
-        .accessDenied, "\(purpose) cannot be made: \(error.code)",
+        .accessDenied, "\(purpose) cannot be created: \(error.code)",
         hint: "Allow this process to write in \(parent), or choose another path", path: path,
         underlying: error)
     case .notADirectory:
       self.init(
-        .notAStore, "\(purpose) cannot be made: a file stands where its path has a directory",
+        .notAStore, "\(purpose) cannot be created: a part of its path is a file",
         hint: "Choose another path", path: path, underlying: error)
     case .exists:
       self.init(
-        .alreadyExists, "\(purpose) cannot be made: something stands at its path",
-        hint: "Choose another path, or remove what is there", path: path, underlying: error)
+        .alreadyExists, "\(purpose) cannot be created: its path is taken",
+        hint: "Choose another path, or remove the existing file or directory", path: path,
+        underlying: error)
     default:
       self.init(
-        cause.code, "\(purpose) cannot be made: \(error.code)", hint: cause.hint, path: path,
+        cause.code, "\(purpose) cannot be created: \(error.code)", hint: cause.hint, path: path,
         underlying: error)
     }
   }
 }
 
-/// Runs work on the log, and says of a failure what it means to a user.
+/// Runs work on the log, and converts its errors to errors that users see.
 func translating<R>(_ body: () throws(LogError) -> R) throws(DatabaseError) -> R {
   do { return try body() } catch { throw DatabaseError(error) }
 }

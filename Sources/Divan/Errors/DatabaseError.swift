@@ -6,42 +6,43 @@ internal import DivanLog
   public import Foundation
 #endif
 
-/// What went wrong, where, and what can be done.
+/// The error that Divan throws: a code, a message, a location and a hint.
 ///
 /// Its texts are safe to print on one line of a log or a terminal: control characters, line ends
-/// and marks of direction in IDs and names are escaped (`\u{1b}`). ``documentID``, ``propertyPath``
-/// and ``path`` are as they were given.
+/// and direction marks in IDs and names are escaped (`\u{1b}`). ``documentID``, ``propertyPath``
+/// and ``path`` are not escaped.
 ///
 /// Every error that Divan itself throws is one of these. Catch by code:
 /// `catch let error as DatabaseError where error.code == .conflict`. New codes may come with new
 /// versions, so always keep a branch for the rest.
 public struct DatabaseError: Error, Sendable {
-  /// What kind of failure this is.
+  /// The kind of failure.
   public let code: Code
-  /// What happened, in a sentence or less, without the data of users.
+  /// The failure in a sentence or less, without users' data.
   public let message: String
-  /// What can be done about it, where that is known.
+  /// A way to resolve the failure, if one is known.
   public var hint: String?
-  /// The document concerned, if it is one.
+  /// The ID of the affected document; nil if there is none.
   public var documentID: String?
-  /// The way to the property concerned within the document, if it is one: `cast[3].height`.
+  /// The path to the affected property in the document, such as `cast[3].height`; nil if there is
+  /// none.
   public var propertyPath: String?
-  /// The file or directory concerned, if it is one.
+  /// The path of the affected file or directory; nil if there is none.
   public var path: String?
-  /// Where in the file at ``path``, in bytes from its beginning.
+  /// The offset of the failure in the file at ``path``, or in a JSON text, in bytes.
   public var offset: Int?
-  /// The line concerned, from 1 on, of a text that was to be imported.
+  /// The number of the affected line of an imported text, counted from 1.
   public var line: Int?
-  /// Where in that ``line``, in bytes from 1 on.
+  /// The position in that ``line``, in bytes, counted from 1.
   public var column: Int?
-  /// What an import had done when it failed.
+  /// The report of an import that failed.
   public var importReport: ImportReport?
-  /// What a validation says, if the code is ``Code/refused``.
+  /// The refusal of a validation, if the code is ``Code/refused``.
   public var refusal: ValidationRefusal?
   /// The error that caused this one.
   public var underlying: (any Error)?
 
-  /// Makes an error.
+  /// Creates an error.
   public init(
     _ code: Code, _ message: String, hint: String? = nil, documentID: String? = nil,
     path: String? = nil, offset: Int? = nil, underlying: (any Error)? = nil,
@@ -59,7 +60,7 @@ public struct DatabaseError: Error, Sendable {
 
   /// A kind of failure.
   ///
-  /// This is not an enumeration, so that new codes do not break programs.
+  /// It is not an enumeration, because new codes must not break programs.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// The code's name, as in the source.
     public let description: String
@@ -69,66 +70,67 @@ public struct DatabaseError: Error, Sendable {
 }
 
 extension DatabaseError.Code {
-  // Requests of callers.
+  // Invalid or failed requests.
 
-  /// The document was changed elsewhere since it was read.
+  /// The document has changed since it was read.
   public static let conflict = Self("conflict")
   /// There is no such document, store or file.
   public static let notFound = Self("notFound")
-  /// The place for a new store or backup is taken.
+  /// The path of a new store or backup is taken, or the name of a new index, snapshot or document.
   public static let alreadyExists = Self("alreadyExists")
   /// The document ID is empty, too long, or begins with an underscore and not with `_design/`.
   public static let invalidDocumentID = Self("invalidDocumentID")
-  /// The text is no revision ID.
+  /// The text is not a revision ID.
   public static let invalidRevisionID = Self("invalidRevisionID")
   /// The name of a snapshot is empty or too long.
   public static let invalidSnapshotName = Self("invalidSnapshotName")
-  /// The version of the database that was asked for is not kept, or not as a whole.
+  /// The requested past version is not retained, or not as a whole.
   public static let historyNotHeld = Self("historyNotHeld")
   /// A value cannot be stored: not a number, infinite, a reserved property name.
   public static let invalidValue = Self("invalidValue")
-  /// An attachment has a name or a content type that it cannot have, or a document has too many.
+  /// An attachment has an invalid name or content type, or a document has too many.
   public static let invalidAttachment = Self("invalidAttachment")
-  /// The document does not fit the type as which it was to be read.
+  /// The document does not match the type that it is read as.
   public static let mismatchedType = Self("mismatchedType")
-  /// The text is not JSON, or is JSON that could not be kept without loss.
+  /// The text is not JSON, or is JSON that cannot be stored without loss.
   public static let invalidJSON = Self("invalidJSON")
   /// A document is nested too deeply, or is too large.
   public static let documentTooLarge = Self("documentTooLarge")
-  /// The transaction holds more than one transaction may.
+  /// The transaction exceeds the size limit of transactions.
   public static let transactionTooLarge = Self("transactionTooLarge")
   /// `write` was called inside `write`.
   public static let nestedWrite = Self("nestedWrite")
-  /// The writer lock was not free within the time that was allowed.
+  /// The writer lock did not become free within the allowed time.
   public static let timedOut = Self("timedOut")
   /// The caller cancelled the work, and nothing was changed.
   public static let cancelled = Self("cancelled")
-  /// The database, or what was taken from it, was closed or is over.
+  /// The database was closed, or the snapshot or transaction has ended.
   public static let closed = Self("closed")
 
-  /// A validation did not let a revision be stored: ``DatabaseError/refusal``.
+  /// A validation refused to store a revision: ``DatabaseError/refusal``.
   public static let refused = Self("refused")
   /// Two documents have the same values in a unique index.
   public static let notUnique = Self("notUnique")
-  /// An index that was to be made has a name, properties or conditions that it cannot have.
+  /// A new index has an invalid name, properties or conditions.
   public static let invalidIndex = Self("invalidIndex")
-  /// A function of a view failed, or made what cannot be stored; ``DatabaseError/underlying`` says
-  /// how.
+  /// A function of a view failed, or emitted a value that cannot be stored.
+  ///
+  /// The cause is ``DatabaseError/underlying``.
   public static let viewFailed = Self("viewFailed")
-  /// A query asks for what cannot be answered.
+  /// The query cannot be answered.
   public static let invalidQuery = Self("invalidQuery")
-  /// The position in the changes is one in another store.
+  /// The position in the change feed is of another store.
   public static let foreignPosition = Self("foreignPosition")
 
   // Failures of the machine, and other programs.
 
-  /// The store is open for writing elsewhere.
+  /// The store is already open for writing, in this process or another.
   public static let storeInUse = Self("storeInUse")
-  /// The system does not allow it.
+  /// The system denies access.
   public static let accessDenied = Self("accessDenied")
-  /// The store, or the medium it is on, can be read only.
+  /// The store or its medium is read-only.
   public static let readOnly = Self("readOnly")
-  /// No space is left; nothing was committed, and writing may go on once there is space.
+  /// No space is left; nothing was committed, and you can write again once there is space.
   public static let diskFull = Self("diskFull")
   /// Too many files are open.
   public static let resourceExhausted = Self("resourceExhausted")
@@ -137,7 +139,7 @@ extension DatabaseError.Code {
   /// The system failed to flush: whether the commit is durable is unknown until the store is
   /// reopened.
   public static let outcomeUnknown = Self("outcomeUnknown")
-  /// The writer stopped after an earlier failure; reading goes on.
+  /// The writer stopped after an earlier failure; reading continues.
   ///
   /// Reopen the store to write.
   public static let writerStopped = Self("writerStopped")
@@ -153,12 +155,12 @@ extension DatabaseError.Code {
 }
 
 extension DatabaseError: CustomStringConvertible {
-  /// The code, what happened, where, and what to do.
+  /// The code, the message, the location and the hint.
   public var description: String {
-    printable("\(code): \(whatAndWhere)\(hint.map { ". \($0)" } ?? "")")
+    printable("\(code): \(messageAndLocation)\(hint.map { ". \($0)" } ?? "")")
   }
 
-  private var whatAndWhere: String {
+  private var messageAndLocation: String {
     var text = message
     if let documentID { text += "; document \(documentID)" }
     if let path { text += "; \(path)" }
@@ -171,15 +173,13 @@ extension DatabaseError: CustomStringConvertible {
 }
 
 extension DatabaseError: LocalizedError {
-  /// What happened, and where; it is what `localizedDescription` says.
-  ///
-  /// It is in English.
+  /// The message and the location, in English; `localizedDescription` returns it.
   public var errorDescription: String? {
-    let text = printable(whatAndWhere)
+    let text = printable(messageAndLocation)
     return text.prefix(1).uppercased() + text.dropFirst()
   }
 
-  /// What happened, or what a validation says.
+  /// The message, or the reason of a validation's refusal.
   public var failureReason: String? { refusal?.errorDescription ?? message }
 
   /// ``hint``.

@@ -1,25 +1,24 @@
 /// The result of an import, also of one that failed or was cancelled
 /// (``DatabaseError/importReport``).
 public struct ImportReport: Sendable {
-  /// The number of lines that are done: each of them is committed, or was left out as the options
-  /// say.
+  /// The number of completed lines: each is committed, or was omitted as the options specify.
   ///
-  /// An import that failed continues after them with `firstLine`.
+  /// To continue an import that failed, pass the number of the next line as `firstLine`.
   public internal(set) var lineCount = 0
   /// The number of bytes of these lines.
   public internal(set) var byteCount = 0
-  /// How many lines were stored: documents, revisions of documents, local documents.
+  /// The number of stored lines: documents, revisions of documents, local documents.
   public internal(set) var storedCount = 0
-  /// The number of lines that the database had already.
+  /// The number of lines whose content the database had already.
   public internal(set) var unchangedCount = 0
-  /// How many lines were left out since there is another document of that ID.
+  /// The number of lines that were omitted because another document has the ID.
   public internal(set) var skippedCount = 0
-  /// How many lines were left out since something is wrong with them.
+  /// The number of lines that were omitted because they are invalid.
   public internal(set) var refusedCount = 0
   /// The errors of the first thousand such lines, each with its ``DatabaseError/line``.
   public internal(set) var refusals: [DatabaseError] = []
 
-  /// A report of nothing.
+  /// Creates an empty report.
   init() {}
 
   static let refusalLimit = 1000

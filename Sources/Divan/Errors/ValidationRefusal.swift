@@ -6,7 +6,7 @@ internal import DivanLog
   public import Foundation
 #endif
 
-/// Why a validation does not let a revision be stored.
+/// The reason why a validation refuses to store a revision.
 ///
 /// A validation throws it, most simply through ``ProposedRevision/refuse(_:keys:)``. The call that
 /// stores the revision throws a ``DatabaseError`` with the code ``DatabaseError/Code/refused``,
@@ -14,10 +14,10 @@ internal import DivanLog
 public struct ValidationRefusal: Error, Sendable, Equatable {
   /// The reason, in a sentence or less.
   public let reason: String
-  /// The names of the properties at fault, if it is some of them.
+  /// The names of the invalid properties; empty if the reason is not about certain properties.
   public let keys: [String]
 
-  /// Makes a refusal.
+  /// Creates a refusal.
   public init(_ reason: String, keys: [String] = []) {
     self.reason = reason
     self.keys = keys

@@ -11,7 +11,7 @@ package func areEqual(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
 /// Precondition: `offset` is within `a`.
 @inlinable
 package func areEqual(_ a: Span<UInt8>, at offset: Int, _ b: Span<UInt8>) -> Bool {
-  precondition(offset >= 0 && offset <= a.count, "Offset outside the bytes")
+  precondition(offset >= 0 && offset <= a.count, "The offset is outside the bytes")
   guard b.count <= a.count - offset else { return false }
   return unsafe a.withUnsafeBytes { a in
     unsafe b.withUnsafeBytes { b in
@@ -85,7 +85,7 @@ extension Span<UInt8> {
   /// Precondition: there are eight bytes from `offset` on.
   @inlinable
   package func word(at offset: Int) -> UInt64 {
-    precondition(offset >= 0 && offset <= count - 8, "Offset outside the bytes")
+    precondition(offset >= 0 && offset <= count - 8, "The offset is outside the bytes")
     // The precondition guarantees eight bytes at `offset`.
     return unsafe UInt64(
       littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))

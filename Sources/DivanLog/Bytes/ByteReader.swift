@@ -1,7 +1,7 @@
 /// A cursor over untrusted bytes.
 ///
 /// Each method moves past the bytes that it reads, or throws an error with the offset. None of them
-/// traps, whatever the bytes are.
+/// traps for any bytes.
 @usableFromInline
 package struct ByteReader {
   @usableFromInline let bytes: SharedBytes

@@ -2,7 +2,7 @@ extension ByteWriter {
   /// Replaces the bytes in `range` with `bytes`, and moves the bytes that follow.
   package mutating func replace(_ range: Range<Int>, with bytes: Span<UInt8>) {
     precondition(
-      range.lowerBound >= 0 && range.upperBound <= count, "Range outside what was written")
+      range.lowerBound >= 0 && range.upperBound <= count, "The range is outside the written bytes")
     let growth = bytes.count - range.count
     if growth > 0 { reserve(growth) }
     let followingCount = count - range.upperBound
@@ -34,14 +34,14 @@ extension ByteWriter {
     // `reserve` made room for `count` bytes, and only this writer owns the memory.
     let filled = unsafe try fill(
       UnsafeMutableRawBufferPointer(rebasing: memory[self.count..<self.count + count]))
-    precondition(filled >= 0 && filled <= count, "Filled more bytes than there is room for")
+    precondition(filled >= 0 && filled <= count, "More bytes were filled than there is room for")
     self.count += filled
     return filled
   }
 
-  /// Overwrites the last `other.count` bytes with those of `other`.
+  /// Overwrites the last `other.count` bytes with the bytes of `other`.
   package mutating func overwriteEnd(with other: borrowing ByteWriter) {
-    precondition(other.count <= count, "More bytes than were written")
+    precondition(other.count <= count, "There are fewer written bytes than bytes to overwrite")
     let start = count - other.count
     other.withSpan { replace(start..<start + $0.count, with: $0) }
   }
@@ -50,11 +50,11 @@ extension ByteWriter {
   @inlinable
   package subscript(offset: Int) -> UInt8 {
     get {
-      precondition(offset >= 0 && offset < count, "Offset outside what was written")
+      precondition(offset >= 0 && offset < count, "The offset is outside the written bytes")
       return unsafe memory[offset]
     }
     set {
-      precondition(offset >= 0 && offset < count, "Offset outside what was written")
+      precondition(offset >= 0 && offset < count, "The offset is outside the written bytes")
       unsafe memory[offset] = newValue
     }
   }

@@ -44,7 +44,9 @@ extension ByteWriter {
     count += MemoryLayout<T>.size
   }
 
-  @available(*, unavailable, message: "Say how wide: Int has a different size on each machine")
+  @available(
+    *, unavailable, message: "Use a type of explicit width: the size of Int depends on the machine"
+  )
   package mutating func append(_ value: Int) {}
 
   /// Appends an unsigned integer in groups of seven bits, in its shortest form.
@@ -64,7 +66,7 @@ extension ByteWriter {
   /// Appends a count or a size, which is not negative.
   @inlinable
   package mutating func appendVarint(_ value: Int) {
-    precondition(value >= 0, "A count below zero")
+    precondition(value >= 0, "The count is negative")
     appendVarint(UInt64(value))
   }
 
@@ -124,7 +126,8 @@ extension ByteWriter {
     at offset: Int, with value: T
   ) {
     precondition(
-      offset >= 0 && offset <= count - MemoryLayout<T>.size, "Offset outside what was written")
+      offset >= 0 && offset <= count - MemoryLayout<T>.size,
+      "The offset is outside the written bytes")
     unsafe memory.storeBytes(of: value.littleEndian, toByteOffset: offset, as: T.self)
   }
 
@@ -132,27 +135,28 @@ extension ByteWriter {
   package mutating func replaceVarint(at offset: Int, width: Int, with value: Int) {
     precondition(
       value >= 0 && offset >= 0 && width > 0 && offset <= count - width,
-      "Offset outside what was written")
+      "The offset is outside the written bytes")
     var rest = value
     for index in 0..<width - 1 {
       unsafe memory[offset + index] = UInt8(truncatingIfNeeded: rest) | 0x80
       rest >>= 7
     }
-    precondition(rest < 0x80, "The number needs more bytes")
+    precondition(rest < 0x80, "The number does not fit the width")
     unsafe memory[offset + width - 1] = UInt8(truncatingIfNeeded: rest)
   }
 
   /// Returns a copy of the bytes from `offset` on: all of them, or `size` bytes.
   package func copy(from offset: Int, count size: Int? = nil) -> SharedBytes {
     let end = size.map { offset + $0 } ?? count
-    precondition(offset >= 0 && offset <= end && end <= count, "Offset outside what was written")
+    precondition(
+      offset >= 0 && offset <= end && end <= count, "The offset is outside the written bytes")
     return unsafe SharedBytes(copying: UnsafeRawBufferPointer(rebasing: memory[offset..<end]))
   }
 
   /// Removes the bytes from `count` on.
   @inlinable
   package mutating func truncate(to count: Int) {
-    precondition(count >= 0 && count <= self.count, "More than was written")
+    precondition(count >= 0 && count <= self.count, "The count exceeds the number of written bytes")
     self.count = count
   }
 

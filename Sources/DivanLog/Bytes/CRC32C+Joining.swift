@@ -13,7 +13,7 @@ extension CRC32C {
     ///
     /// Takes time in proportion to the number of binary digits of `secondCount`.
     package init(secondCount: Int) {
-      precondition(secondCount >= 0, "Fewer bytes than none")
+      precondition(secondCount >= 0, "The number of bytes is negative")
       images = (0..<32).map { 1 << UInt32($0) }
       var step = Joint.oneByte
       var count = secondCount
@@ -24,7 +24,7 @@ extension CRC32C {
       }
     }
 
-    /// The checksum of the bytes of `first` followed by those of `second`.
+    /// Returns the checksum of the bytes of `first` followed by the bytes of `second`.
     package func joined(_ first: UInt32, _ second: UInt32) -> UInt32 {
       Joint.moved(first, by: images) ^ second
     }

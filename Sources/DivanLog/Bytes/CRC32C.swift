@@ -100,7 +100,7 @@ extension CRC32C {
 
   private static let tables = Tables()
 
-  /// Table `k` holds, for each byte, its effect after `k` more zero bytes.
+  /// Table `k` contains, for each byte, its effect after `k` more zero bytes.
   ///
   /// `@unchecked Sendable`: written by the initializer only, and never freed.
   @safe

@@ -22,7 +22,7 @@ extension Unicode.Scalar {
   fileprivate var isUnprintable: Bool {
     switch properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: true
-    // Joiners, which languages and emoji need, are format characters too, and are kept.
+    // Joiners are format characters, too. Languages and emoji need them, so they are not escaped.
     case .format: properties.isBidiControl || value == 0xFEFF || (0x206A...0x206F).contains(value)
     default: false
     }

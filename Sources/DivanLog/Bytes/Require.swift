@@ -1,4 +1,4 @@
-/// Ends the process with a message unless a condition holds.
+/// Ends the process with a message unless a condition is true.
 ///
 /// In release builds, too, the message is printed, unlike that of `precondition`. Use it for
 /// mistakes in a program that uses the public API; inner paths keep `precondition`.

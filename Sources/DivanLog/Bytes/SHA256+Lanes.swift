@@ -16,7 +16,8 @@ extension SHA256 {
       unsafe digests(count: ranges.count) { index in
         let range = ranges[index]
         precondition(
-          range.lowerBound >= 0 && range.upperBound <= buffer.count, "Range outside the bytes")
+          range.lowerBound >= 0 && range.upperBound <= buffer.count,
+          "The range is outside the bytes")
         return unsafe UnsafeRawBufferPointer(rebasing: buffer[range])
       }
     }
@@ -104,7 +105,7 @@ extension SHA256 {
       let rest = message.count % blockSize
       tailBlocks = rest < blockSize - 8 ? 1 : 2
       let tailSize = tailBlocks * blockSize
-      // `rest` (< 64) bytes, the mark and the length fit in the one or two blocks at `tail`.
+      // `rest` (< 64) bytes, the end marker and the length fit in the one or two blocks at `tail`.
       unsafe tail.initializeMemory(as: UInt8.self, repeating: 0, count: tailSize)
       if let base = message.baseAddress {
         unsafe tail.copyMemory(from: base + wholeBlocks * blockSize, byteCount: rest)
@@ -121,14 +122,14 @@ extension SHA256 {
 
     /// Returns the next 64 bytes.
     ///
-    /// There must be some left.
+    /// At least one must be left.
     mutating func nextBlock() -> UnsafeRawPointer {
       let block = unsafe next
       if wholeBlocks > 0 {
         wholeBlocks -= 1
         unsafe next = wholeBlocks > 0 ? block + blockSize : tail
       } else {
-        precondition(tailBlocks > 0, "Read past the end of a message")
+        precondition(tailBlocks > 0, "The message has no more blocks")
         tailBlocks -= 1
         unsafe next = block + blockSize
       }

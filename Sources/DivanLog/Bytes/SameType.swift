@@ -16,7 +16,7 @@ package func same<T, U>(_ value: T, as _: U.Type) -> U? {
 @inlinable
 @inline(__always)
 package func identical<T, U>(_ value: T, as _: U.Type) -> U {
-  precondition(T.self == U.self, "A value of another type than is said")
+  precondition(T.self == U.self, "The value is of another type")
   // The precondition guarantees that the types are the same.
   return unsafe unsafeBitCast(value, to: U.self)
 }

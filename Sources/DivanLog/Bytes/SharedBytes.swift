@@ -66,7 +66,7 @@ extension SharedBytes {
   ) throws(E) {
     let block = HeapBlock(capacity: capacity)
     let filled = unsafe try fill(block.memory)
-    precondition(filled >= 0 && filled <= capacity, "Filled more bytes than there is room for")
+    precondition(filled >= 0 && filled <= capacity, "More bytes were filled than there is room for")
     unsafe self.init(
       unsafeBase: UnsafeRawPointer(block.memory.baseAddress.unsafelyUnwrapped), count: filled,
       owner: block)
@@ -78,7 +78,7 @@ extension SharedBytes {
   /// The byte at `offset`.
   @inlinable
   package subscript(offset: Int) -> UInt8 {
-    precondition(offset >= 0 && offset < count, "Offset outside the bytes")
+    precondition(offset >= 0 && offset < count, "The offset is outside the bytes")
     return unsafe base.load(fromByteOffset: offset, as: UInt8.self)
   }
 
@@ -98,7 +98,7 @@ extension SharedBytes {
   /// `offset` must be within the bytes.
   @inlinable
   package func suffix(from offset: Int) -> SharedBytes {
-    precondition(offset >= 0 && offset <= count, "Offset outside the bytes")
+    precondition(offset >= 0 && offset <= count, "The offset is outside the bytes")
     return unsafe SharedBytes(unsafeBase: base + offset, count: count - offset, owner: owner)
   }
 
@@ -107,7 +107,7 @@ extension SharedBytes {
   /// There must be at least `count` bytes.
   @inlinable
   package func prefix(_ count: Int) -> SharedBytes {
-    precondition(count >= 0 && count <= self.count, "More bytes asked for than there are")
+    precondition(count >= 0 && count <= self.count, "There are fewer bytes than requested")
     return unsafe SharedBytes(unsafeBase: base, count: count, owner: owner)
   }
 
@@ -157,7 +157,7 @@ extension SharedBytes {
   @inlinable
   package func load<T: FixedWidthInteger & BitwiseCopyable>(_: T.Type, at offset: Int) -> T {
     precondition(
-      offset >= 0 && offset <= count - MemoryLayout<T>.size, "Offset outside the bytes")
+      offset >= 0 && offset <= count - MemoryLayout<T>.size, "The offset is outside the bytes")
     return T(littleEndian: unsafe base.loadUnaligned(fromByteOffset: offset, as: T.self))
   }
 

@@ -1,8 +1,8 @@
-// Reads from borrowed bytes, for callers that keep none of them: no reference is counted.
+// Reads from borrowed bytes, without counting a reference. Callers must not keep the bytes.
 // ``ByteReader`` uses these functions, too.
 //
 // Each function moves `offset`, which is within the bytes or at their end, past the bytes that it
-// reads, or throws an error with the offset. None of them traps, whatever the bytes are.
+// reads, or throws an error with the offset. None of them traps for any bytes.
 
 extension Span where Element == UInt8 {
   /// Reads a little-endian integer of fixed width.
@@ -58,7 +58,8 @@ extension Span where Element == UInt8 {
     return groups & 0x0FFF_FFFF | (groups & 0x0FFF_FFFF_0000_0000) >> 4
   }
 
-  /// Reads a varint of any size, up to the end of the bytes, and reports what is wrong with it.
+  /// Reads a varint of any size, up to the end of the bytes, or throws the reason why it is
+  /// invalid.
   @inline(never)
   private func readVarintByBytes(at offset: inout Int) throws(ByteError) -> UInt64 {
     var value: UInt64 = 0
@@ -68,14 +69,14 @@ extension Span where Element == UInt8 {
       guard position < count else { throw ByteError.pastTheEnd(offset) }
       let byte = self[position]
       position += 1
-      // The tenth byte holds the last bit of 64.
+      // The tenth byte has the last of the 64 bits.
       guard shift < 63 || byte <= 1 else {
-        throw ByteError(offset: offset, reason: "a number of more than 64 bits")
+        throw ByteError(offset: offset, reason: "a number has more than 64 bits")
       }
       value |= UInt64(byte & 0x7F) << shift
       if byte < 0x80 {
         guard byte != 0 || shift == 0 else {
-          throw ByteError(offset: offset, reason: "a number with needless zero groups")
+          throw ByteError(offset: offset, reason: "a number is not in its shortest form")
         }
         offset = position
         return value
@@ -90,7 +91,7 @@ extension Span where Element == UInt8 {
     let start = offset
     let value = try readVarint(at: &offset)
     guard value <= UInt64(limit) else {
-      throw ByteError(offset: start, reason: "\(value) where at most \(limit) is possible")
+      throw ByteError(offset: start, reason: "the value \(value) exceeds the limit of \(limit)")
     }
     return Int(truncatingIfNeeded: value)
   }

@@ -48,7 +48,7 @@ package protocol FileSystem: Sendable {
   ///
   /// It never waits. `note` is stored in the file for later callers to read, unless the disk is
   /// full; only its first 1,024 bytes are read. A symbolic link, or a file with other names, is
-  /// refused: the note would be written into a foreign file.
+  /// refused: the note would be written into a file of another program.
   func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome
 }
 
@@ -91,13 +91,13 @@ package protocol FileLock: AnyObject, Sendable {
 
   /// Throws unless the locked file is still at the path where it was locked.
   ///
-  /// If not, its directory was moved or removed, and another one may have taken its place.
-  func checkPlace() throws(SystemError)
+  /// If not, its directory was moved or removed, and another directory may have the path.
+  func checkPath() throws(SystemError)
 }
 
 extension FileLock {
   /// The default for file systems that only this process can access.
-  package func checkPlace() {}
+  package func checkPath() {}
 }
 
 /// An open file.
@@ -122,7 +122,7 @@ package protocol OpenFile: AnyObject, Sendable {
   /// The result depends on what the system reports about holes.
   func dataOffset(from offset: Int) throws(SystemError) -> Int?
 
-  /// Flushes the bytes, and the metadata to find them, as durably as the system allows.
+  /// Flushes the bytes and the metadata that locates them, as durably as the system allows.
   func flush() throws(SystemError)
 
   /// Maps the first `count` bytes, which stay readable after the file was closed or removed.
@@ -174,7 +174,7 @@ extension FileSystem {
   package func entry(_ path: String) throws(SystemError) -> FileStatus { try status(path) }
   package func absolutePath(_ path: String) -> String { path }
 
-  /// Whether anything is at a path, including a link that leads nowhere.
+  /// Whether anything is at a path, including a dangling link.
   package func isTaken(_ path: String) throws(SystemError) -> Bool {
     do {
       _ = try entry(path)

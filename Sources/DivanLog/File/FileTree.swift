@@ -20,8 +20,8 @@ package struct FileTree<File: AnyObject & Sendable>: Sendable {
     package let number: Int
   }
 
-  /// A name in a directory, whether it exists or not.
-  package struct Place: Hashable, Sendable {
+  /// A directory entry: a name in a directory, whether it exists or not.
+  package struct Entry: Hashable, Sendable {
     package let directory: DirectoryID
     package let name: String
 
@@ -33,7 +33,7 @@ package struct FileTree<File: AnyObject & Sendable>: Sendable {
 
   /// A new node for a name, or, if nil, the removal of the name.
   package struct Change: Sendable {
-    package let place: Place
+    package let entry: Entry
     package let node: Node?
   }
 
@@ -51,8 +51,8 @@ package struct FileTree<File: AnyObject & Sendable>: Sendable {
 extension FileTree {
   /// Returns the node at a path.
   package func node(at path: String, _ call: String) throws(SystemError) -> Node {
-    guard let place = try place(of: path, call) else { return .directory(Self.root) }
-    guard let node = self[place] else {
+    guard let entry = try entry(of: path, call) else { return .directory(Self.root) }
+    guard let node = self[entry] else {
       throw SystemError(call: call, path: path, code: .notFound)
     }
     return node
@@ -79,10 +79,10 @@ extension FileTree {
     }
   }
 
-  package subscript(place: Place) -> Node? { directories[place.directory]?[place.name] }
+  package subscript(entry: Entry) -> Node? { directories[entry.directory]?[entry.name] }
 
-  /// Returns the place of a path's last name, which need not exist; nil for the root.
-  package func place(of path: String, _ call: String) throws(SystemError) -> Place? {
+  /// Returns the entry of a path's last name, which need not exist; nil for the root.
+  package func entry(of path: String, _ call: String) throws(SystemError) -> Entry? {
     guard !path.isEmpty else { throw SystemError(call: call, path: path, code: .notFound) }
     // As on a real system, where a zero byte ends a path.
     guard !path.utf8.contains(0) else {
@@ -98,7 +98,7 @@ extension FileTree {
       case nil: throw SystemError(call: call, path: path, code: .notFound)
       }
     }
-    return Place(directory: directory, name: name)
+    return Entry(directory: directory, name: name)
   }
 
   /// Returns the path from the root on, without `.` and `..`.
@@ -126,53 +126,53 @@ extension FileTree {
   package func creating(
     _ file: File, at path: String, _ call: String
   ) throws(SystemError) -> [Change] {
-    [Change(place: try freePlace(of: path, call), node: .file(file))]
+    [Change(entry: try freeEntry(of: path, call), node: .file(file))]
   }
 
   /// Returns the changes that make a directory, and creates its table at once.
   package mutating func makingDirectory(
     _ path: String, _ call: String
   ) throws(SystemError) -> [Change] {
-    let place = try freePlace(of: path, call)
+    let entry = try freeEntry(of: path, call)
     let directory = DirectoryID(number: directoryCount)
     directoryCount += 1
     directories[directory] = [:]
-    return [Change(place: place, node: .directory(directory))]
+    return [Change(entry: entry, node: .directory(directory))]
   }
 
   package func removing(_ path: String, _ call: String) throws(SystemError) -> [Change] {
     _ = try file(at: path, call)
-    return [Change(place: try ordinaryPlace(of: path, call), node: nil)]
+    return [Change(entry: try ordinaryEntry(of: path, call), node: nil)]
   }
 
   package func removingDirectory(
     _ path: String, _ call: String
   ) throws(SystemError) -> [Change] {
     let directory = try directory(at: path, call)
-    let place = try ordinaryPlace(of: path, call)
+    let entry = try ordinaryEntry(of: path, call)
     guard isEmpty(directory) else {
       throw SystemError(call: call, path: path, code: .directoryNotEmpty)
     }
-    return [Change(place: place, node: nil)]
+    return [Change(entry: entry, node: nil)]
   }
 
   package func linking(
     _ path: String, to newPath: String, _ call: String
   ) throws(SystemError) -> [Change] {
     let node = try node(at: path, call)
-    let place = try freePlace(of: newPath, call)
+    let entry = try freeEntry(of: newPath, call)
     guard case .file = node else {
       throw SystemError(call: call, path: path, code: .notPermitted)
     }
-    return [Change(place: place, node: node)]
+    return [Change(entry: entry, node: node)]
   }
 
   /// Returns the changes that rename a file or directory; none if both names refer to it already.
   package func renaming(
     _ path: String, to newPath: String, _ call: String
   ) throws(SystemError) -> [Change] {
-    let source = try ordinaryPlace(of: path, call)
-    let target = try ordinaryPlace(of: newPath, call)
+    let source = try ordinaryEntry(of: path, call)
+    let target = try ordinaryEntry(of: newPath, call)
     let node = try node(at: path, call)
     if source == target { return [] }
     if case .directory = node, isPath(newPath, within: path) {
@@ -194,15 +194,15 @@ extension FileTree {
       }
     case (_, nil): break
     }
-    return [Change(place: source, node: nil), Change(place: target, node: node)]
+    return [Change(entry: source, node: nil), Change(entry: target, node: node)]
   }
 
   package mutating func apply(_ changes: [Change]) {
     for change in changes {
-      directories[change.place.directory, default: [:]][change.place.name] = change.node
+      directories[change.entry.directory, default: [:]][change.entry.name] = change.node
       // This tree may continue after a crash, and must not give a number to two directories. That
       // includes a directory whose names were flushed while its own name was not.
-      directoryCount = max(directoryCount, change.place.directory.number + 1)
+      directoryCount = max(directoryCount, change.entry.directory.number + 1)
       guard case .directory(let directory) = change.node else { continue }
       directoryCount = max(directoryCount, directory.number + 1)
     }
@@ -216,18 +216,18 @@ extension FileTree {
     directories[directory].map(\.isEmpty) != false
   }
 
-  private func freePlace(of path: String, _ call: String) throws(SystemError) -> Place {
-    guard let place = try place(of: path, call), self[place] == nil else {
+  private func freeEntry(of path: String, _ call: String) throws(SystemError) -> Entry {
+    guard let entry = try entry(of: path, call), self[entry] == nil else {
       throw SystemError(call: call, path: path, code: .exists)
     }
-    return place
+    return entry
   }
 
-  /// Returns the place of a path, which must not be the root: no operation can change that.
-  private func ordinaryPlace(of path: String, _ call: String) throws(SystemError) -> Place {
-    guard let place = try place(of: path, call) else {
+  /// Returns the entry of a path, which must not be the root: no operation can change that.
+  private func ordinaryEntry(of path: String, _ call: String) throws(SystemError) -> Entry {
+    guard let entry = try entry(of: path, call) else {
       throw SystemError(call: call, path: path, code: .invalidArgument)
     }
-    return place
+    return entry
   }
 }

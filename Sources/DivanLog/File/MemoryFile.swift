@@ -72,7 +72,7 @@ extension MemoryContents {
 
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
     state.withLock { state in
-      precondition(offset >= 0, "An offset below zero")
+      precondition(offset >= 0, "The offset is negative")
       guard offset < state.count else { return 0 }
       let count = min(buffer.count, state.count - offset)
       // Both ranges were just checked; the lock keeps writers away.

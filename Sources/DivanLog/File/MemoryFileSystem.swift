@@ -88,7 +88,7 @@ extension MemoryFileSystem {
 
   package func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome {
     let contents = try tree.withLock { (tree) throws(SystemError) -> MemoryContents in
-      if let place = try tree.place(of: path, "open"), tree[place] == nil {
+      if let entry = try tree.entry(of: path, "open"), tree[entry] == nil {
         let contents = MemoryContents()
         tree.apply(try tree.creating(contents, at: path, "open"))
         return contents

@@ -40,7 +40,7 @@ extension SystemError.Code: CustomStringConvertible {
   /// The system's text for this error number.
   package var description: String {
     unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
-      // Zeroed, so that the text is terminated whatever the C library does; it gets one byte less.
+      // Zeroed and one byte longer than the C library knows, so the text is always terminated.
       unsafe buffer.initialize(repeating: 0)
       // Memory that is not empty has an address.
       let start = unsafe buffer.baseAddress.unsafelyUnwrapped

@@ -139,7 +139,7 @@ extension FileStatus {
       }
     self.init(
       kind: kind, size: Int(information.st_size),
-      // Blocks of 512 bytes, whatever the file system's own are.
+      // `st_blocks` counts units of 512 bytes, independent of the file system's block size.
       allocatedSize: Int(information.st_blocks) * 512)
   }
 }
@@ -186,7 +186,7 @@ final class POSIXFileLock: FileLock {
     try? file.close()
   }
 
-  func checkPlace() throws(SystemError) {
+  func checkPath() throws(SystemError) {
     // One call only, since it is made for every group commit.
     var named = stat()
     try uninterrupted("lstat", file.path) { unsafe lstat(file.path, &named) }

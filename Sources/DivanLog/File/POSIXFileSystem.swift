@@ -158,7 +158,7 @@ extension POSIXFileSystem {
         return .held(note: lock.readNote())
       }
       do {
-        try lock.checkPlace()
+        try lock.checkPath()
       } catch  where error.code == .notFound || error.code == .staleHandle {
         // The file was removed between being opened and being locked. A lock on a file that no
         // other process can find excludes none.

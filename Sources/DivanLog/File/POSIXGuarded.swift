@@ -18,7 +18,7 @@
   @safe
   package final class Guarded<Value>: @unchecked Sendable {
     private var value: Value
-    // Allocated so that it never moves; freed with this object, when no thread can hold it.
+    // Allocated so that it never moves; freed with this object, when no thread can use it.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
     package init(_ value: Value) {

@@ -28,17 +28,17 @@ extension AttachmentChunks {
     writer.append(checksums)
   }
 
-  /// Reads the chunks of a body of `length` bytes (more than none), to the end of the record.
+  /// Reads the chunks of a blob of `length` bytes, at least one, to the end of the record.
   static func decode(_ reader: inout ByteReader, length: Int) throws(ByteError) -> AttachmentChunks
   {
     let start = reader.offset
     let exponent = try reader.read(UInt8.self)
     guard sizeExponents.contains(exponent) else {
-      throw ByteError(offset: start, reason: "chunks of a size that cannot be")
+      throw ByteError(offset: start, reason: "the chunk size is not a valid power of two")
     }
     let count = (length - 1) >> Int(exponent) + 1
     guard count <= countLimit, reader.remaining == 4 * count else {
-      throw ByteError(offset: start, reason: "not one checksum for each chunk")
+      throw ByteError(offset: start, reason: "the record does not have one checksum for each chunk")
     }
     return AttachmentChunks(size: 1 << Int(exponent), checksums: reader.readRest())
   }
@@ -59,10 +59,10 @@ extension AttachmentChunks {
         [smallestSize, largestSize].allSatisfy {
           $0.nonzeroBitCount == 1
             && AttachmentChunks.sizeExponents.contains(UInt8($0.trailingZeroBitCount))
-        }, "A chunk's size that cannot be")
+        }, "The chunk size is not a valid power of two")
       precondition(
         countLimit > 1 && countLimit % 2 == 0 && countLimit <= AttachmentChunks.countLimit,
-        "A number of chunks that cannot be")
+        "The limit of chunks is not even, or out of range")
       self.smallestSize = smallestSize
       self.largestSize = largestSize
       self.countLimit = countLimit

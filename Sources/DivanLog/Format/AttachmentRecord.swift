@@ -1,30 +1,30 @@
-/// The log's record of an attachment: the body itself if it is small, or how to check its file.
+/// The log's record of an attachment: the blob itself if it is small, or how to check its file.
 ///
 /// ```
 /// form u8            1 inline · 2 in a file
-/// digest 32 bytes    SHA-256 of the body
-/// length varint      of the body, in bytes
-/// inline:            the body
+/// digest 32 bytes    SHA-256 of the blob
+/// length varint      of the blob, in bytes
+/// inline:            the blob
 /// in a file:         chunk size u8, as a power of two · checksums u32 × number of chunks
 /// ```
 ///
 /// The content of a record of kind ``Record/Kind/attachment``. FILE_FORMAT.md §18
 package struct AttachmentRecord: Equatable, Sendable {
   package let digest: SHA256.Digest
-  /// The size of the body, in bytes.
+  /// The size of the blob, in bytes.
   package let length: Int
   package let content: Content
 
   package enum Content: Equatable, Sendable {
-    /// The body itself.
+    /// The blob itself.
     case inline(SharedBytes)
-    /// The body is in the file that its digest names.
+    /// The blob is in the file that its digest names.
     case file(AttachmentChunks)
   }
 
-  /// Creates the record of a body that is stored inline; `digest` is the body's.
-  package init(inline body: SharedBytes, digest: SHA256.Digest) {
-    self.init(digest: digest, length: body.count, content: .inline(body))
+  /// Creates the record of a blob that is stored inline; `digest` is the blob's.
+  package init(inline blob: SharedBytes, digest: SHA256.Digest) {
+    self.init(digest: digest, length: blob.count, content: .inline(blob))
   }
 
   init(digest: SHA256.Digest, length: Int, content: Content) {
@@ -33,12 +33,12 @@ package struct AttachmentRecord: Equatable, Sendable {
     self.content = content
   }
 
-  /// The longest body, in bytes: 1 TiB.
+  /// The longest blob, in bytes: 1 TiB.
   package static let lengthLimit = AttachmentChunks.Plan.standard.lengthLimit
-  /// Bodies up to this many bytes are written inline.
+  /// Blobs up to this many bytes are written inline.
   ///
   /// A file costs flushes of its own and of directories, which bytes in the log do not need. A
-  /// merge copies the log, but not files. Readers accept either form at any length.
+  /// compaction copies the log, but not files. Readers accept either form at any length.
   package static let inlineSizeLimit = 64 << 10
 }
 
@@ -56,20 +56,20 @@ extension AttachmentRecord {
     writer.append(digest)
     writer.appendVarint(length)
     switch content {
-    case .inline(let body): writer.append(body)
+    case .inline(let blob): writer.append(blob)
     case .file(let chunks): chunks.encode(to: &writer)
     }
   }
 
   /// Decodes the content of a record.
   ///
-  /// The body and the checksums share its memory. An inline body is covered by the record's
+  /// The blob and the checksums share its memory. An inline blob is covered by the record's
   /// checksum, and is not compared with its digest here.
   package static func decode(_ payload: SharedBytes) throws(ByteError) -> AttachmentRecord {
     var reader = ByteReader(payload)
     let form = try reader.read(UInt8.self)
     guard form == Form.inline || form == Form.file else {
-      throw ByteError(offset: 0, reason: "an attachment of unknown form")
+      throw ByteError(offset: 0, reason: "the attachment record has an unknown form")
     }
     let digest = try reader.readDigest()
     let start = reader.offset
@@ -78,12 +78,13 @@ extension AttachmentRecord {
     if form == Form.inline {
       guard reader.remaining == length else {
         throw ByteError(
-          offset: start, reason: "an attachment of another length than its record says")
+          offset: start, reason: "the attachment's length is not the one that its record states")
       }
       content = .inline(reader.readRest())
     } else {
       guard length > 0 else {
-        throw ByteError(offset: start, reason: "a file for an attachment of no bytes")
+        throw ByteError(
+          offset: start, reason: "the attachment record names a file for an empty blob")
       }
       content = .file(try AttachmentChunks.decode(&reader, length: length))
     }

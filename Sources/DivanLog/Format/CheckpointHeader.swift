@@ -49,7 +49,7 @@ extension CheckpointHeader {
     let preamble = try FilePreamble.decode(block: block, kind: .checkpoint, path: path)
     guard block.count == size, let pageCount = UInt32(exactly: block.load(UInt64.self, at: 72))
     else {
-      throw .damaged(Damage(path: path, offset: 0, reason: "the header is of another size"))
+      throw .damaged(Damage(path: path, offset: 0, reason: "the header has a wrong size"))
     }
     return CheckpointHeader(
       preamble: preamble, number: block.load(UInt64.self, at: 64), pageCount: pageCount,

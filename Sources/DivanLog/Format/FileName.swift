@@ -6,7 +6,7 @@ package enum FileName: Hashable, Sendable {
   case reserve
   case temporaries
   case attachments
-  /// One segment, or several adjacent ones after a merge.
+  /// One segment, or several adjacent ones after a compaction.
   case segment(ClosedRange<UInt64>)
   case checkpoint(UInt64)
   /// The rows of a view, named by the first half of the SHA-256 of the view's name.
@@ -68,7 +68,7 @@ extension FileName: CustomStringConvertible {
     }
   }
 
-  /// Returns the file name of a view, whatever characters the view's name contains.
+  /// Returns the file name of a view, whose name may contain any characters.
   package static func view(named name: String) -> FileName {
     let digest = SHA256.digest(of: SharedBytes(utf8: name))
     return .view(hexadecimal(digest.words.0) + hexadecimal(digest.words.1))

@@ -15,7 +15,7 @@ package enum FormatVersion {
 /// A reader refuses larger values, so that adding to a value that was read cannot overflow.
 package let counterLimit: UInt64 = 1 << 60
 
-/// The first 64 bytes of every file of a store, whatever its kind. FILE_FORMAT.md §2
+/// The first 64 bytes of every file of a store. FILE_FORMAT.md §2
 package struct FilePreamble: Equatable, Sendable {
   package enum Kind: UInt32, Sendable {
     case segment = 1
@@ -104,7 +104,7 @@ extension FilePreamble {
       if isBlank {
         throw .damaged(Damage(path: path, offset: 0, reason: "the header is all zeros"))
       }
-      throw .foreign(path: path, reason: "it does not begin as a file of Divan does")
+      throw .foreign(path: path, reason: "it does not begin with the magic bytes of Divan")
     }
     let major = block.load(UInt16.self, at: 8)
     let features = block.load(UInt64.self, at: 16)
@@ -123,7 +123,8 @@ extension FilePreamble {
       throw .newerFormat(path: path, version: "features \(String(features, radix: 16))")
     }
     guard let kind = Kind(rawValue: block.load(UInt32.self, at: 12)), kind == expected else {
-      throw .foreign(path: path, reason: "it is a file of Divan, but not of the kind its name says")
+      throw .foreign(
+        path: path, reason: "it is a file of Divan, but of another kind than its name states")
     }
     return FilePreamble(
       kind: kind,

@@ -5,11 +5,11 @@
 /// while the others are not flushed. Marks are evidence, and never needed to open a store.
 /// FILE_FORMAT.md §20
 package struct FlushMark: Equatable, Sendable {
-  /// Its salt and its time are those of the segment.
+  /// It has the salt and the time of the segment.
   package var preamble: FilePreamble
   /// The last number of the segment.
   package var segmentNumber: UInt64
-  /// The place in that segment up to which the log was flushed.
+  /// The end of the flushed log in that segment.
   package var end: LogEnd
 
   package init(preamble: FilePreamble, segmentNumber: UInt64, end: LogEnd) {
@@ -19,7 +19,7 @@ package struct FlushMark: Equatable, Sendable {
   }
 
   package static let size = 256
-  /// The offsets of the marks, so far apart that no sector or block of 4 KiB holds two.
+  /// The offsets of the marks, so far apart that no sector or block of 4 KiB contains two.
   package static let offsets = [0, 4096, 8192]
   package static let fileSize = 8192 + size
 }
@@ -41,10 +41,11 @@ extension FlushMark {
   package static func decode(_ block: SharedBytes, path: String) throws(LogError) -> FlushMark {
     let preamble = try FilePreamble.decode(block: block, kind: .flushed, path: path)
     guard block.count == size else {
-      throw .damaged(Damage(path: path, offset: 0, reason: "a mark of FLUSHED has the wrong size"))
+      throw .damaged(Damage(path: path, offset: 0, reason: "a mark in FLUSHED has a wrong size"))
     }
     for offset in [64, 80, 88] where block.load(UInt64.self, at: offset) > counterLimit {
-      throw .damaged(Damage(path: path, offset: offset, reason: "a number beyond all limits"))
+      throw .damaged(
+        Damage(path: path, offset: offset, reason: "a number exceeds the limit of counters"))
     }
     return FlushMark(
       preamble: preamble, segmentNumber: block.load(UInt64.self, at: 64),

@@ -14,9 +14,9 @@ package struct FrameHeader: Equatable, Sendable {
   package enum Kind: UInt8, Sendable {
     /// Records of one transaction, or a part of them.
     case transaction = 1
-    /// Records of several commits that a merge kept.
+    /// Records of several commits that a compaction kept.
     case merged = 3
-    /// The end of a merged segment.
+    /// The end of a compacted segment.
     case footer = 4
     /// A page of a checkpoint, or rows in a view's file.
     case page = 5
@@ -24,7 +24,7 @@ package struct FrameHeader: Equatable, Sendable {
     case directory = 6
   }
 
-  /// The place of a frame in its transaction.
+  /// The position of a frame in its transaction.
   package struct Flags: OptionSet, Equatable, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -77,7 +77,8 @@ extension FrameHeader {
   package func encode(
     into writer: inout ByteWriter, at position: Int, offset: Int, salt: UInt64
   ) -> UInt32 {
-    precondition(payloadSize <= FrameHeader.payloadSizeLimit, "Payload too large for a frame")
+    precondition(
+      payloadSize <= FrameHeader.payloadSizeLimit, "The payload is too large for a frame")
     writer.replace(at: position, with: FrameHeader.magic)
     writer.replace(at: position + 4, with: kind.rawValue)
     writer.replace(at: position + 5, with: flags.rawValue)
@@ -96,7 +97,7 @@ extension FrameHeader {
 
   /// Decodes the header at the start of `bytes`, which are at `offset` of a file with this salt.
   ///
-  /// Returns nil if there is no frame header here: too few bytes, or a header of another place.
+  /// Returns nil if there are too few bytes, or no frame header of this offset and salt.
   package static func decode(_ bytes: SharedBytes, offset: Int, salt: UInt64) -> FrameHeader? {
     guard bytes.count >= size, bytes.load(UInt32.self, at: 0) == magic else { return nil }
     var check = check(offset: offset, salt: salt)

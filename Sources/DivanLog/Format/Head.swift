@@ -48,10 +48,11 @@ extension Head {
   package static func decode(_ block: SharedBytes, path: String) throws(LogError) -> Head {
     let preamble = try FilePreamble.decode(block: block, kind: .head, path: path)
     guard block.count == size else {
-      throw .damaged(Damage(path: path, offset: 0, reason: "HEAD has the wrong size"))
+      throw .damaged(Damage(path: path, offset: 0, reason: "HEAD has a wrong size"))
     }
     for offset in [64, 80, 88, 104, 112] where block.load(UInt64.self, at: offset) > counterLimit {
-      throw .damaged(Damage(path: path, offset: offset, reason: "a number beyond all limits"))
+      throw .damaged(
+        Damage(path: path, offset: offset, reason: "a number exceeds the limit of counters"))
     }
     return Head(
       preamble: preamble, segmentNumber: block.load(UInt64.self, at: 64),

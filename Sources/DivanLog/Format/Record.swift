@@ -8,7 +8,7 @@
 /// ```
 ///
 /// A record can be read by itself, at its ``RecordLocator``, and every read checks it. Its bytes do
-/// not depend on their position, so a merge copies them unchanged. FILE_FORMAT.md §6
+/// not depend on their position, so a compaction copies them unchanged. FILE_FORMAT.md §6
 package struct Record: Sendable {
   package let kind: Kind
   package let payload: SharedBytes
@@ -25,9 +25,9 @@ package struct Record: Sendable {
 
     /// A document's newest state.
     package static let document = Kind(rawValue: 1)
-    /// In a merged segment: the commit and time of the records that follow.
+    /// In a compacted segment: the commit and time of the records that follow.
     package static let commitMark = Kind(rawValue: 2)
-    /// An attachment's body, or how to check the file that contains it.
+    /// An attachment's blob, or the checksums of the file that contains it.
     package static let attachment = Kind(rawValue: 3)
   }
 
@@ -40,7 +40,7 @@ package struct Record: Sendable {
   package static let sizeLimit = 24 << 20
 }
 
-/// The place of a record in the log.
+/// The location of a record in the log.
 package struct RecordLocator: Hashable, Sendable, BitwiseCopyable {
   /// The ``SegmentHeader/fileID`` of the segment.
   package var fileID: UInt64
@@ -72,10 +72,10 @@ extension Record {
     let size = writer.count - start - guess
     let width = varintSize(size)
     if width != guess {
-      let body = writer.copy(from: start + guess)
+      let content = writer.copy(from: start + guess)
       writer.truncate(to: start)
       writer.appendZeros(width)
-      writer.append(body)
+      writer.append(content)
     }
     var check = CRC32C(continuing: UInt32(truncatingIfNeeded: size))
     check.add(writer, in: start + width + 4..<writer.count)
@@ -92,7 +92,7 @@ extension Record {
   ) throws(ByteError) -> (kind: Kind, payload: Range<Int>) {
     var offset = 0
     let size = try bytes.readCount(limit: min(bytes.count, sizeLimit), at: &offset)
-    guard size >= 5 else { throw ByteError(offset: 0, reason: "a record without a kind") }
+    guard size >= 5 else { throw ByteError(offset: 0, reason: "the record has no kind") }
     let expected = try bytes.read(UInt32.self, at: &offset)
     let content = try bytes.readRange(size - 4, at: &offset)
     var check = CRC32C(continuing: UInt32(truncatingIfNeeded: size))
@@ -110,7 +110,7 @@ extension Record {
     let found = try check(bytes)
     guard found.payload.upperBound == bytes.count else {
       throw ByteError(
-        offset: 0, reason: "the record has another size than its index entry says")
+        offset: 0, reason: "the record's size is not the one that its index entry states")
     }
     return found
   }

@@ -1,11 +1,11 @@
 /// Finds whole records in bytes where the record boundaries are unknown.
 ///
 /// Any byte may seem to begin a record that reaches to the end, so a checksum for each would take
-/// quadratic time. But the checksum of a range follows from those of the bytes before its start and
-/// before its end: a cyclic redundancy check is a remainder, and bytes that come before add to it
-/// independently (``CRC32C/Joint``). These are computed once for all positions. Each position then
-/// takes constant time, whatever size it claims, and the whole search takes linear time. It takes
-/// four bytes of memory for each byte.
+/// quadratic time. But the checksum of a range follows from the checksums of the bytes before its
+/// start and before its end: a cyclic redundancy check is a remainder, and bytes that come before
+/// add to it independently (``CRC32C/Joint``). These are computed once for all positions. Each
+/// position then takes constant time for any size that it claims, and the whole search takes linear
+/// time. It takes four bytes of memory for each byte.
 package struct RecordSearch {
   private let bytes: SharedBytes
   /// At index `n`, the remainder of the first `n` bytes.
@@ -47,7 +47,7 @@ package struct RecordSearch {
     guard position < bytes.count, bytes.withSpan({ isWholeRecord(at: position, of: $0) }) else {
       return nil
     }
-    // The search has already proved that the checksum holds.
+    // The search has already proved that the checksum is right.
     return try? Record.decode(bytes.suffix(from: position))
   }
 

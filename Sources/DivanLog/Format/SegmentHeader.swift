@@ -1,4 +1,4 @@
-/// The first 4,096 bytes of a segment: the part of the log that it holds, and what it proves.
+/// The first 4,096 bytes of a segment: the part of the log in it, and the commits that it proves.
 ///
 /// The block has its disk sectors to itself, so that appending to the segment never rewrites it.
 /// FILE_FORMAT.md §3
@@ -6,37 +6,37 @@ package struct SegmentHeader: Equatable, Sendable {
   package var preamble: FilePreamble
   /// A number that no other segment of the store ever had; locators refer to it.
   package var fileID: UInt64
-  /// The numbers of the log's segments that this file holds; just one, unless it is merged.
+  /// The numbers of the log's segments in this file; only one, unless it is compacted.
   package var numbers: ClosedRange<UInt64>
-  /// The number of merges of the contents; 0 for a segment that commits were appended to.
+  /// The number of compactions of the contents; 0 for a segment that commits were appended to.
   package var generation: UInt32
   /// The end of the segment before this one.
   ///
   /// Anything beyond that is permanently ignored.
   package var predecessor: LogEnd
-  /// The last sequence number assigned before this segment, or in a merged one, within it.
+  /// The last sequence number assigned before this segment; in a compacted one, within it.
   package var lastSequence: UInt64
   /// No sequence number above this one was in use before this segment's first flush.
   package var sequenceBound: UInt64
   /// The number of bytes, this block included, that were flushed before the file got its name.
   package var flushedSize: UInt64
-  /// The fields that only a merged segment has.
+  /// The fields that only a compacted segment has.
   package var merge: Merge?
 
   package struct Merge: Equatable, Sendable {
-    /// The commit of the index snapshot by which the merge decided what is live.
+    /// The commit of the index by which the liveness filter evaluated the records.
     ///
-    /// That commit was durable before the merged file got its name.
-    package var judgedAt: UInt64
+    /// That commit was durable before the compacted file got its name.
+    package var evaluatedAt: UInt64
     /// History up to and including this commit may be missing.
     package var releasedThrough: UInt64
     /// The end of the last segment of ``SegmentHeader/numbers``; its successor must claim the same.
     package var end: LogEnd
-    /// The size of the merged file.
+    /// The size of the compacted file.
     package var fileSize: UInt64
 
-    package init(judgedAt: UInt64, releasedThrough: UInt64, end: LogEnd, fileSize: UInt64) {
-      self.judgedAt = judgedAt
+    package init(evaluatedAt: UInt64, releasedThrough: UInt64, end: LogEnd, fileSize: UInt64) {
+      self.evaluatedAt = evaluatedAt
       self.releasedThrough = releasedThrough
       self.end = end
       self.fileSize = fileSize
@@ -63,13 +63,14 @@ package struct SegmentHeader: Equatable, Sendable {
   package static let size = 4096
 }
 
-/// A place between two transactions: the end of the log, or of a part of it.
+/// A position between two transactions: the end of the log, or of a part of it.
 package struct LogEnd: Equatable, Sendable {
   /// The offset in the segment, in bytes.
   package var offset: UInt64
-  /// The number of the last commit before this place, 0 if there is none.
+  /// The number of the last commit before this position, 0 if there is none.
   package var commit: UInt64
-  /// The checksum of the last frame header before this place, or of the preamble if there is none.
+  /// The checksum of the last frame header before this position, or of the preamble if there is
+  /// none.
   package var chain: UInt32
 
   package init(offset: UInt64, commit: UInt64, chain: UInt32) {
@@ -97,9 +98,9 @@ extension LogEnd {
 }
 
 extension SegmentHeader {
-  /// Returns the first frame's chain value: the checksum of the preamble, which holds the salt.
+  /// Returns the first frame's chain value: the checksum of the preamble, which contains the salt.
   ///
-  /// The rest of the header of a merged file is known only when its frames are written.
+  /// The rest of the header of a compacted file is known only when its frames are written.
   package static func chain(of block: SharedBytes) -> UInt32 {
     CRC32C.checksum(block.prefix(FilePreamble.size))
   }
@@ -117,7 +118,7 @@ extension SegmentHeader {
     writer.append(sequenceBound)
     writer.append(flushedSize)
     if let merge {
-      writer.append(merge.judgedAt)
+      writer.append(merge.evaluatedAt)
       writer.append(merge.releasedThrough)
       merge.end.encode(to: &writer)
       writer.append(merge.fileSize)
@@ -129,24 +130,26 @@ extension SegmentHeader {
   package static func decode(_ block: SharedBytes, path: String) throws(LogError) -> SegmentHeader {
     let preamble = try FilePreamble.decode(block: block, kind: .segment, path: path)
     guard block.count == size else {
-      throw .damaged(Damage(path: path, offset: 0, reason: "the header is of another size"))
+      throw .damaged(Damage(path: path, offset: 0, reason: "the header has a wrong size"))
     }
     let first = block.load(UInt64.self, at: 72)
     let last = block.load(UInt64.self, at: 80)
     guard first >= 1, first <= last else {
-      throw .damaged(Damage(path: path, offset: 72, reason: "segment numbers in the wrong order"))
+      throw .damaged(
+        Damage(path: path, offset: 72, reason: "the segment numbers are in the wrong order"))
     }
     var merge: Merge?
     if block.load(UInt32.self, at: 92) & 1 != 0 {
       merge = Merge(
-        judgedAt: block.load(UInt64.self, at: 144),
+        evaluatedAt: block.load(UInt64.self, at: 144),
         releasedThrough: block.load(UInt64.self, at: 152), end: LogEnd.decode(block, at: 160),
         fileSize: block.load(UInt64.self, at: 184))
     }
     let counters =
       [64, 80, 96, 104, 120, 128, 136] + (merge == nil ? [] : [144, 152, 160, 168, 184])
     for offset in counters where block.load(UInt64.self, at: offset) > counterLimit {
-      throw .damaged(Damage(path: path, offset: offset, reason: "a number beyond all limits"))
+      throw .damaged(
+        Damage(path: path, offset: offset, reason: "a number exceeds the limit of counters"))
     }
     return SegmentHeader(
       preamble: preamble, fileID: block.load(UInt64.self, at: 64), numbers: first...last,

@@ -68,11 +68,12 @@ extension ViewFileHeader {
   {
     let preamble = try FilePreamble.decode(block: block, kind: .view, path: path)
     guard block.count == size else {
-      throw .damaged(Damage(path: path, offset: 0, reason: "the header is of another size"))
+      throw .damaged(Damage(path: path, offset: 0, reason: "the header has a wrong size"))
     }
     for offset in [64, 72, 80, 104, 112, 120]
     where block.load(UInt64.self, at: offset) > counterLimit {
-      throw .damaged(Damage(path: path, offset: offset, reason: "a number beyond all limits"))
+      throw .damaged(
+        Damage(path: path, offset: offset, reason: "a number exceeds the limit of counters"))
     }
     return ViewFileHeader(
       preamble: preamble,

@@ -1,4 +1,4 @@
-/// A file in `attachments/` that has the name of a body.
+/// A file in `attachments/` that is named like a blob.
 package struct AttachmentFileEntry: Sendable {
   package let digest: SHA256.Digest
   /// The size in bytes.
@@ -10,27 +10,27 @@ package struct AttachmentFileEntry: Sendable {
 extension AttachmentFiles {
   /// Calls `visit` with every file, in the order of digests.
   ///
-  /// Returns the paths, in the store's directory, of entries that are not the store's, which it
-  /// leaves alone. Files that come or go meanwhile may or may not be visited. Takes memory for the
-  /// names of one folder.
+  /// Returns the paths, in the store's directory, of entries that are not the store's; they are
+  /// left alone. Files that are added or removed meanwhile may or may not be visited. Takes memory
+  /// for the names of one folder.
   package func forEachFile(
     _ visit: (AttachmentFileEntry) throws(LogError) -> Void
   ) throws(LogError) -> [String] {
     var foreign: [String] = []
     for folder in try list(root) {
-      let place = "\(FileName.attachments)/\(folder)"
+      let relativePath = "\(FileName.attachments)/\(folder)"
       guard AttachmentName.isFolder(folder), try isDirectory(path(ofFolder: folder)) else {
-        foreign.append(place)
+        foreign.append(relativePath)
         continue
       }
       for file in try list(path(ofFolder: folder)) {
         guard let name = AttachmentName(folder: folder, file: file) else {
-          foreign.append("\(place)/\(file)")
+          foreign.append("\(relativePath)/\(file)")
           continue
         }
         guard let status = try status(path(of: name.digest)) else { continue }
         guard status.kind == .file else {
-          foreign.append("\(place)/\(file)")
+          foreign.append("\(relativePath)/\(file)")
           continue
         }
         try visit(
@@ -41,13 +41,13 @@ extension AttachmentFiles {
     return foreign
   }
 
-  /// Whether there is a file with the name of a body, whatever it contains.
+  /// Whether there is a file with the name of a blob; its content is not checked.
   package func hasFile(of digest: SHA256.Digest) throws(LogError) -> Bool {
     try status(path(of: digest)) != nil
   }
 
   private func isDirectory(_ path: String) throws(LogError) -> Bool {
-    // A folder that has gone meanwhile has no files, and need not be reported.
+    // A folder that was removed meanwhile has no files, and need not be reported.
     try status(path).map { $0.kind == .directory } ?? true
   }
 
@@ -61,7 +61,7 @@ extension AttachmentFiles {
     }
   }
 
-  /// Makes the record of a body by reading its whole file; nil if there is none.
+  /// Makes the record of a blob by reading its whole file; nil if there is none.
   ///
   /// Throws ``LogError/damaged(_:)`` if the file's bytes do not match its name.
   package func record(of digest: SHA256.Digest) throws(LogError) -> AttachmentRecord? {
@@ -84,7 +84,7 @@ extension AttachmentFiles {
       length += count
       guard length <= settings.chunks.lengthLimit else {
         throw .damaged(
-          Damage(path: path, offset: length, reason: "more bytes than an attachment can have"))
+          Damage(path: path, offset: length, reason: "the file is longer than any attachment"))
       }
       buffer.withSpan { bytes in
         hash.add(bytes)
@@ -100,17 +100,17 @@ extension AttachmentFiles {
     return AttachmentRecord(digest: digest, length: length, content: .file(chunks.finish()))
   }
 
-  /// Adopts the body of a file that has no record; nil if there is no file.
+  /// Adopts the blob of a file that has no record; nil if there is no file.
   ///
   /// The file is read as a whole, and it and its names are flushed.
   package func adopt(_ digest: SHA256.Digest) throws(LogError) -> StoredAttachment? {
-    let hold = hold(digest)
+    let pin = pin(digest)
     guard let record = try record(of: digest) else { return nil }
     if !isDurable(digest) {
       try flushFile(of: digest)
       try flushNames(of: AttachmentName(digest))
     }
-    return StoredAttachment(record: record, hold: hold)
+    return StoredAttachment(record: record, pin: pin)
   }
 
   private func flushFile(of digest: SHA256.Digest) throws(LogError) {

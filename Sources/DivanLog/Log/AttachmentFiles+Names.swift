@@ -7,7 +7,7 @@ extension AttachmentFiles {
   func makeTemporary() throws(LogError) -> any OpenFile {
     try state.withLock { (state) throws(LogError) in
       guard !state.isClosed else { throw .closed }
-      try directory.checkPlace()
+      try directory.checkPath()
       while true {
         let number = state.nextTemporary
         state.nextTemporary += 1
@@ -29,34 +29,34 @@ extension AttachmentFiles {
   func removeTemporary(_ path: String) {
     state.withLock { state in
       guard state.temporaries.remove(path) != nil else { return }
-      if (try? directory.checkPlace()) != nil { try? fileSystem.remove(path) }
+      if (try? directory.checkPath()) != nil { try? fileSystem.remove(path) }
     }
   }
 
-  /// Ends the making and naming of files, and removes temporary files; returns the held bodies.
+  /// Ends the making and naming of files, and removes temporary files; returns the pinned blobs.
   ///
-  /// Writers that continue get ``LogError/closed``. Holds have no effect from now on.
+  /// Writers that continue get ``LogError/closed``. Pins have no effect from now on.
   package func close() -> Set<SHA256.Digest> {
     state.withLock { state in
       state.isClosed = true
-      if !state.temporaries.isEmpty, (try? directory.checkPlace()) != nil {
+      if !state.temporaries.isEmpty, (try? directory.checkPath()) != nil {
         for path in state.temporaries.sorted() { try? fileSystem.remove(path) }
       }
       state.temporaries = []
-      return Set(state.holds.keys)
+      return Set(state.pins.keys)
     }
   }
 
-  /// Gives a whole, flushed temporary file the name of its body, and flushes the names.
+  /// Gives a whole, flushed temporary file the name of its blob, and flushes the names.
   ///
-  /// There must be a hold on the body. A file that has the name already is replaced: it has not
+  /// The blob must be pinned. A file that has the name already is replaced: it has not
   /// been read, and may be damaged.
   func install(_ temporary: String, as digest: SHA256.Digest) throws(LogError) {
     let name = AttachmentName(digest)
     try state.withLock { (state) throws(LogError) in
       guard !state.isClosed else { throw .closed }
       if let refusal = state.refusal { throw refusal }
-      try directory.checkPlace()
+      try directory.checkPath()
       try attempt { () throws(SystemError) in
         if !state.durableFolders.contains(name.folder) {
           try makeDirectory(root)
@@ -69,7 +69,7 @@ extension AttachmentFiles {
     try flushNames(of: name)
   }
 
-  /// Flushes the names that lead to a body, which must be held and flushed in its file.
+  /// Flushes the names that lead to a blob, which must be pinned and flushed in its file.
   func flushNames(of name: AttachmentName) throws(LogError) {
     // The folder is not empty, so no thread removes it.
     try flushDirectory(path(ofFolder: name.folder))
@@ -102,17 +102,17 @@ extension AttachmentFiles {
     do { try fileSystem.makeDirectory(path) } catch  where error.code == .exists {}
   }
 
-  /// Removes the file of a body; returns false if there is a hold on it, unless this was closed.
+  /// Removes the file of a blob; returns false if the blob is pinned, unless this was closed.
   ///
-  /// A file that does not exist counts as removed. Its body stays readable through open files. The
-  /// caller has the writer lock, and knows that no document durably refers to the body. Nothing is
+  /// A file that does not exist counts as removed. Its blob stays readable through open files. The
+  /// caller has the writer lock, and knows that no document durably refers to the blob. Nothing is
   /// flushed: see ``flushRemovals()``.
   package func remove(
     _ digest: SHA256.Digest
   ) throws(LogError) -> Bool {
     try state.withLock { (state) throws(LogError) in
-      guard state.isClosed || state.holds[digest] == nil else { return false }
-      try directory.checkPlace()
+      guard state.isClosed || state.pins[digest] == nil else { return false }
+      try directory.checkPath()
       // Before the attempt: even after an error the file may be gone.
       state.durable.remove(digest)
       state.changedFolders.insert(AttachmentName(digest).folder)
@@ -147,7 +147,7 @@ extension AttachmentFiles {
   package func removeEmptyFolders() throws(LogError) {
     for folder in try list(root) where AttachmentName.isFolder(folder) {
       try state.withLock { (state) throws(LogError) in
-        try directory.checkPlace()
+        try directory.checkPath()
         // Before the attempt: even after an error the folder may be gone.
         let wasDurable = state.durableFolders.remove(folder) != nil
         do throws(SystemError) {

@@ -1,10 +1,10 @@
 extension AttachmentFiles {
-  /// Stores a body that is in memory.
+  /// Stores a blob that is in memory.
   ///
   /// A file that this opening has stored already is not written again.
-  package func store(_ body: SharedBytes) throws(LogError) -> StoredAttachment {
-    let writer = makeWriter(digest: SHA256.digest(of: body))
-    try writer.append(body)
+  package func store(_ blob: SharedBytes) throws(LogError) -> StoredAttachment {
+    let writer = makeWriter(digest: SHA256.digest(of: blob))
+    try writer.append(blob)
     return try writer.finish()
   }
 

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// The bodies of attachments in files of their own, named by their contents.
+/// The blobs of attachments in files of their own, named by their digests.
 ///
-/// A file gets its name only when it is whole and flushed. A body is reported as stored only when
+/// A file gets its name only when it is whole and flushed. A blob is reported as stored only when
 /// the names that lead to it are flushed, too. A record that is written afterwards therefore never
 /// names a file that a crash could remove (RECOVERY.md, rule 22). A name always refers to a whole
 /// file or to none.
@@ -10,17 +10,17 @@ import Synchronization
 /// One instance serves one opening of a store, and any number of threads.
 ///
 /// Invariants:
-/// - If `isDurable` is true for a body, this opening has flushed its file and names.
-/// - A file with a hold is not removed before the store is closed.
+/// - If `isDurable` is true for a blob, this opening has flushed its file and names.
+/// - The file of a pinned blob is not removed before the store is closed.
 /// - Once this is closed, no file is made or named: the next opening may be under way.
-/// - Once a directory could not be flushed, no file is named: it is unknown whether the names
-///   before are durable, and the system may report that error only once.
+/// - Once a directory could not be flushed, no file is named: it is unknown whether the earlier
+///   names are durable, and the system may report that error only once.
 package final class AttachmentFiles: Sendable {
   let directory: StoreDirectory
   let settings: Settings
   /// Guards changes of names, too.
   ///
-  /// No folder is then removed from under a file, and no file while a hold on it is being taken.
+  /// No folder is then removed from under a file, and no file while its blob is being pinned.
   let state = Guarded(State())
 
   package init(_ directory: StoreDirectory, _ settings: Settings) {
@@ -32,22 +32,22 @@ package final class AttachmentFiles: Sendable {
     /// Whether files are read through memory maps, except as streams.
     package var isMapped: Bool
     /// Larger files are mapped only to be read whole: mapped pages count as this process's memory.
-    package var heldMapSizeLimit = 16 << 20
-    /// Bodies up to this many bytes get no file.
+    package var retainedMapSizeLimit = 16 << 20
+    /// Blobs up to this many bytes get no file.
     package var inlineSizeLimit = AttachmentRecord.inlineSizeLimit
     package var chunks = AttachmentChunks.Plan.standard
     /// The number of bytes that are read, or buffered before they are written, at a time.
     package var bufferSize = 256 << 10
-    /// The number of bodies that are remembered as durable; others are flushed again.
+    /// The number of blobs that are recorded as durable; others are flushed again.
     package var durableCountLimit = 1 << 16
 
     package init(isMapped: Bool) { self.isMapped = isMapped }
   }
 
   struct State {
-    /// The number of holds on each body.
-    var holds: [SHA256.Digest: Int] = [:]
-    /// Bodies whose file and names this opening has flushed.
+    /// The number of pins on each blob.
+    var pins: [SHA256.Digest: Int] = [:]
+    /// Blobs whose file and names this opening has flushed.
     var durable: Set<SHA256.Digest> = []
     /// Whether this opening has flushed the name of `attachments/`.
     var isRootDurable = false
@@ -79,9 +79,9 @@ extension AttachmentFiles {
   }
 }
 
-// MARK: Holds
+// MARK: Pins
 
-/// A hold on a body, which keeps its file from being removed for as long as the hold lives.
+/// A pin on a blob, which keeps its file from being removed for as long as the pin lives.
 package final class AttachmentPin: Sendable {
   package let digest: SHA256.Digest
   private let files: AttachmentFiles
@@ -95,28 +95,28 @@ package final class AttachmentPin: Sendable {
 }
 
 extension AttachmentFiles {
-  /// Takes a hold on a body, whether or not it has a file yet.
-  package func hold(_ digest: SHA256.Digest) -> AttachmentPin {
-    state.withLock { $0.holds[digest, default: 0] += 1 }
+  /// Pins a blob, which need not have a file yet.
+  package func pin(_ digest: SHA256.Digest) -> AttachmentPin {
+    state.withLock { $0.pins[digest, default: 0] += 1 }
     return AttachmentPin(digest, self)
   }
 
   fileprivate func release(_ digest: SHA256.Digest) {
     state.withLock { state in
-      if let count = state.holds[digest] { state.holds[digest] = count > 1 ? count - 1 : nil }
+      if let count = state.pins[digest] { state.pins[digest] = count > 1 ? count - 1 : nil }
     }
   }
 
-  /// Whether this opening has flushed the body's file and its names.
+  /// Whether this opening has flushed the blob's file and its names.
   func isDurable(_ digest: SHA256.Digest) -> Bool {
     state.withLock { $0.durable.contains(digest) }
   }
 
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  /// Forgets that a body is durable, because its file proved damaged or missing.
+  /// Removes the record that a blob is durable, because its file proved damaged or missing.
   ///
-  /// The next writer of the same body replaces the file.
+  /// The next writer of the same blob replaces the file.
   package func distrust(_ digest: SHA256.Digest) {
     state.withLock { _ = $0.durable.remove(digest) }
   }

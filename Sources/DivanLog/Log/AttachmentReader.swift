@@ -1,21 +1,21 @@
-/// Reads the body of an attachment: as a whole, in parts, or as a stream.
+/// Reads the blob of an attachment: as a whole, in parts, or as a stream.
 ///
 /// All bytes that it returns were checked: a part against the checksums of its chunks, and a whole
-/// body against its digest, too. An inline body's checksum is its record's, which was checked when
+/// blob against its digest, too. An inline blob's checksum is its record's, which was checked when
 /// the record was read. The reader keeps working after the file is removed.
 ///
-/// Damage to a body is thrown as ``LogError/damaged(_:)``, with the path and the offset.
+/// Damage to a blob is thrown as ``LogError/damaged(_:)``, with the path and the offset.
 package struct AttachmentReader: Sendable {
   package let record: AttachmentRecord
-  fileprivate let body: Body
+  fileprivate let blob: Blob
 
-  fileprivate enum Body: Sendable {
+  fileprivate enum Blob: Sendable {
     case inline(SharedBytes)
     case file(BlobFile)
   }
 }
 
-/// An open file that contains a body.
+/// An open file that contains a blob.
 private struct BlobFile: Sendable {
   let file: any OpenFile
   let chunks: AttachmentChunks
@@ -27,11 +27,11 @@ private struct BlobFile: Sendable {
 }
 
 extension AttachmentFiles {
-  /// Opens a body for reading; of a file, the length is checked.
+  /// Opens a blob for reading; of a file, the length is checked.
   package func open(_ record: AttachmentRecord) throws(LogError) -> AttachmentReader {
     switch record.content {
     case .inline(let bytes):
-      return AttachmentReader(record: record, body: .inline(bytes))
+      return AttachmentReader(record: record, blob: .inline(bytes))
     case .file(let chunks):
       let path = path(of: record.digest)
       guard let file = try openFile(path) else {
@@ -44,20 +44,20 @@ extension AttachmentFiles {
         throw .damaged(
           Damage(
             path: path, offset: min(size, record.length),
-            reason: "the attachment has \(size) bytes in place of \(record.length)"))
+            reason: "the attachment has \(size) bytes instead of \(record.length)"))
       }
-      let isHeld = settings.isMapped && size <= settings.heldMapSizeLimit
+      let isMapRetained = settings.isMapped && size <= settings.retainedMapSizeLimit
       return AttachmentReader(
         record: record,
-        body: .file(
+        blob: .file(
           BlobFile(
             file: file, chunks: chunks, length: size, isMappable: settings.isMapped,
             // If the system has no room for the map, reads work without it.
-            mapped: isHeld ? (try? file.map(size)) ?? .empty : .empty)))
+            mapped: isMapRetained ? (try? file.map(size)) ?? .empty : .empty)))
     }
   }
 
-  /// Opens the file of a body; nil if there is none.
+  /// Opens the file of a blob; nil if there is none.
   func openFile(_ path: String) throws(LogError) -> (any OpenFile)? {
     do throws(SystemError) {
       return try directory.fileSystem.open(path, .readingOwn)
@@ -72,29 +72,29 @@ extension AttachmentFiles {
 extension AttachmentReader {
   /// Returns a reader of bytes in memory that have this digest.
   package static func inline(_ bytes: SharedBytes, digest: SHA256.Digest) -> AttachmentReader {
-    AttachmentReader(record: AttachmentRecord(inline: bytes, digest: digest), body: .inline(bytes))
+    AttachmentReader(record: AttachmentRecord(inline: bytes, digest: digest), blob: .inline(bytes))
   }
 
-  /// The length of the body, in bytes.
+  /// The length of the blob, in bytes.
   package var length: Int { record.length }
 
-  /// Returns the whole body, checked against its digest.
+  /// Returns the whole blob, checked against its digest.
   ///
-  /// Takes as much memory as the body is long, unless the file is mapped; ``stream()`` takes
+  /// Takes as much memory as the blob is long, unless the file is mapped; ``stream()`` takes
   /// little.
   package func readAll() throws(LogError) -> SharedBytes {
     let bytes: SharedBytes
-    switch body {
-    case .inline(let body): bytes = body
-    case .file(let body): bytes = try body.readAll()
+    switch blob {
+    case .inline(let inline): bytes = inline
+    case .file(let file): bytes = try file.readAll()
     }
     guard SHA256.digest(of: bytes) == record.digest else { throw wrongDigest }
     return bytes
   }
 
-  /// Returns a part of the body; `range` is clamped to the body's ends.
+  /// Returns a part of the blob; `range` is clamped to the blob's ends.
   ///
-  /// Takes as much memory as the touched chunks, unless the file is mapped.
+  /// Takes as much memory as the chunks that are read, unless the file is mapped.
   package func read(_ range: Range<Int>) throws(LogError) -> SharedBytes {
     try read(range, through: nil)
   }
@@ -109,20 +109,20 @@ extension AttachmentReader {
   ) throws(LogError) -> SharedBytes {
     let range = range.clamped(to: 0..<length)
     guard !range.isEmpty else { return .empty }
-    switch body {
+    switch blob {
     case .inline(let bytes):
       return bytes.suffix(from: range.lowerBound).prefix(range.count)
-    case .file(let body):
-      return try body.read(range, through: map ?? body.mapped)
+    case .file(let file):
+      return try file.read(range, through: map ?? file.mapped)
     }
   }
 
-  /// The error if the chunks are right but not the digest: record and file are of different bodies.
+  /// The error for right chunks with a wrong digest: record and file are of different blobs.
   var wrongDigest: LogError {
     let path: String
-    switch body {
+    switch blob {
     case .inline: path = "\(AttachmentName(record.digest))"
-    case .file(let body): path = body.file.path
+    case .file(let blobFile): path = blobFile.file.path
     }
     return .damaged(
       Damage(
@@ -132,9 +132,9 @@ extension AttachmentReader {
 
   /// The number of bytes that a stream returns at a time; chunks are not split.
   var pieceSize: Int {
-    switch body {
+    switch blob {
     case .inline: length
-    case .file(let body): max(body.chunks.size, 256 << 10)
+    case .file(let file): max(file.chunks.size, 256 << 10)
     }
   }
 }
@@ -160,7 +160,8 @@ extension BlobFile {
     guard bytes.count == count else {
       throw .damaged(
         Damage(
-          path: file.path, offset: start + bytes.count, reason: "the attachment ends too early"))
+          path: file.path, offset: start + bytes.count,
+          reason: "the attachment's file ends too early"))
     }
     for index in first...last {
       let offset = index * chunks.size - start

@@ -1,14 +1,14 @@
-/// A stored body; if it has a file, that is durable.
+/// A stored blob; if it has a file, that is durable.
 package struct StoredAttachment: Sendable {
-  /// The record to write to the log before anything refers to the body.
+  /// The record to write to the log before anything refers to the blob.
   package let record: AttachmentRecord
   /// Keeps the file until the caller has committed a reference to it; nil if there is no file.
-  package let hold: AttachmentPin?
+  package let pin: AttachmentPin?
 }
 
-/// Takes the bytes of a body in pieces of any size, and stores it.
+/// Takes the bytes of a blob in pieces of any size, and stores it.
 ///
-/// A small body is stored in its record. For a larger one, a temporary file is written as the bytes
+/// A small blob is stored in its record. For a larger one, a temporary file is written as the bytes
 /// come, and gets its name after the last byte. Takes ``AttachmentFiles/Settings/bufferSize`` bytes
 /// of memory, and four for each chunk. The written bytes are removed if the writer is released
 /// without ``finish()``, after an error, and when the store is closed. After that last case, calls
@@ -24,7 +24,7 @@ package final class AttachmentWriter {
   private var buffer: ByteWriter
   private var temporary: (any OpenFile)?
   private var writtenSize = 0
-  private var isOver = false
+  private var isFinished = false
   /// The number of bytes added.
   package private(set) var length = 0
 
@@ -39,7 +39,7 @@ package final class AttachmentWriter {
 }
 
 extension AttachmentFiles {
-  /// Begins to store a body.
+  /// Begins to store a blob.
   package func makeWriter() -> AttachmentWriter { AttachmentWriter(self, digest: nil) }
 
   func makeWriter(digest: SHA256.Digest) -> AttachmentWriter {
@@ -59,7 +59,7 @@ extension AttachmentWriter {
   ///
   /// After an error the writer is finished, and the bytes that it wrote are removed.
   package func append(_ bytes: Span<UInt8>) throws(LogError) {
-    precondition(!isOver, "An attachment's writer that is over was given more bytes")
+    precondition(!isFinished, "The attachment writer is finished and takes no more bytes")
     do throws(LogError) {
       try checkLength(adding: bytes.count)
       var rest = bytes
@@ -79,7 +79,7 @@ extension AttachmentWriter {
   ///
   /// After an error the writer is finished, and the bytes that it wrote are removed.
   func append(_ count: Int, of file: any OpenFile, at offset: Int) throws(LogError) -> Int {
-    precondition(!isOver, "An attachment's writer that is over was given more bytes")
+    precondition(!isFinished, "The attachment writer is finished and takes no more bytes")
     do throws(LogError) {
       let room = min(count, try room())
       let start = buffer.count
@@ -136,24 +136,24 @@ extension AttachmentWriter {
     buffer.removeAll()
   }
 
-  /// Makes the body durable, unless its record contains it, and returns it.
+  /// Makes the blob durable, unless its record contains it, and returns it.
   ///
   /// The writer is finished afterwards.
   package func finish() throws(LogError) -> StoredAttachment {
-    precondition(!isOver, "An attachment's writer was finished twice")
+    precondition(!isFinished, "The attachment writer is finished already")
     defer { discard() }
     let digest = knownDigest ?? hash.digest
     if length <= files.settings.inlineSizeLimit, writtenSize == 0 {
       return StoredAttachment(
-        record: AttachmentRecord(inline: buffer.sharedCopy, digest: digest), hold: nil)
+        record: AttachmentRecord(inline: buffer.sharedCopy, digest: digest), pin: nil)
     }
     let stored = StoredAttachment(
       record: AttachmentRecord(digest: digest, length: length, content: .file(chunks.finish())),
-      hold: files.hold(digest))
-    // From here on the hold keeps a file of this name from being removed.
+      pin: files.pin(digest))
+    // From here on the pin keeps a file of this name from being removed.
     if files.isDurable(digest) { return stored }
     if buffer.count > 0 { try writeOut() }
-    guard let file = temporary else { preconditionFailure("A body that was written has a file") }
+    guard let file = temporary else { preconditionFailure("A blob that was written has a file") }
     try attempt { () throws(SystemError) in
       try file.flush()
       // Some systems report only now that bytes could not be written.
@@ -166,7 +166,7 @@ extension AttachmentWriter {
 
   /// Ends the writer, and removes its temporary file unless that got its name.
   private func discard() {
-    isOver = true
+    isFinished = true
     guard let file = temporary else { return }
     temporary = nil
     try? file.close()

@@ -37,7 +37,8 @@ package final class CheckpointFile: Sendable {
     guard header.number == number,
       header.directorySize <= UInt64(max(0, size - header.directoryOffset))
     else {
-      throw .damaged(Damage(path: path, offset: 0, reason: "the file is shorter than it says"))
+      throw .damaged(
+        Damage(path: path, offset: 0, reason: "the file is shorter than its header states"))
     }
     let mapped =
       isMapped
@@ -51,11 +52,12 @@ extension CheckpointFile {
   package func page(_ number: UInt32) throws(LogError) -> SharedBytes {
     let offset = CheckpointHeader.offset(ofPage: number)
     guard number < header.pageCount else {
-      throw .damaged(Damage(path: path, offset: offset, reason: "there is no page \(number)"))
+      throw .damaged(
+        Damage(path: path, offset: offset, reason: "the checkpoint has no page \(number)"))
     }
     let page = try payload(at: offset, size: CheckpointHeader.pageFrameSize, kind: .page)
     guard page.count == CheckpointHeader.pageSize else {
-      throw .damaged(Damage(path: path, offset: offset, reason: "a page that is not full"))
+      throw .damaged(Damage(path: path, offset: offset, reason: "the page is not full"))
     }
     return page
   }
@@ -79,14 +81,15 @@ extension CheckpointFile {
       let frameHeader = FrameHeader.decode(frame, offset: offset, salt: header.preamble.salt),
       frameHeader.kind == kind, frameHeader.frameSize == size
     else {
-      throw .damaged(Damage(path: path, offset: offset, reason: "no frame of a checkpoint"))
+      throw .damaged(
+        Damage(path: path, offset: offset, reason: "there is no frame of a checkpoint here"))
     }
     let padded = frame.suffix(from: FrameHeader.size)
     guard CRC32C.checksum(padded) == frameHeader.payloadChecksum else {
       throw .damaged(
         Damage(
           path: path, offset: offset, size: size,
-          reason: "a frame whose payload does not match its checksum"))
+          reason: "the frame's payload does not match its checksum"))
     }
     return padded.prefix(frameHeader.payloadSize)
   }
@@ -106,7 +109,7 @@ package struct CheckpointFileWriter: ~Copyable {
 
   /// Writes a page of ``CheckpointHeader/pageSize`` bytes and returns its number.
   package mutating func append(page: Span<UInt8>) throws(LogError) -> UInt32 {
-    precondition(page.count == CheckpointHeader.pageSize, "A page of another size")
+    precondition(page.count == CheckpointHeader.pageSize, "The page has a wrong size")
     try frames.append(page, .page)
     defer { pageCount += 1 }
     return pageCount

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Writes into `FLUSHED` how far the log was flushed, after each flush and before it is reported.
+/// Records in `FLUSHED` how far the log is flushed, after each flush and before it is reported.
 ///
 /// When the process ends, the system therefore has evidence, apart from the log, of each commit
 /// that was acknowledged as durable: one cut does not remove both. The evidence itself is flushed
@@ -57,7 +57,7 @@ extension FlushMarks {
     writer.append(FlushMarks.mark(segment, end).encode())
     writer.appendZeros(FlushMark.fileSize - FlushMark.size)
     let bytes = writer.sharedCopy
-    let file = try? directory.place(.flushed) { (file) throws(LogError) in
+    let file = try? directory.installUnflushed(.flushed) { (file) throws(LogError) in
       try attempt { () throws(SystemError) in try file.write(bytes, at: 0) }
     }
     state.withLock {
@@ -84,14 +84,14 @@ extension FlushMarks {
         end.commit > state.commit
       else { return }
       let mark = FlushMarks.mark(segment, end).encode()
-      let place = (0..<3).first { $0 != state.newest && $0 != state.flushed } ?? 0
+      let slot = (0..<3).first { $0 != state.newest && $0 != state.flushed } ?? 0
       do throws(SystemError) {
-        try file.write(mark, at: FlushMark.offsets[place])
+        try file.write(mark, at: FlushMark.offsets[slot])
         state.commit = end.commit
-        state.newest = place
+        state.newest = slot
         guard end.offset >= state.witnessed + limit else { return }
         try file.flush()
-        state.flushed = place
+        state.flushed = slot
         state.witnessed = end.offset
       } catch {
         // The next flush of the log tries again, and until then the previous mark counts.

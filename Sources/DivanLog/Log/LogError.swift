@@ -2,13 +2,13 @@
 package enum LogError: Error, Sendable {
   /// The system refused or failed.
   case system(SystemError)
-  /// Bytes are not what was written.
+  /// Bytes differ from the written ones.
   case damaged(Damage)
   /// A newer version of Divan wrote this.
   case newerFormat(path: String, version: String)
   /// This is not a file of a Divan store.
   case foreign(path: String, reason: String)
-  /// The directory, or a folder in it, is not that of a Divan store; nothing was changed.
+  /// The directory is not a Divan store, or a folder in it is not a store's; nothing was changed.
   case foreignDirectory(path: String, reason: String)
   /// A file of the caller changed while it was read.
   case sourceChanged(path: String, reason: String)
@@ -16,7 +16,7 @@ package enum LogError: Error, Sendable {
   case closed
 }
 
-/// Bytes that are not what was written: their place, their number, and the reason.
+/// Bytes that differ from the written ones: their location, their number, and the reason.
 package struct Damage: Error, Equatable, Sendable, CustomStringConvertible {
   package let path: String
   /// The offset of the damage in the file, in bytes.

@@ -21,7 +21,7 @@ package struct FrameReader {
 
   package enum Item {
     case frame(FrameHeader, offset: Int, payload: SharedBytes)
-    /// The header and its place are right, but the payload is damaged.
+    /// The header and its offset are right, but the payload is damaged.
     case badPayload(FrameHeader, offset: Int)
     /// There is no frame of this file here that follows the previous one.
     case noFrame(reason: String)
@@ -35,15 +35,15 @@ package struct FrameReader {
   package mutating func next() throws(LogError) -> Item {
     guard offset < limit else { return .end }
     guard limit - offset >= FrameHeader.size else {
-      return .noFrame(reason: "too few bytes for a frame")
+      return .noFrame(reason: "there are too few bytes for a frame")
     }
     let headerBytes = try segment.bytes(FrameHeader.size, at: offset)
     guard
       let header = FrameHeader.decode(
         headerBytes, offset: offset, salt: segment.header.preamble.salt)
-    else { return .noFrame(reason: "no frame header") }
+    else { return .noFrame(reason: "there is no frame header here") }
     guard header.chain == chain else {
-      return .noFrame(reason: "a frame that does not follow the one before it")
+      return .noFrame(reason: "the frame does not follow the one before it")
     }
     guard header.frameSize <= limit - offset else {
       return .noFrame(reason: "the frame is cut off")
@@ -74,9 +74,9 @@ extension FrameReader {
     return (payload.prefix(header.payloadSize), lost)
   }
 
-  /// Moves to the next frame header of this file from `start` on, whatever precedes it.
+  /// Moves to the next frame header of this file from `start` on, past any other bytes.
   ///
-  /// Returns false if there is none. A header's checksum binds it to its place, so nothing else
+  /// Returns false if there is none. A header's checksum binds it to its offset, so nothing else
   /// looks like a header.
   package mutating func resynchronize(from start: Int) throws(LogError) -> Bool {
     // Usually one is near; a longer search reads more at a time.
@@ -91,7 +91,7 @@ extension FrameReader {
       let bytes = try segment.readBytes(
         min(window + FrameHeader.size, limit - position), at: position)
       guard bytes.count >= FrameHeader.size else { return false }
-      for step in bytes.placesOfWords(through: min(window, bytes.count - FrameHeader.size)) {
+      for step in bytes.offsetsOfWords(through: min(window, bytes.count - FrameHeader.size)) {
         let candidate = bytes.suffix(from: step)
         let offset = position + step
         guard
@@ -123,7 +123,7 @@ package struct LoggedTransaction: Sendable {
   package let commit: UInt64
   package let parts: [Part]
   package let trailer: CommitTrailer
-  /// The place just after the transaction.
+  /// The position just after the transaction.
   package let end: LogEnd
   /// Whether none of its records is damaged.
   package let isWhole: Bool
@@ -179,7 +179,7 @@ package struct TransactionReader {
         guard isExpected else {
           // The frame may begin the next transaction, if the one before it was not finished.
           resumption = parts.isEmpty ? start + FrameHeader.alignment : start
-          return .broken(offset: start, reason: "a frame out of its order")
+          return .broken(offset: start, reason: "the frame is out of order")
         }
         let isLast = header.flags.contains(.last)
         let trailer = isLast ? CommitTrailer.decode(endOf: payload) : nil
@@ -188,7 +188,7 @@ package struct TransactionReader {
         guard isLast else { continue }
         guard let trailer, Int(trailer.frameCount) == parts.count else {
           resumption = frames.offset
-          return .broken(offset: start, reason: "a commit without its right trailer")
+          return .broken(offset: start, reason: "the commit has no valid trailer")
         }
         end = LogEnd(
           offset: UInt64(frames.offset), commit: header.commit, chain: frames.chain)
@@ -198,14 +198,14 @@ package struct TransactionReader {
             isWhole: parts.allSatisfy(\.lost.isEmpty)))
       case .badPayload(_, let offset):
         resumption = frames.offset
-        return .broken(offset: offset, reason: "a frame whose payload does not match its checksum")
+        return .broken(offset: offset, reason: "the frame's payload does not match its checksum")
       case .noFrame(let reason):
         resumption = start + FrameHeader.alignment
         return .broken(offset: start, reason: reason)
       case .end:
         resumption = start
         guard parts.isEmpty else {
-          return .broken(offset: start, reason: "a transaction without its end")
+          return .broken(offset: start, reason: "the transaction has no end")
         }
         return .end
       }
@@ -260,12 +260,12 @@ package struct RecordReader {
 
 extension SharedBytes {
   /// Returns the multiples of 8 up to `last` where 8 bytes are not all zeros, as in every header.
-  fileprivate func placesOfWords(through last: Int) -> [Int] {
+  fileprivate func offsetsOfWords(through last: Int) -> [Int] {
     withSpan { bytes in
-      var places: [Int] = []
-      for place in stride(from: 0, through: min(last, bytes.count - 8), by: 8)
-      where bytes.word(at: place) != 0 { places.append(place) }
-      return places
+      var offsets: [Int] = []
+      for offset in stride(from: 0, through: min(last, bytes.count - 8), by: 8)
+      where bytes.word(at: offset) != 0 { offsets.append(offset) }
+      return offsets
     }
   }
 }

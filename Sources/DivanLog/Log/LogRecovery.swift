@@ -1,13 +1,13 @@
 /// The decision on where the log ends.
 ///
-/// Nothing is written for it. The last segment is read from a place that is known to be sound, and
-/// whole transactions count, in order. The bytes after the last of them are a torn tail, which is
-/// permanently ignored, unless something proves that more was durable: then it is damage.
+/// Nothing is written for it. The last segment is read from a position that is known to be sound,
+/// and whole transactions count, in order. The bytes after the last of them are a torn tail, which
+/// is permanently ignored, unless something proves that more was durable: then it is damage.
 /// RECOVERY.md, rules 10 to 13, 16 and 18; FILE_FORMAT.md §8
 package struct LogRecovery: Sendable {
   /// The end of the last whole transaction.
   package var end: LogEnd
-  /// The place up to which the log is proven to have been flushed; at most ``end``.
+  /// The durable watermark: the log is proven to have been flushed up to here; at most ``end``.
   package var proven: LogEnd
   /// The trailer of the last whole transaction in this segment, if there is one.
   package var lastTrailer: CommitTrailer?
@@ -15,17 +15,17 @@ package struct LogRecovery: Sendable {
   package var sequenceBound: UInt64
   /// The bytes after ``end``, which no longer count.
   package var discarded: Range<Int>?
-  /// Damage to bytes that were durable once.
+  /// Damage to bytes that were durable.
   package var damage: Damage?
 
-  /// The decision about a merged segment, whose end is never in doubt.
+  /// Creates the decision about a compacted segment, whose end is never in doubt.
   package init(ofMerged segment: Segment) {
     self.init(
       end: segment.end, proven: segment.end, lastTrailer: nil,
       sequenceBound: segment.header.sequenceBound, discarded: nil, damage: nil)
   }
 
-  /// Evidence from elsewhere of how far the log was durable.
+  /// Evidence outside the examined bytes of how far the log was durable.
   package struct Watermark: Equatable, Sendable {
     package var commit: UInt64
     /// The offset in the examined segment; 0 if the evidence is about another one.
@@ -39,9 +39,9 @@ package struct LogRecovery: Sendable {
       self.witness = witness
     }
 
-    /// Creates what a recorded place in a segment proves about the last segment.
+    /// Creates the watermark that a recorded position in a segment proves for the last segment.
     ///
-    /// The place may be in the last segment, in an older one, or in a newer one.
+    /// The position may be in the last segment, in an older one, or in a newer one.
     package init(
       through end: LogEnd, ofSegment number: UInt64, salt: UInt64, about last: Segment,
       witness: String
@@ -70,12 +70,13 @@ package struct LogRecovery: Sendable {
         witness: "FLUSHED")
     }
 
-    /// Creates what a merged segment proves; nil for a segment that is not merged.
+    /// Creates the watermark that a compacted segment proves; nil for any other segment.
     ///
-    /// The commit by which the merge judged records, and may have dropped older ones, was durable.
+    /// The commit by which the liveness filter evaluated records, and may have dropped some, was
+    /// durable.
     package init?(ofMerge header: SegmentHeader) {
       guard let merge = header.merge else { return nil }
-      self.init(commit: merge.judgedAt, offset: 0, witness: "a merged segment")
+      self.init(commit: merge.evaluatedAt, offset: 0, witness: "a compacted segment")
     }
   }
 }
@@ -95,8 +96,8 @@ extension LogRecovery {
 
   /// Examines the last segment.
   ///
-  /// Reading begins at `start`, or at the first frame if that is nil. `watermarks` is other evidence of
-  /// what was durable.
+  /// Reading begins at `start`, or at the first frame if that is nil. `watermarks` is other
+  /// evidence of what was durable.
   package static func examine(
     _ segment: Segment, size: Int, from start: LogEnd?, watermarks: [Watermark]
   ) throws(LogError) -> LogRecovery {
@@ -105,7 +106,7 @@ extension LogRecovery {
       return recovery
     }
     // A writer may have been writing the bytes while they were read, and the evidence was read
-    // later. Only what is still missing when the bytes are read again, after the evidence, is
+    // later. Only bytes that are still missing when they are read again, after the evidence, are
     // damage.
     recovery = try read(segment, size: size, from: start)
     recovery.damage = try recovery.findDamage(segment, size: size, watermarks: watermarks)
@@ -114,8 +115,8 @@ extension LogRecovery {
 
   /// Returns the end of the last whole transaction, wherever there is damage before it.
   ///
-  /// Sound transactions after damage are read, too. After the last whole transaction, those of
-  /// which only records are damaged count if something shows that they were durable.
+  /// Sound transactions after damage are read, too. After the last whole transaction, transactions
+  /// with damaged records count if something shows that they were durable.
   package static func readableEnd(
     of segment: Segment, size: Int, from start: LogEnd?, watermarks: [Watermark] = []
   ) throws(LogError) -> LogEnd {
@@ -158,7 +159,7 @@ extension LogRecovery {
     var recovery = LogRecovery(
       end: reader.end, proven: reader.end, lastTrailer: nil,
       sequenceBound: header.sequenceBound, discarded: nil, damage: nil)
-    var places: [LogEnd] = [reader.end]
+    var ends: [LogEnd] = [reader.end]
     var promised = header.flushedSize
     reading: while true {
       switch try reader.next() {
@@ -166,20 +167,20 @@ extension LogRecovery {
         recovery.lastTrailer = transaction.trailer
         recovery.sequenceBound = max(recovery.sequenceBound, transaction.trailer.sequenceBound)
         promised = max(promised, transaction.trailer.flushedThrough)
-        places.append(transaction.end)
+        ends.append(transaction.end)
       case .broken, .end:
         break reading
       }
     }
     recovery.end = reader.end
-    recovery.prove(through: promised, among: places)
+    recovery.prove(through: promised, among: ends)
     if reader.end.offset < UInt64(size) { recovery.discarded = Int(reader.end.offset)..<size }
     return recovery
   }
 
-  private mutating func prove(through offset: UInt64, among places: [LogEnd]) {
-    if let place = places.last(where: { $0.offset <= offset }), place.offset > proven.offset {
-      proven = place
+  private mutating func prove(through offset: UInt64, among ends: [LogEnd]) {
+    if let last = ends.last(where: { $0.offset <= offset }), last.offset > proven.offset {
+      proven = last
     }
   }
 
@@ -197,7 +198,7 @@ extension LogRecovery {
           + "but it can be read through commit \(end.commit) only")
     }
     if UInt64(size) < end.offset {
-      // Reading began at a place that a checkpoint names, and the file ends before that place.
+      // Reading began at a position that a checkpoint names, and the file ends before it.
       return Damage(
         path: segment.file.path, offset: size, size: Int(clamping: end.offset) - size,
         reason: "the file is shorter than it was when the checkpoint was written")

@@ -4,12 +4,12 @@ import Synchronization
 ///
 /// The writer shares them with threads that wait for a flush.
 package final class LogTail: Sendable {
-  /// A place in the log, with the file to flush to make it durable.
+  /// A position in the log, with the file to flush to make it durable.
   package struct Point: Sendable {
     package let file: any OpenFile
     package let fileID: UInt64
     package let end: LogEnd
-    /// Sequence numbers up to this one may be used once this place is durable.
+    /// Sequence numbers up to this one may be used once this position is durable.
     package let sequenceBound: UInt64
   }
 
@@ -28,10 +28,9 @@ package final class LogTail: Sendable {
   }
 
   private let state: Guarded<State>
-  /// Held during each call of ``flush()``, whose number it is.
+  /// The number of calls of ``flush()``; locked during each of them.
   ///
-  /// An empty value would have the mutex's address,
-  /// which the thread sanitizer takes for a race.
+  /// An empty value would have the mutex's address, which the thread sanitizer reports as a race.
   private let flushCount = Guarded(0)
   /// The marks that record how far the log was flushed; nil if there are none.
   private let marks: FlushMarks?
@@ -46,7 +45,7 @@ extension LogTail {
   /// Whether a flush has failed, so that nothing more may be written.
   package var isPoisoned: Bool { state.withLock { $0.failure != nil } }
 
-  /// Prevents all further writes, because of a failure after which it is unknown what is durable.
+  /// Prevents all further writes after a failure that leaves it unknown which bytes are durable.
   package func poison(_ failure: SystemError) {
     state.withLock { $0.failure = $0.failure ?? failure }
   }
@@ -71,7 +70,7 @@ extension LogTail {
     }
   }
 
-  /// Returns the last place in a file that is known to be flushed; nil if there is none.
+  /// Returns the last position in a file that is known to be flushed; nil if there is none.
   package func flushedEnd(in fileID: UInt64) -> LogEnd? {
     state.withLock { $0.flushed.flatMap { $0.fileID == fileID ? $0.end : nil } }
   }
@@ -102,11 +101,11 @@ extension LogTail {
     // only, and the other one would acknowledge what was lost.
     try flushCount.withLock { (count) throws(LogError) in
       count += 1
-      return try flushInTurn()
+      return try flushAlone()
     }
   }
 
-  private func flushInTurn() throws(LogError) -> UInt64 {
+  private func flushAlone() throws(LogError) -> UInt64 {
     let (target, flushed, failure) = state.withLock { ($0.appended, $0.flushed, $0.failure) }
     guard let target else { return 0 }
     if let flushed, flushed.fileID == target.fileID, flushed.end == target.end {

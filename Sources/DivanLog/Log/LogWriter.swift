@@ -137,7 +137,7 @@ extension LogWriter {
 
   /// Returns a number for a segment, which no other segment gets.
   ///
-  /// That holds even if making the segment fails: the file may exist nevertheless.
+  /// No other segment gets it even if making the segment fails: the file may exist nevertheless.
   package func takeFileID() -> UInt64 {
     defer { nextFileID += 1 }
     return nextFileID
@@ -208,7 +208,7 @@ extension LogWriter {
     try begin(after: end, reappending: nil)
   }
 
-  /// Transactions that an earlier writer left in doubt, to be logged again.
+  /// Transactions that an earlier writer left in doubt, to be reappended.
   package struct Reappend {
     package let segment: Segment
     /// The end of the transactions that are proven durable, which stay where they are.
@@ -308,11 +308,11 @@ extension LogWriter {
       }
     }
     guard end.offset - begun.offset == reappend.size, end.commit == reappend.end.commit else {
-      // The same bytes were found sound a moment ago.
+      // Recovery has just found the same bytes sound.
       throw .damaged(
         Damage(
           path: reappend.segment.file.path, offset: frames.offset,
-          reason: "what was to be logged again reads differently now"))
+          reason: "the transactions to reappend have changed since they were read"))
     }
     return end
   }

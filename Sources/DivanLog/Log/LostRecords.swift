@@ -18,24 +18,24 @@ struct LostRecords {
     var lost: [Range<Int>] = []
     var check = CRC32C()
     // The number of bytes in the checksum so far, and the offset of the next record.
-    var (added, place) = (0, 0)
-    while place < end {
-      let rest = records.suffix(from: place)
+    var (added, offset) = (0, 0)
+    while offset < end {
+      let rest = records.suffix(from: offset)
       if let (_, size) = try? Record.decode(rest) {
-        place += size
+        offset += size
         continue
       }
       guard lost.count < limit, let record = try? Record.readFraming(rest) else { return nil }
-      let content = place + record.contentOffset
+      let content = offset + record.contentOffset
       check.add(payload.prefix(content).suffix(from: added))
       // Both checksums continue with the content: the one from the record's size, the other from
       // all bytes before.
       let joint = CRC32C.Joint(secondCount: record.size - record.contentOffset)
       check = CRC32C(
         continuing: joint.joined(check.checksum ^ record.seed, record.checksum))
-      added = place + record.size
-      lost.append(place..<added)
-      place = added
+      added = offset + record.size
+      lost.append(offset..<added)
+      offset = added
     }
     check.add(payload.suffix(from: added))
     guard !lost.isEmpty, check.checksum == header.payloadChecksum else { return nil }
@@ -58,11 +58,11 @@ extension Record {
   fileprivate static func readFraming(_ bytes: SharedBytes) throws(ByteError) -> Framing {
     var reader = ByteReader(bytes)
     let size = try reader.readCount(limit: min(bytes.count, sizeLimit))
-    guard size >= 5 else { throw ByteError(offset: 0, reason: "a record without a kind") }
+    guard size >= 5 else { throw ByteError(offset: 0, reason: "the record has no kind") }
     let width = reader.offset
     let checksum = try reader.read(UInt32.self)
     guard width + size <= bytes.count else {
-      throw ByteError(offset: 0, reason: "a record that is cut off")
+      throw ByteError(offset: 0, reason: "the record is cut off")
     }
     return Framing(
       size: width + size, contentOffset: width + 4, checksum: checksum,
@@ -74,15 +74,16 @@ extension LoggedTransaction.Part {
   /// The same part in pieces: runs of whole records, and each damaged record by itself.
   var pieces: [LoggedTransaction.Part] {
     var pieces: [LoggedTransaction.Part] = []
-    var place = 0
+    var position = 0
     for range in lost {
       pieces.append(
         .init(
-          offset: offset + place, records: records.prefix(range.lowerBound).suffix(from: place)))
+          offset: offset + position,
+          records: records.prefix(range.lowerBound).suffix(from: position)))
       pieces.append(.init(offset: offset + range.lowerBound, records: .empty, lost: [range]))
-      place = range.upperBound
+      position = range.upperBound
     }
-    pieces.append(.init(offset: offset + place, records: records.suffix(from: place)))
+    pieces.append(.init(offset: offset + position, records: records.suffix(from: position)))
     return pieces
   }
 }

@@ -1,7 +1,8 @@
 /// Finds the whole records in bytes that are no longer a whole transaction or frame.
 ///
-/// Records have checksums of their own. Those in a damaged frame, or in a transaction that has lost
-/// another frame, are therefore found, too. Bytes outside frames with an intact header are lost.
+/// Records have checksums of their own. Records in a damaged frame, or in a transaction that has
+/// lost another frame, are therefore salvaged, too. Bytes outside frames with an intact header are
+/// lost.
 struct RecordSalvage {
   private let segment: Segment
   /// The range that is searched for headers, which also limits payloads.
@@ -14,7 +15,7 @@ struct RecordSalvage {
   /// The file offset of the payload.
   private var payloadOffset = 0
   /// The offset in the payload from which the next record is searched.
-  private var place = 0
+  private var recordOffset = 0
   /// Finds records after the first damaged bytes of this payload; nil until there are any.
   private var search: (start: Int, records: RecordSearch)?
   private var commit: UInt64 = 0
@@ -39,33 +40,35 @@ struct RecordSalvage {
     while true {
       if let (record, size) = nextRecord() {
         let item = Item(
-          record: record, offset: payloadOffset + place, size: size, commit: commit)
-        place += size
+          record: record, offset: payloadOffset + recordOffset, size: size, commit: commit)
+        recordOffset += size
         return item
       }
       guard try advance() else { return nil }
     }
   }
 
-  /// Moves ``place`` to the next whole record of the payload, in linear time; nil at its end.
+  /// Moves ``recordOffset`` to the next whole record of the payload, in linear time; nil at its
+  /// end.
   private mutating func nextRecord() -> (record: Record, size: Int)? {
-    guard place < payload.count else { return nil }
+    guard recordOffset < payload.count else { return nil }
     if search == nil {
-      if let found = try? Record.decode(payload.suffix(from: place)) { return found }
-      search = (place, RecordSearch(payload.suffix(from: place)))
+      if let found = try? Record.decode(payload.suffix(from: recordOffset)) { return found }
+      search = (recordOffset, RecordSearch(payload.suffix(from: recordOffset)))
     }
     guard let (start, records) = search else { return nil }
-    while place < payload.count {
-      if let found = records.record(at: place - start) { return found }
-      let known = place
+    while recordOffset < payload.count {
+      if let found = records.record(at: recordOffset - start) { return found }
+      let known = recordOffset
       // The content of a damaged attachment may look like records, and is passed over.
       let size = AttachmentRecord.size(
-        ofDamaged: payload.suffix(from: place),
+        ofDamaged: payload.suffix(from: recordOffset),
         isRecord: { records.record(at: known + $0 - start) != nil })
       if let size {
-        place += size
+        recordOffset += size
       } else {
-        place = records.next(from: place + 1 - start).map { start + $0.position } ?? payload.count
+        recordOffset =
+          records.next(from: recordOffset + 1 - start).map { start + $0.position } ?? payload.count
       }
     }
     return nil
@@ -94,7 +97,7 @@ struct RecordSalvage {
     {
       payload = payload.prefix(max(0, payload.count - CommitTrailer.size))
     }
-    place = 0
+    recordOffset = 0
     search = nil
     // The header is intact, and it states the frame's size.
     position = max(position, payloadOffset + min(header.paddedSize, room))

@@ -1,4 +1,4 @@
-/// Reads all records of a segment in order, whether commits were appended to it or a merge made it.
+/// Reads all records of a segment in order, also of one that a compaction made.
 package struct RecordScan {
   package struct Entry: Sendable {
     package let record: Record
@@ -14,7 +14,7 @@ package struct RecordScan {
 
   package enum Item {
     case record(Entry)
-    /// All records of a commit were read; this is its trailer. Merged segments have none.
+    /// All records of a commit were read; this is its trailer. Compacted segments have none.
     case commit(LogEnd, CommitTrailer)
     /// Damaged bytes; reading continues after them if that is possible.
     case damage(Damage)
@@ -45,9 +45,9 @@ package struct RecordScan {
 
   /// Begins at the end of a transaction, or at the first frame if `start` is nil.
   ///
-  /// A merged segment is always read from its first frame. If damage is salvaged, its whole records
-  /// are read, and so are those between the segment's end and `limit`; ``Entry/isOfWhole`` marks
-  /// them.
+  /// A compacted segment is always read from its first frame. If damage is salvaged, its whole
+  /// records are read, and so are those between the segment's end and `limit`; ``Entry/isOfWhole``
+  /// marks them.
   package init(
     _ segment: Segment, from start: LogEnd? = nil, salvages: Bool = false, limit: Int? = nil
   ) {
@@ -95,7 +95,7 @@ extension RecordScan {
           return .damage(
             Damage(
               path: segment.file.path, offset: part.offset, size: lost.count,
-              reason: "a record that does not match its checksum"))
+              reason: "the record does not match its checksum"))
         }
         records = RecordReader(part.records, at: part.offset)
         continue
@@ -172,7 +172,8 @@ extension RecordScan {
           source = .nothing
           return .damage(
             Damage(
-              path: segment.file.path, offset: offset, reason: "a frame of a kind not found here"))
+              path: segment.file.path, offset: offset,
+              reason: "the frame is of a kind that does not belong in a compacted segment"))
         }
         return nil
       case .badPayload(let header, let offset):
@@ -182,7 +183,7 @@ extension RecordScan {
         return .damage(
           Damage(
             path: segment.file.path, offset: offset,
-            reason: "a frame whose payload does not match its checksum"))
+            reason: "the frame's payload does not match its checksum"))
       case .noFrame(let reason):
         if try !reader.resynchronize(from: start + FrameHeader.alignment) { source = .nothing }
         return .damage(Damage(path: segment.file.path, offset: start, reason: reason))
@@ -200,7 +201,8 @@ extension RecordScan {
     return .damage(
       Damage(
         path: segment.file.path, offset: Int(clamping: end.offset),
-        reason: "it ends with commit \(end.commit) at byte \(end.offset), where what follows it "
+        reason:
+          "the segment ends with commit \(end.commit) at byte \(end.offset), but its successor "
           + "begins after commit \(segment.end.commit) at byte \(segment.end.offset)"))
   }
 }

@@ -1,4 +1,4 @@
-/// A segment that is open for reading, as it was at one moment.
+/// A segment that is open for reading, as it was when this value was created.
 ///
 /// Copies share the file. A segment that is still appended to gets a new description as it grows;
 /// an older description stays true.
@@ -51,7 +51,7 @@ package final class SegmentFile: Sendable {
     let header = try SegmentHeader.decode(block, path: path)
     guard header.numbers == numbers else {
       throw .damaged(
-        Damage(path: path, offset: 72, reason: "the header belongs to a segment of another name"))
+        Damage(path: path, offset: 72, reason: "the header is of a segment with another name"))
     }
     self.init(
       name: name, path: path, header: header, headerChain: SegmentHeader.chain(of: block),
@@ -80,11 +80,12 @@ extension Segment {
     try attempt { () throws(SystemError) in try file.file.dataOffset(from: offset) }
   }
 
-  /// Returns the bytes of the record at a place, not checked yet.
+  /// Returns the bytes of the record at a location, not checked yet.
   package func recordBytes(at locator: RecordLocator) throws(LogError) -> SharedBytes {
     // A locator comes from an index page, which was checked; the size still bounds the allocation.
     guard let offset = Int(exactly: locator.offset), locator.size <= Record.sizeLimit else {
-      throw .damaged(Damage(path: file.path, offset: 0, reason: "a locator outside the file"))
+      throw .damaged(
+        Damage(path: file.path, offset: 0, reason: "the record's locator is outside the file"))
     }
     let bytes = try bytes(Int(locator.size), at: offset)
     guard bytes.count == Int(locator.size) else {
@@ -108,7 +109,7 @@ extension Segment {
     }
   }
 
-  /// Returns the record at a place, checked against its checksum.
+  /// Returns the record at a location, checked against its checksum.
   package func record(at locator: RecordLocator) throws(LogError) -> Record {
     try record(try recordBytes(at: locator), at: locator)
   }

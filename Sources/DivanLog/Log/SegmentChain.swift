@@ -1,12 +1,12 @@
 /// The segments that make up a log, chosen from the files of a directory.
 ///
 /// The directory is the manifest: the segments cover contiguous numbers from 1. Where ranges
-/// overlap, a merged file replaces its inputs if it is whole. RECOVERY.md, rules 9 and 10;
+/// overlap, a compacted file replaces its inputs if it is whole. RECOVERY.md, rules 9 and 10;
 /// FILE_FORMAT.md §8
 package struct SegmentChain: Sendable {
   /// In the order of their numbers; each but the last ends where its successor says.
   package var segments: [Segment]
-  /// Unused files: the inputs of a merge, or a merge that is not in use.
+  /// Unused files: the inputs of a compaction, or the output of one that is not in use.
   package var leftovers: [FileName]
   package var damage: [Damage]
 
@@ -16,7 +16,7 @@ package struct SegmentChain: Sendable {
     self.damage = damage
   }
 
-  /// A segment as a checkpoint remembers it.
+  /// A segment as a checkpoint records it.
   package struct Member: Hashable, Sendable {
     package var numbers: ClosedRange<UInt64>
     package var fileID: UInt64
@@ -34,7 +34,7 @@ extension SegmentChain {
   /// Opens the segments among `files` and chooses those that make up the log.
   ///
   /// `members` are the segments that a checkpoint depends on. If they are given, exactly those are
-  /// used, and after them only segments that are not merged. Returns nil if they are not all there.
+  /// used, and after them only segments that are not compacted. Returns nil if any is missing.
   package static func choose(
     from files: Set<FileName>, in directory: StoreDirectory, members: [Member]? = nil,
     isMapped: Bool
@@ -58,8 +58,8 @@ extension SegmentChain {
         if numbers.lowerBound > covered, numbers.count == 1 {
           if let file = try chain.open(numbers, in: directory) { opened.append(file) }
         } else {
-          // A later merge can be ignored as long as its inputs are there, too.
-          guard ranges.holdAll(after: covered, of: numbers) else { return nil }
+          // A later compaction can be ignored as long as its inputs are there, too.
+          guard ranges.containAll(after: covered, of: numbers) else { return nil }
           chain.leftovers.append(.segment(numbers))
         }
       }
@@ -70,7 +70,7 @@ extension SegmentChain {
           chain.leftovers.append(.segment(numbers))
           continue
         }
-        // A merged file that is not whole has its inputs beside it, or is damage.
+        // A compacted file that is not whole has its inputs beside it, or is damage.
         let hasInputs = ranges.contains {
           $0 != numbers && $0.lowerBound == numbers.lowerBound && $0.count < numbers.count
         }
@@ -142,7 +142,7 @@ extension SegmentChain {
     try attempt { () throws(SystemError) in try file.file.map(size) }
   }
 
-  /// Returns the end that a merge or the successor states, or else the segment's first place.
+  /// Returns the end that the header or the successor states, or else the end of the header.
   private mutating func end(
     of file: SegmentFile, claimed successor: SegmentHeader?
   ) throws(LogError) -> LogEnd {
@@ -155,7 +155,8 @@ extension SegmentChain {
         damage.append(
           Damage(
             path: file.path, offset: 0,
-            reason: "it ends at commit \(merge.end.commit), but its successor follows commit "
+            reason:
+              "the segment ends at commit \(merge.end.commit), but its successor follows commit "
               + "\(claim.commit)"))
       }
       if size < merge.fileSize { noteMissing(file, size, merge.fileSize) }
@@ -181,7 +182,7 @@ extension SegmentChain {
 
 extension [ClosedRange<UInt64>] {
   /// Whether each of the numbers that are greater than `covered` has a range of its own here.
-  fileprivate func holdAll(after covered: UInt64, of numbers: ClosedRange<UInt64>) -> Bool {
+  fileprivate func containAll(after covered: UInt64, of numbers: ClosedRange<UInt64>) -> Bool {
     guard numbers.upperBound > covered else { return true }
     // Ends at the first missing number, however many numbers a file's name claims.
     return (Swift.max(numbers.lowerBound, covered + 1)...numbers.upperBound)
@@ -190,7 +191,7 @@ extension [ClosedRange<UInt64>] {
 }
 
 extension SegmentFile {
-  /// Whether this is a merged file of the size that its header states.
+  /// Whether this is a compacted file of the size that its header states.
   fileprivate var isWhole: Bool {
     get throws(LogError) {
       guard let merge = header.merge else { return false }

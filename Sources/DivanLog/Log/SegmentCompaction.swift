@@ -1,8 +1,8 @@
 /// Writes the live records of adjacent segments to one new segment, in their order.
 ///
-/// A merge is a function from files to a file. It never appends to the log, so it does not slow
-/// commits, and "the last record of a key wins" stays true. It verifies the checksums and stops at
-/// damage, which is never copied under a new checksum. RECOVERY.md, rules 1, 4, 10 and 17.
+/// A compaction is a function from files to a file. It never appends to the log, so it does not
+/// slow commits, and "the last record of a key wins" stays true. It verifies the checksums and
+/// stops at damage, which is never copied under a new checksum. RECOVERY.md, rules 1, 4, 10 and 17.
 package struct SegmentCompaction: ~Copyable {
   private let file: any OpenFile
   private let salt: UInt64
@@ -15,32 +15,32 @@ package struct SegmentCompaction: ~Copyable {
 }
 
 extension SegmentCompaction {
-  /// The parameters of a merge.
+  /// The parameters of a compaction.
   package struct Order {
     package var inputs: [Segment]
     package var fileID: UInt64
     package var salt: UInt64
     package var now: UInt64
-    /// The commit of the index snapshot by which `keep` decides.
-    package var judgedAt: UInt64
+    /// The commit of the index by which `keep` decides.
+    package var evaluatedAt: UInt64
     package var releasedThrough: UInt64
     package var isMapped: Bool
 
     package init(
-      inputs: [Segment], fileID: UInt64, salt: UInt64, now: UInt64, judgedAt: UInt64,
+      inputs: [Segment], fileID: UInt64, salt: UInt64, now: UInt64, evaluatedAt: UInt64,
       releasedThrough: UInt64, isMapped: Bool
     ) {
       self.inputs = inputs
       self.fileID = fileID
       self.salt = salt
       self.now = now
-      self.judgedAt = judgedAt
+      self.evaluatedAt = evaluatedAt
       self.releasedThrough = releasedThrough
       self.isMapped = isMapped
     }
   }
 
-  /// Writes the merged segment.
+  /// Writes the compacted segment.
   ///
   /// `keep` returns whether a record is live. `flushLog` makes the commit durable by which `keep`
   /// decided; it is called after the output is flushed and before it gets its name.
@@ -50,7 +50,7 @@ extension SegmentCompaction {
     flushLog: () throws(LogError) -> Void
   ) throws(LogError) -> Segment {
     guard let oldest = order.inputs.first, let newest = order.inputs.last else {
-      preconditionFailure("A merge needs inputs")
+      preconditionFailure("A compaction needs inputs")
     }
     let numbers = oldest.header.numbers.lowerBound...newest.header.numbers.upperBound
     let name = FileName.segment(numbers)
@@ -66,21 +66,21 @@ extension SegmentCompaction {
       merge: nil)
     let end = newest.header.merge?.end ?? newest.end
     let file = try directory.install(name, beforeRename: flushLog) { (file) throws(LogError) in
-      var merge = SegmentCompaction(
+      var compaction = SegmentCompaction(
         file: file, salt: order.salt,
         chain: SegmentHeader.chain(of: header.encode()))
       for input in order.inputs {
-        let last = try merge.copy(input, keep: keep)
+        let last = try compaction.copy(input, keep: keep)
         header.lastSequence = max(header.lastSequence, last.sequence)
         header.sequenceBound = max(header.sequenceBound, last.bound)
       }
-      try merge.finish()
-      header.flushedSize = UInt64(merge.offset)
+      try compaction.finish()
+      header.flushedSize = UInt64(compaction.offset)
       header.merge = SegmentHeader.Merge(
-        judgedAt: order.judgedAt,
+        evaluatedAt: order.evaluatedAt,
         releasedThrough: order.inputs.compactMap(\.header.merge?.releasedThrough)
           .reduce(order.releasedThrough, max),
-        end: end, fileSize: UInt64(merge.offset))
+        end: end, fileSize: UInt64(compaction.offset))
       let block = header.encode()
       try attempt { () throws(SystemError) in try file.write(block, at: 0) }
     }

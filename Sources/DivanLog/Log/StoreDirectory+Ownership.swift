@@ -8,7 +8,7 @@ package enum StoreEntry: Sendable {
   case file(String)
   /// A folder of the store; it comes after everything in it.
   case folder(String)
-  /// An entry that the store did not make: it is left alone, with everything in it.
+  /// An entry that is not the store's: it is left alone, with everything in it.
   case foreign(String)
 }
 
@@ -42,7 +42,7 @@ extension StoreDirectory {
       let file = try fileSystem.open(path, .readingOwn)
       isOpen = true
       let size = try file.size()
-      // Only its size shows that it is foreign; bytes that cannot be read show nothing.
+      // Its size alone shows that it is of another program; unreadable bytes show nothing.
       guard size <= FileLockOutcome.noteSizeLimit else { return .foreign }
       text = try file.read(size, at: 0).array
       try file.close()
@@ -50,13 +50,13 @@ extension StoreDirectory {
       return .absent
     } catch  where error.code == .isADirectory || error.code == .invalidArgument {
       throw .foreignDirectory(
-        path: path, reason: "it stands where a store has a file of its own, and is no file")
+        path: path, reason: "a store has a file with this name, but this is not a file")
     } catch {
       throw .system(error)
     }
     if text.starts(with: StoreDirectory.lockMarker.utf8) { return .marked }
     if text.allSatisfy({ $0 == 0 }) { return .blank }
-    // The note of earlier builds proves nothing by itself, and is not worth keeping.
+    // The note of earlier builds proves nothing by itself, and need not be kept.
     let old = Array("process ".utf8)
     let digits = text.dropFirst(old.count)
     let isOld = text.starts(with: old) && digits.allSatisfy { (0x30...0x39).contains($0) }
@@ -115,7 +115,7 @@ extension StoreDirectory {
       // The error of a segment's header describes the problem best.
       for case .segment(let numbers) in files.sorted() { _ = try SegmentFile(numbers, in: self) }
       throw .foreignDirectory(
-        path: path, reason: "it holds other files, and none that shows that Divan made it")
+        path: path, reason: "it contains other files, and none that shows that Divan made it")
     }
     try checkFolders(files)
     guard files.contains(.attachments) else { return false }
@@ -132,13 +132,13 @@ extension StoreDirectory {
     }
   }
 
-  private func checkIsFolder(_ place: String) throws(LogError) {
+  private func checkIsFolder(_ relativePath: String) throws(LogError) {
     // A folder that is gone since it was listed is made again.
-    guard let kind = try kind(of: place) else { return }
+    guard let kind = try kind(of: relativePath) else { return }
     guard kind == .directory else {
       throw .foreignDirectory(
-        path: "\(path)/\(place)",
-        reason: "it stands where a store has a folder of its own, and is a link or a file")
+        path: "\(path)/\(relativePath)",
+        reason: "a store has a folder with this name, but this is a link or a file")
     }
   }
 
@@ -160,7 +160,7 @@ extension StoreDirectory {
 
   // MARK: Everything
 
-  /// Visits all entries of the directory: the store's own and foreign ones.
+  /// Visits all entries of the directory: the store's own and others.
   ///
   /// A folder comes after its contents. `LOCK` comes last and `HEAD` just before it, since without
   /// `HEAD` and with segments missing nothing looks like a store.
@@ -203,18 +203,22 @@ extension StoreDirectory {
   ) throws(LogError) {
     guard try kind(of: folder) == .directory else { return try visit(.foreign(folder)) }
     for name in try names(in: folder) {
-      let place = "\(folder)/\(name)"
-      if isOwn(name) { try visitFile(place, visit) } else { try visit(.foreign(place)) }
+      let relativePath = "\(folder)/\(name)"
+      if isOwn(name) {
+        try visitFile(relativePath, visit)
+      } else {
+        try visit(.foreign(relativePath))
+      }
     }
     try visit(.folder(folder))
   }
 
   private func visitFile(
-    _ place: String, _ visit: (StoreEntry) throws(LogError) -> Void
+    _ relativePath: String, _ visit: (StoreEntry) throws(LogError) -> Void
   ) throws(LogError) {
-    switch try kind(of: place) {
-    case .file: try visit(.file(place))
-    case .directory, .other: try visit(.foreign(place))
+    switch try kind(of: relativePath) {
+    case .file: try visit(.file(relativePath))
+    case .directory, .other: try visit(.foreign(relativePath))
     case nil: break
     }
   }
@@ -231,9 +235,9 @@ extension StoreDirectory {
   }
 
   /// Returns the kind of an entry below the directory; nil if it is gone.
-  private func kind(of place: String) throws(LogError) -> FileStatus.Kind? {
+  private func kind(of relativePath: String) throws(LogError) -> FileStatus.Kind? {
     do throws(SystemError) {
-      return try fileSystem.entry("\(path)/\(place)").kind
+      return try fileSystem.entry("\(path)/\(relativePath)").kind
     } catch  where error.code == .notFound {
       return nil
     } catch {

@@ -5,7 +5,7 @@ package struct StoreDirectory: Sendable {
   /// The lock on the store, if this process changes names in it.
   ///
   /// All operations use names, and a name may come to mean something else: if the directory was
-  /// renamed, another store may be at its path. The lock must therefore be in its place before a
+  /// renamed, another store may be at its path. The lock must therefore be at its path before a
   /// name is changed.
   package var lock: (any FileLock)?
 
@@ -41,7 +41,7 @@ extension StoreDirectory {
     _ name: FileName, beforeRename: () throws(LogError) -> Void = {},
     write: (any OpenFile) throws(LogError) -> Void
   ) throws(LogError) -> any OpenFile {
-    let file = try place(name) { (file) throws(LogError) in
+    let file = try installUnflushed(name) { (file) throws(LogError) in
       try write(file)
       try attempt { () throws(SystemError) in try file.flush() }
       try beforeRename()
@@ -51,34 +51,34 @@ extension StoreDirectory {
   }
 
   /// Makes a file as ``install(_:beforeRename:write:)`` does, but without any flush.
-  func place(
+  func installUnflushed(
     _ name: FileName, write: (any OpenFile) throws(LogError) -> Void
   ) throws(LogError) -> any OpenFile {
-    try checkPlace()
+    try checkPath()
     let (file, temporary) = try createTemporary(for: name)
     do throws(LogError) {
       try write(file)
-      try checkPlace()
+      try checkPath()
       try attempt { () throws(SystemError) in
         try fileSystem.rename(temporary, to: path(of: name))
       }
     } catch {
       // A temporary that is left behind would keep space that may be lacking. If it cannot be
       // removed either, the next writer removes it.
-      if (try? checkPlace()) != nil { try? fileSystem.remove(temporary) }
+      if (try? checkPath()) != nil { try? fileSystem.remove(temporary) }
       throw error
     }
     return file
   }
 
   /// Throws if this is no longer the directory that was locked.
-  package func checkPlace() throws(LogError) {
-    try attempt { () throws(SystemError) in try lock?.checkPlace() }
+  package func checkPath() throws(LogError) {
+    try attempt { () throws(SystemError) in try lock?.checkPath() }
   }
 
-  /// Makes an empty temporary, in place of one that an earlier attempt may have left.
+  /// Makes an empty temporary, and removes one that an earlier attempt may have left.
   ///
-  /// A folder of that name is not Divan's and stays. The temporary then has a number for a name.
+  /// A folder of that name is not Divan's and stays. The temporary then has a number as its name.
   private func createTemporary(
     for name: FileName
   ) throws(LogError) -> (file: any OpenFile, path: String) {
@@ -150,7 +150,7 @@ extension StoreDirectory {
     } catch  where error.code == .notFound {
       return (nil, nil)
     } catch  where error.code == .fileTooLarge {
-      return (nil, .damaged(Damage(path: path, offset: 0, reason: "HEAD has the wrong size")))
+      return (nil, .damaged(Damage(path: path, offset: 0, reason: "HEAD has a wrong size")))
     } catch {
       throw .system(error)
     }
@@ -180,7 +180,7 @@ extension StoreDirectory {
         return ([], nil)
       } catch  where error.code == .fileTooLarge {
         return (
-          [], .damaged(Damage(path: path, offset: 0, reason: "FLUSHED has the wrong size"))
+          [], .damaged(Damage(path: path, offset: 0, reason: "FLUSHED has a wrong size"))
         )
       } catch {
         throw .system(error)
@@ -211,7 +211,7 @@ extension StoreDirectory {
   ///
   /// An earlier attempt that failed at a later step may have removed it.
   package func remove(_ name: FileName) throws(LogError) {
-    try checkPlace()
+    try checkPath()
     do throws(SystemError) {
       try fileSystem.remove(path(of: name))
     } catch  where error.code == .notFound {
@@ -226,7 +226,7 @@ extension StoreDirectory {
   }
 }
 
-/// Runs system calls, and turns their errors into errors of the log.
+/// Runs system calls, and converts their errors to errors of the log.
 package func attempt<R>(_ body: () throws(SystemError) -> R) throws(LogError) -> R {
   do { return try body() } catch { throw .system(error) }
 }

@@ -1,6 +1,6 @@
-/// A transaction under construction: its frames, with their places in the segment.
+/// A transaction under construction: its frames, with their offsets in the segment.
 ///
-/// The place of the first frame is known from the beginning. Every record therefore has its place
+/// The offset of the first frame is known from the beginning. Every record therefore has its offset
 /// at once, and one call writes the whole transaction.
 package struct TransactionBuffer: ~Copyable {
   private var writer = ByteWriter(capacity: 4096)
@@ -31,7 +31,7 @@ package struct TransactionBuffer: ~Copyable {
   /// The size so far in bytes, including frame headers.
   package var size: Int { writer.count }
 
-  /// Appends a record whose payload `encode` appends, and returns its place in the segment.
+  /// Appends a record whose payload `encode` appends, and returns its offset in the segment.
   package mutating func append(
     _ kind: Record.Kind, encode: (inout ByteWriter) -> Void
   ) -> (offset: Int, size: Int) {
@@ -69,7 +69,7 @@ package struct TransactionBuffer: ~Copyable {
     recordCount = savepoint.recordCount
   }
 
-  /// Returns the bytes of a record that was appended, by its place in the segment.
+  /// Returns the bytes of a record that was appended, by its offset in the segment.
   package func record(at offset: Int, size: Int) -> SharedBytes? {
     let start = offset - base
     guard start >= 0, size >= 0, start <= writer.count, size <= writer.count - start else {
@@ -78,7 +78,7 @@ package struct TransactionBuffer: ~Copyable {
     return writer.copy(from: start, count: size)
   }
 
-  /// Completes the frames, and returns the place after them.
+  /// Completes the frames, and returns the position after them.
   package mutating func seal(
     after end: LogEnd, salt: UInt64, trailer: CommitTrailer
   ) -> LogEnd {
@@ -108,7 +108,7 @@ package struct TransactionBuffer: ~Copyable {
       offset: UInt64(base + writer.count), commit: end.commit + 1, chain: chain)
   }
 
-  /// Writes the sealed frames to their place.
+  /// Writes the sealed frames at their offset.
   package func write(to file: any OpenFile) throws(SystemError) {
     try file.write(writer, at: base)
   }

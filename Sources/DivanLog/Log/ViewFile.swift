@@ -22,7 +22,10 @@ package struct ViewFileReader {
     chain = CRC32C.checksum(block.prefix(FilePreamble.size))
     let size = try attempt { () throws(SystemError) in try file.size() }
     guard UInt64(size) == header.fileSize else {
-      throw .damaged(Damage(path: path, offset: size, reason: "the file has another size"))
+      throw .damaged(
+        Damage(
+          path: path, offset: size, reason: "the file's size is not the one that its header states")
+      )
     }
   }
 
@@ -30,7 +33,7 @@ package struct ViewFileReader {
   package mutating func next() throws(LogError) -> SharedBytes? {
     guard frameCount < header.frameCount else {
       guard UInt64(offset) == header.fileSize else {
-        throw damage("bytes behind the last frame")
+        throw damage("there are bytes after the last frame")
       }
       return nil
     }
@@ -41,11 +44,11 @@ package struct ViewFileReader {
       frame.commit == header.origin.commit,
       // The whole frame is within the file, and nothing beyond is read.
       UInt64(offset + frame.frameSize) <= header.fileSize
-    else { throw damage("no frame of a view's file") }
+    else { throw damage("there is no frame of a view's file here") }
     let padded = try read(frame.paddedSize, at: offset + FrameHeader.size)
     // The file may have become shorter since it was opened.
     guard padded.count == frame.paddedSize, CRC32C.checksum(padded) == frame.payloadChecksum else {
-      throw damage("a frame whose payload does not match its checksum")
+      throw damage("the frame's payload does not match its checksum")
     }
     chain = FrameHeader.chain(after: bytes)
     offset += frame.frameSize

@@ -54,7 +54,7 @@ import Testing
         let padded = bytes.dropLast() + [bytes[bytes.count - 1] | 0x80, 0]
         for rest in rests {
           var reader = ByteReader(SharedBytes(copying: padded + rest))
-          #expect(error { _ = try reader.readVarint() }?.reason.contains("needless") == true)
+          #expect(error { _ = try reader.readVarint() }?.reason.contains("shortest form") == true)
           #expect(reader.offset == 0)
         }
       }
@@ -65,11 +65,11 @@ import Testing
     var largest = reader([UInt8](repeating: 0xFF, count: 9) + [1])
     #expect(try largest.readVarint() == .max)
     var tooLarge = reader([UInt8](repeating: 0xFF, count: 9) + [2])
-    #expect(error { _ = try tooLarge.readVarint() }?.reason == "a number of more than 64 bits")
+    #expect(error { _ = try tooLarge.readVarint() }?.reason == "a number has more than 64 bits")
     var tooLong = reader([0x81, 0])
-    #expect(error { _ = try tooLong.readVarint() }?.reason.contains("needless") == true)
+    #expect(error { _ = try tooLong.readVarint() }?.reason.contains("shortest form") == true)
     var aboveLimit = reader([9])
-    #expect(error { _ = try aboveLimit.readCount(limit: 8) }?.reason.contains("at most 8") == true)
+    #expect(error { _ = try aboveLimit.readCount(limit: 8) }?.reason.contains("limit of 8") == true)
   }
 
   // MARK: Headers

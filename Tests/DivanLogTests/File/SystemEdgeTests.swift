@@ -96,7 +96,7 @@ import Testing
       Issue.record("a free lock was refused")
       return
     }
-    try lock.checkPlace()
+    try lock.checkPath()
     #expect(try files.text(of: path) == "second")
     #expect(try files.text(of: path + " gone") == "")
     lock.release()

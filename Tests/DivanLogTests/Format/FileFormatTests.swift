@@ -274,7 +274,8 @@ private final class ExampleStore: Sendable {
     ).end
     let order = SegmentCompaction.Order(
       inputs: inputs, fileID: 3, salt: random(),
-      now: clock.wrappingAdd(1000, ordering: .relaxed).oldValue, judgedAt: inputs[last].end.commit,
+      now: clock.wrappingAdd(1000, ordering: .relaxed).oldValue,
+      evaluatedAt: inputs[last].end.commit,
       releasedThrough: 2, isMapped: false)
     _ = try SegmentCompaction.run(
       order, in: directory, keep: { (entry) throws(LogError) in entry.commit >= 2 }, flushLog: {})

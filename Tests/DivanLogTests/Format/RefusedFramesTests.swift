@@ -41,7 +41,7 @@ import Testing
     forged.appendTransaction(commit: 3, record)
     #expect(
       try transactions(forged) == [
-        "commit 1", "a frame that does not follow the one before it", "commit 3", "end",
+        "commit 1", "the frame does not follow the one before it", "commit 3", "end",
       ])
   }
 
@@ -61,7 +61,7 @@ import Testing
     // A repeated commit number.
     forged.appendTransaction(commit: 6, record)
     forged.appendTransaction(commit: 7, record)
-    let order = "a frame out of its order"
+    let order = "the frame is out of order"
     #expect(
       try transactions(forged) == [
         "commit 1", order, "commit 3", order, "commit 5", order, "commit 6", order, "commit 7",
@@ -75,10 +75,10 @@ import Testing
     forged.appendFrame(commit: 2, payload: [1, 2, 3])
     forged.appendTransaction(commit: 3, record)
     forged.appendFrame(.transaction, .first, commit: 4, payload: record)
-    let trailer = "a commit without its right trailer"
+    let trailer = "the commit has no valid trailer"
     #expect(
       try transactions(forged) == [
-        trailer, trailer, "commit 3", "a transaction without its end",
+        trailer, trailer, "commit 3", "the transaction has no end",
       ])
   }
 
@@ -149,13 +149,13 @@ import Testing
       LogEnd(offset: first.offset, commit: first.commit, chain: ~first.chain),
     ] {
       let results = try RefusedFramesTests().records(forged, end: wrong)
-      #expect(results.last?.contains("it ends with commit") == true)
+      #expect(results.last?.contains("the segment ends with commit") == true)
       #expect(results.dropLast() == whole.prefix(wrong.offset == 0 ? 0 : 2))
     }
   }
 
   private let merge = SegmentHeader.Merge(
-    judgedAt: 1, releasedThrough: 0, end: LogEnd(offset: 1, commit: 1, chain: 1), fileSize: 0)
+    evaluatedAt: 1, releasedThrough: 0, end: LogEnd(offset: 1, commit: 1, chain: 1), fileSize: 0)
 
   @Test func `a compacted segment has only its own kinds of frames, and ends with a footer`()
     throws
@@ -165,7 +165,10 @@ import Testing
     forged.appendFrame(.merged, [], commit: 7, payload: mark + record)
     forged.appendTransaction(commit: 8, record)
     forged.appendFrame(.merged, [], commit: 8, payload: record)
-    #expect(try records(forged) == ["record of 7", "a frame of a kind not found here"])
+    #expect(
+      try records(forged) == [
+        "record of 7", "the frame is of a kind that does not belong in a compacted segment",
+      ])
 
     var endless = ForgedSegment(numbers: 2...2, fileID: 2, merge: merge)
     endless.appendFrame(.merged, [], commit: 7, payload: mark + record)
@@ -176,7 +179,7 @@ import Testing
     broken.appendFrame(.merged, [], commit: 7, breakingChain: true, payload: mark + record)
     broken.appendFrame(.footer, [], commit: 7, payload: [2, 0, 0, 0, 0, 0, 0, 0])
     #expect(
-      try records(broken) == ["record of 7", "a frame that does not follow the one before it"])
+      try records(broken) == ["record of 7", "the frame does not follow the one before it"])
     // After a frame that is cut off, nothing more can be found.
     var cut = ForgedSegment(numbers: 4...4, fileID: 4, merge: merge)
     cut.appendFrame(.merged, [], commit: 7, payload: mark + record)
@@ -202,7 +205,7 @@ import Testing
       }
     }
     #expect(reason(offset, record.count) == nil)
-    #expect(reason(offset, 2 * record.count)?.contains("another size") == true)
+    #expect(reason(offset, 2 * record.count)?.contains("index entry") == true)
     #expect(reason(offset + 1, record.count) != nil)
     #expect(reason(.max, record.count)?.contains("outside") == true)
     #expect(reason(offset, Record.sizeLimit + 1)?.contains("outside") == true)

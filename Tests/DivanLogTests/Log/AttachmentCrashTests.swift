@@ -61,7 +61,7 @@ import Testing
     } check: {
       try check($0, ledger)
     }
-    #expect(trials.placeCount > 40)
+    #expect(trials.failurePointCount > 40)
     #expect(trials.checkCount > 300)
   }
 
@@ -76,7 +76,7 @@ import Testing
     } check: {
       try check($0, ledger)
     }
-    #expect(trials.placeCount > 50)
+    #expect(trials.failurePointCount > 50)
   }
 
   @Test func `on a full disk of any size, all files are whole and all stored blobs exist`() throws {
@@ -86,7 +86,7 @@ import Testing
     } check: {
       try check($0, ledger)
     }
-    #expect(trials.placeCount > 50)
+    #expect(trials.failurePointCount > 50)
   }
 
   @Test func `storing continues after a failed call, and leaves no temporary file`() throws {
@@ -176,7 +176,7 @@ import Testing
   private final class MovedLock: FileLock {
     func release() {}
 
-    func checkPlace() throws(SystemError) {
+    func checkPath() throws(SystemError) {
       throw SystemError(call: "stat", path: "/store/LOCK", code: .staleHandle)
     }
   }

@@ -65,7 +65,7 @@ import Testing
       let damage = try #require(attachmentDamage { _ = try subject.open() })
       #expect(damage.path == subject.path)
       #expect(damage.offset == min(size, 300))
-      #expect(damage.reason.contains("\(size) bytes in place of 300"))
+      #expect(damage.reason.contains("\(size) bytes instead of 300"))
       #expect(
         attachmentDamage { _ = try subject.fixture.files.adopt(subject.record.digest) } != nil)
     }

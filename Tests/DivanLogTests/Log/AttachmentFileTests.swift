@@ -33,9 +33,9 @@ import Testing
         #expect(stored.record.digest == SHA256.digest(of: blob))
         #expect(stored.record.length == length)
         if case .inline(let bytes) = stored.record.content {
-          #expect(length <= 32 && bytes == blob && stored.hold == nil)
+          #expect(length <= 32 && bytes == blob && stored.pin == nil)
         } else {
-          #expect(length > 32 && stored.hold?.digest == stored.record.digest)
+          #expect(length > 32 && stored.pin?.digest == stored.record.digest)
         }
         let reader = try fixture.reopened().files.open(stored.record)
         #expect(reader.length == length)
@@ -152,7 +152,7 @@ import Testing
   @Test func `large files are mapped for whole reads, but not for ranges`() throws {
     let measure = MeasuringFileSystem(AttachmentFixture.memory())
     var settings = AttachmentFixture(isMapped: true).settings
-    settings.heldMapSizeLimit = 500
+    settings.retainedMapSizeLimit = 500
     let files = AttachmentFiles(StoreDirectory("/store", on: measure), settings)
     let blob = AttachmentFixture.blob(500)
     let small = try files.open(files.store(blob).record)
@@ -273,7 +273,7 @@ import Testing
     try fixture.fileSystem.makeDirectory(folder)
     try fixture.fileSystem.rename(path, to: fixture.files.path(of: digest))
     #expect(
-      attachmentDamage { _ = try fixture.files.adopt(digest) }?.reason.contains("more bytes")
+      attachmentDamage { _ = try fixture.files.adopt(digest) }?.reason.contains("longer than any")
         == true)
     #expect(fixture.temporaries.isEmpty)
     #expect(AttachmentRecord.lengthLimit == 1 << 40)
@@ -337,7 +337,7 @@ import Testing
     var stored: StoredAttachment? = try fixture.files.store(blob)
     let digest = try #require(stored).record.digest
     #expect(try fixture.files.remove(digest) == false)
-    var other: AttachmentPin? = fixture.files.hold(digest)
+    var other: AttachmentPin? = fixture.files.pin(digest)
     stored = nil
     #expect(try fixture.files.remove(digest) == false)
     #expect(try fixture.listing().files.map(\.digest) == [digest])
@@ -481,7 +481,7 @@ import Testing
     let blob = AttachmentFixture.blob(500)
     let record = try fixture.files.store(blob).record
     for limit in [0, 1000] {
-      fixture.settings.heldMapSizeLimit = limit
+      fixture.settings.retainedMapSizeLimit = limit
       fixture = fixture.reopened()
       files.fail(.map, with: .outOfMemory, isLasting: true)
       let reader = try fixture.files.open(record)

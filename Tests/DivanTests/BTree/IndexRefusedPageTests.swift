@@ -59,7 +59,7 @@ import Testing
     cut[20] = UInt8(pageSize - 1)
     cut[21] = 0
     cut[pageSize - 1] = 0x81
-    #expect(problem(cut) == "entry 0 lies outside")
+    #expect(problem(cut) == "entry 0 is outside the page")
   }
 
   @Test func `an entry longer than the page size allows is refused`() {
@@ -99,7 +99,7 @@ import Testing
     let leaves = [page([([1], [1])]), page([([5], [1])])]
     let tree = leaves + [inner(1, 0, [([5], 1)]), inner(2, 2, [([9], 2)])]
     let forged = try run(tree, root: 3, height: 2)
-    #expect(throws: PageError.damaged(page: 2, reason: "a page with two parents")) {
+    #expect(throws: PageError.damaged(page: 2, reason: "the page has two parents")) {
       try forged.checkInnerPages()
     }
     let sound = try run(leaves + [inner(1, 0, [([5], 1)]), inner(2, 2, [])], root: 3, height: 2)
@@ -186,7 +186,7 @@ import Testing
     let packed = try PackedRun([(key: [1], value: [1]), (key: [2], value: [1])], pageSize: 256)
     var tree = LayeredTree(runs: [try packed.open()], pageSize: 256)
     tree.remove([1 as UInt8].span)
-    tree.freeze()
+    tree.sealMemtable()
     tree.remove([2 as UInt8].span)
     tree.set([3 as UInt8].span, [1 as UInt8].span)
     #expect(tree.memtable.count == 2)

@@ -38,12 +38,16 @@ struct CodableErrorTests {
     func refuse(_ role: Value.Object, at path: String, _ phrase: String) {
       expect(.mismatchedType, at: path, phrase) { _ = try cast(role).decode(Cast.self) }
     }
-    refuse(["name": "b"], at: "cast[1].height", "there is none, where Double is expected")
-    refuse(["name": "b", "height": "tall"], at: "cast[1].height", "a text, where Double")
-    refuse(["name": .null, "height": 1], at: "cast[1].name", "null, where String")
-    refuse(["name": [1], "height": 1], at: "cast[1].name", "an array, where String")
-    refuse(["name": true, "height": 1], at: "cast[1].name", "a truth value, where String")
-    refuse(["name": 7, "height": 1], at: "cast[1].name", "a whole number, where String")
+    refuse(["name": "b"], at: "cast[1].height", "the value is missing; Double is expected")
+    refuse(
+      ["name": "b", "height": "tall"], at: "cast[1].height",
+      "the value is a text; Double is expected")
+    refuse(
+      ["name": .null, "height": 1], at: "cast[1].name", "the value is null; String is expected")
+    refuse(
+      ["name": [1], "height": 1], at: "cast[1].name", "the value is an array; String is expected")
+    refuse(["name": true, "height": 1], at: "cast[1].name", "the value is a truth value; String")
+    refuse(["name": 7, "height": 1], at: "cast[1].name", "the value is a whole number; String")
     refuse(["name": 7.5, "height": 1], at: "cast[1].name", "a number with a fraction")
     let role: Value.Object = ["name": "b", "height": 1]
     func refuse(_ name: String, _ value: Value, _ phrase: String) {
@@ -51,25 +55,25 @@ struct CodableErrorTests {
       role[name] = value
       refuse(role, at: "cast[1].\(name)", phrase)
     }
-    refuse("age", 256, "a number that UInt8 cannot hold")
-    refuse("age", -1, "a number that UInt8 cannot hold")
-    refuse("age", 1.5, "a number that UInt8 cannot hold")
-    refuse("home", "", "a text that is no URL")
-    refuse("key", "E621E1F8", "a text that is no UUID")
-    refuse("photo", "%%%", "a text that is no Data")
-    refuse("fee", "1,5", "a text that is no Decimal")
-    refuse("fee", "12x", "a text that is no Decimal")
-    refuse("fee", "NaN", "a text that is no Decimal")
-    expect(.mismatchedType, at: "cast", "an object, where Array<Any> is expected") {
+    refuse("age", 256, "the number does not fit UInt8")
+    refuse("age", -1, "the number does not fit UInt8")
+    refuse("age", 1.5, "the number does not fit UInt8")
+    refuse("home", "", "the text is not a valid URL")
+    refuse("key", "E621E1F8", "the text is not a valid UUID")
+    refuse("photo", "%%%", "the text is not a valid Data")
+    refuse("fee", "1,5", "the text is not a valid Decimal")
+    refuse("fee", "12x", "the text is not a valid Decimal")
+    refuse("fee", "NaN", "the text is not a valid Decimal")
+    expect(.mismatchedType, at: "cast", "the value is an object; Array<Any> is expected") {
       _ = try Document(["cast": [:]]).decode(Cast.self)
     }
-    expect(.mismatchedType, at: "cast[0]", "a whole number, where Dictionary<String, Any>") {
+    expect(.mismatchedType, at: "cast[0]", "the value is a whole number; Dictionary<String, Any>") {
       _ = try Document(["cast": [1]]).decode(Cast.self)
     }
-    expect(.mismatchedType, at: "born[\"a b\"]", "a text that is no Date") {
+    expect(.mismatchedType, at: "born[\"a b\"]", "the text is not a valid Date") {
       _ = try Document(["cast": [], "born": ["a b": "yesterday"]]).decode(Cast.self)
     }
-    expect(.mismatchedType, at: "list[2]", "a text, where Int") {
+    expect(.mismatchedType, at: "list[2]", "the value is a text; Int") {
       _ = try Document(["list": [1, 2, "3"]]).decode([String: [Int]].self)
     }
     expect(.mismatchedType, at: "list[1]", "the array ends") {
@@ -81,7 +85,7 @@ struct CodableErrorTests {
       }
       _ = try Document(["list": [1]]).decode([String: Pair].self)
     }
-    expect(.mismatchedType, at: nil, "an object, where Array<Any>") {
+    expect(.mismatchedType, at: nil, "the value is an object; Array<Any>") {
       _ = try Document(["a": 1]).decode([Int].self)
     }
   }
@@ -144,9 +148,9 @@ struct CodableErrorTests {
     refuse(Decimal.nan, "not finite")
     refuse(Date(timeIntervalSince1970: 1e12), "outside the years")
     refuse(Date(timeIntervalSince1970: .nan), "outside the years")
-    refuse(Int128(UInt64.max) + 1, "beyond Int64 and UInt64")
-    refuse(Int128(Int64.min) - 1, "beyond Int64 and UInt64")
-    refuse(UInt128.max, "beyond Int64 and UInt64")
+    refuse(Int128(UInt64.max) + 1, "ranges of Int64 and UInt64")
+    refuse(Int128(Int64.min) - 1, "ranges of Int64 and UInt64")
+    refuse(UInt128.max, "ranges of Int64 and UInt64")
     refuse(Value.double(.nan), "cannot be stored")
     expect(.invalidValue, at: "list[1].x[2]", "not finite") {
       _ = try Document(encoding: Holder([1, nil, Float.nan] as [Float?]))
@@ -157,12 +161,16 @@ struct CodableErrorTests {
   }
 
   @Test func `only values that encode as objects become documents`() throws {
-    expect(.invalidValue, at: nil, "Array<Int> encodes itself as something else") {
+    expect(.invalidValue, at: nil, "Array<Int> does not encode itself as an object") {
       _ = try Document(encoding: [1, 2])
     }
-    expect(.invalidValue, at: nil, "String encodes itself") { _ = try Document(encoding: "text") }
-    expect(.invalidValue, at: nil, "encodes itself") { _ = try Document(encoding: 1 as Int?) }
-    expect(.invalidValue, at: nil, "encodes itself") { _ = try Document(encoding: Date()) }
+    expect(.invalidValue, at: nil, "String does not encode itself") {
+      _ = try Document(encoding: "text")
+    }
+    expect(.invalidValue, at: nil, "does not encode itself") {
+      _ = try Document(encoding: 1 as Int?)
+    }
+    expect(.invalidValue, at: nil, "does not encode itself") { _ = try Document(encoding: Date()) }
     struct Empty: Codable {}
     #expect(try Document(encoding: Empty()).properties.isEmpty)
   }

@@ -165,12 +165,12 @@ struct DocumentRevisionAlgebraTests {
         let before = tree
         let insertion = try tree.insert(form, sequence: sequence, depth: depth)
         let kind = plain.insert(form, depth: depth)
-        let held = Set(tree.heldSequences)
+        let held = Set(tree.storedSequences)
         let isRight =
           try tree.forms == plain.forms && insertion.kind == kind && tree.problem == nil
           && insertion.hasChangedTree == (tree != before)
           && insertion.isNewRevision == held.contains(sequence)
-          && insertion.released == before.heldSequences.filter { !held.contains($0) }
+          && insertion.released == before.storedSequences.filter { !held.contains($0) }
           && tree.copyByCoding() == tree
         try #require(isRight, "\(story): \(insertion), \(tree.forms), \(plain.forms)")
       }
@@ -211,7 +211,7 @@ struct DocumentRevisionAlgebraTests {
         tree.problem == nil
         && tree.leaves.map { tree.history(of: $0).map(\.revision) }
           == histories.map { $0.map(\.revision) }
-        && Set(released) == Set(before.heldSequences).subtracting(kept)
+        && Set(released) == Set(before.storedSequences).subtracting(kept)
       try #require(isRight, "\(story): \(before.leafTexts[0])")
     }
     #expect(tree.isEmpty)

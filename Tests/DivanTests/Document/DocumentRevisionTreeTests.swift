@@ -111,7 +111,7 @@ struct DocumentRevisionTreeTests {
   @Test func `an empty tree has no revisions, leaves or winner`() throws {
     var tree = RevisionTree()
     #expect(tree.isEmpty && tree.isChain && tree.isPlainChain && tree.winner == nil)
-    #expect(tree.leaves == [] && tree.leafRevisions == [] && tree.heldSequences == [])
+    #expect(tree.leaves == [] && tree.leafRevisions == [] && tree.storedSequences == [])
     #expect(try !tree.contains(revision("1-a")))
     #expect(try tree.possibleAncestors(of: revision("9-a")) == [])
     #expect(tree.prune(toDepth: 1) == [])
@@ -147,7 +147,7 @@ struct DocumentRevisionTreeTests {
     }
     #expect(tree == before)
     #expect(try tree.nodes[tree.nodeIndex("2-b")].isDeleted)
-    #expect(tree.heldSequences == [1, 2])
+    #expect(tree.storedSequences == [1, 2])
   }
 
   @Test func `a leaf that receives a longer history is not new and keeps its payload`() throws {
@@ -156,7 +156,7 @@ struct DocumentRevisionTreeTests {
       let insertion = try tree.insert(RevisionPathForm("3-c,b,a"), sequence: 9, depth: depth)
       #expect(insertion == .init(kind: .newLeaf, isNewRevision: false, hasChangedTree: true))
       #expect(tree.texts == ["3-c,b,a!"])
-      #expect(tree.heldSequences == [1, 2])
+      #expect(tree.storedSequences == [1, 2])
     }
     // Here the trees are cut and rebuilt.
     var tree = try RevisionTree("1-a", "5-e", "7-g,f!")
@@ -165,7 +165,7 @@ struct DocumentRevisionTreeTests {
     #expect(
       insertion == .init(kind: .newLeaf, isNewRevision: false, hasChangedTree: true, released: [1]))
     #expect(tree.texts == ["7-g,f,e,d,c!"])
-    #expect(tree.heldSequences == [2, 3])
+    #expect(tree.storedSequences == [2, 3])
   }
 
   @Test func `looking up a revision with several occurrences prefers a leaf`() throws {
@@ -232,8 +232,8 @@ struct DocumentRevisionTreeTests {
 
   @Test func `a revision's payload can be added after the revision`() throws {
     var tree = try RevisionTree("2-b,a")
-    tree.setBody(isDeleted: false, isForeignEdit: true, sequence: 7, at: try tree.nodeIndex("1-a"))
-    #expect(tree.heldSequences == [7, 1])
+    tree.setRecord(isDeleted: false, isForeignEdit: true, sequence: 7, at: try tree.nodeIndex("1-a"))
+    #expect(tree.storedSequences == [7, 1])
     #expect(try tree.nodes[tree.nodeIndex("1-a")].isForeignEdit)
   }
 

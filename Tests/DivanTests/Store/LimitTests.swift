@@ -61,12 +61,12 @@ struct LimitTests {
       preamble: LimitTests.preamble, fileID: 1, numbers: 1...1, generation: 1,
       predecessor: LimitTests.end, lastSequence: 1, sequenceBound: 1, flushedSize: 4096,
       merge: SegmentHeader.Merge(
-        judgedAt: 1, releasedThrough: 1, end: LimitTests.end, fileSize: 4096))
+        evaluatedAt: 1, releasedThrough: 1, end: LimitTests.end, fileSize: 4096))
     header.preamble.kind = .segment
     let changes: [(inout SegmentHeader, UInt64) -> Void] = [
       { $0.fileID = $1 }, { $0.numbers = 1...$1 }, { $0.predecessor.offset = $1 },
       { $0.predecessor.commit = $1 }, { $0.lastSequence = $1 }, { $0.sequenceBound = $1 },
-      { $0.flushedSize = $1 }, { $0.merge?.judgedAt = $1 }, { $0.merge?.releasedThrough = $1 },
+      { $0.flushedSize = $1 }, { $0.merge?.evaluatedAt = $1 }, { $0.merge?.releasedThrough = $1 },
       { $0.merge?.end.offset = $1 }, { $0.merge?.end.commit = $1 }, { $0.merge?.fileSize = $1 },
     ]
     for (index, change) in changes.enumerated() {

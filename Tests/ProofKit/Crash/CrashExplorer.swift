@@ -77,7 +77,7 @@ extension CrashExplorer {
     }
     // After so many failures, more would not help.
     guard failures.all.count < 20 else { return }
-    disk.rememberHashes()
+    disk.cacheHashes()
     let changes = disk.unflushedChanges
     let last = lastChange.withLock { last in
       defer { last = changes.last?.number ?? last }

@@ -25,7 +25,7 @@ extension CrashExplorer {
     let look: @Sendable (CallSite?) -> Void = { [self] site in
       trial.call += 1
       counts.withLock { counts in if let site { counts.recoverySites[site, default: 0] += 1 } }
-      twin.rememberHashes()
+      twin.cacheHashes()
       let seed = seed &+ UInt64(number &* 1000 &+ trial.call &* 8)
       let losses = CrashLoss.inRecovery(twin, after: trial.lastChange, seed: seed)
       trial.lastChange = twin.unflushedChanges.last?.number ?? trial.lastChange

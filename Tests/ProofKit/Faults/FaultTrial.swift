@@ -170,7 +170,7 @@ extension FaultTrial {
     guard disk.openFileCount == 0 else {
       throw CrashOracle.Mismatch("\(disk.openFileCount) files were left open")
     }
-    guard disk.heldLockCount == 0 else { throw CrashOracle.Mismatch("a lock is held") }
+    guard disk.lockCount == 0 else { throw CrashOracle.Mismatch("a lock is held") }
   }
 
   /// Opens without further failures: the result must be a possible version, and work continues.

@@ -61,7 +61,7 @@ extension RandomRun {
       if setting.isRich { try checkFiles() }
       database = nil
       held = []
-      guard disk.openFileCount == 0, disk.heldLockCount == 0 else {
+      guard disk.openFileCount == 0, disk.lockCount == 0 else {
         throw CrashOracle.Mismatch("\(disk.openFileCount) files were left open")
       }
     } catch {

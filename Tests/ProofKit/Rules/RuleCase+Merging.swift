@@ -103,11 +103,11 @@ extension RuleCase {
       }
       let output = try fixture.merge(try fixture.segments(1...2))
       try expect(output.header.merge?.releasedThrough == 8, "not what was ordered")
-      try expect(output.header.merge?.judgedAt == 9, "not what was ordered")
+      try expect(output.header.merge?.evaluatedAt == 9, "not what was ordered")
       // A later compaction that releases less does not reduce that.
       let again = try SegmentCompaction.run(
         SegmentCompaction.Order(
-          inputs: [output], fileID: 78, salt: 6, now: 0, judgedAt: 9, releasedThrough: 3,
+          inputs: [output], fileID: 78, salt: 6, now: 0, evaluatedAt: 9, releasedThrough: 3,
           isMapped: false),
         in: fixture.directory, keep: { _ in true }, flushLog: {})
       try expect(again.header.merge?.releasedThrough == 8, "released history was reduced")
@@ -126,7 +126,7 @@ extension RuleCase {
         guard let merge = try SegmentFile(numbers, in: fixture.directory).header.merge else {
           continue
         }
-        try expect(merge.judgedAt == commits, "judged at \(merge.judgedAt)")
+        try expect(merge.evaluatedAt == commits, "judged at \(merge.evaluatedAt)")
         try expect(merge.releasedThrough == commits, "released \(merge.releasedThrough)")
       }
     },

@@ -99,7 +99,7 @@ extension RuleCase {
       let inputs = try fixture.segments(2...3)
       _ = try SegmentCompaction.run(
         SegmentCompaction.Order(
-          inputs: inputs, fileID: 77, salt: 5, now: 0, judgedAt: 4, releasedThrough: 4,
+          inputs: inputs, fileID: 77, salt: 5, now: 0, evaluatedAt: 4, releasedThrough: 4,
           isMapped: false),
         in: fixture.directory,
         keep: { (entry) throws(LogError) in
@@ -281,7 +281,7 @@ extension CrashFixture {
   func merge(_ inputs: [Segment]) throws -> Segment {
     try SegmentCompaction.run(
       SegmentCompaction.Order(
-        inputs: inputs, fileID: 77, salt: 5, now: 0, judgedAt: 9, releasedThrough: 8,
+        inputs: inputs, fileID: 77, salt: 5, now: 0, evaluatedAt: 9, releasedThrough: 8,
         isMapped: false),
       in: directory, keep: { _ in true }, flushLog: {})
   }

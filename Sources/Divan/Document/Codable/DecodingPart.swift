@@ -3,7 +3,7 @@ import DivanLog
 /// The state that all parts of one decoding share.
 final class DecodingSession {
   let userInfo: [CodingUserInfoKey: any Sendable]
-  /// The document's ID, for marked properties.
+  /// The document's ID, for metadata properties.
   let id: String?
   let revision: RevisionID?
   /// Records the keys that types know; nil if they are not needed.
@@ -30,20 +30,20 @@ final class DecodingSession {
 final class DecodingPart {
   let session: DecodingSession
   let bytes: SharedBytes
-  /// The offset of the bytes within those of the outermost part.
+  /// The offset of the bytes within the bytes of the outermost part.
   let offset: Int
   private let basePath: [any CodingKey]
   private var path: [any CodingKey] = []
 
-  /// A value within the bytes, and the path to it.
-  struct Place {
+  /// The location of a value within the bytes, and the path to it.
+  struct Location {
     var start: UInt32
     var end: UInt32
     var pathDepth: UInt16
     /// The number of nested calls of `init(from:)`.
     var callDepth: UInt16
-    /// Whether this is the document that marked properties belong to.
-    var holdsMarks: Bool
+    /// Whether this is the document to which metadata properties belong.
+    var hasMetadata: Bool
 
     var range: Range<Int> { Int(start)..<Int(end) }
   }
@@ -58,10 +58,10 @@ final class DecodingPart {
   }
 
   /// Returns the whole value; nil if it is larger than any stored value.
-  func whole(callDepth: UInt16 = 0, holdsMarks: Bool) -> Place? {
+  func whole(callDepth: UInt16 = 0, hasMetadata: Bool) -> Location? {
     guard let end = UInt32(exactly: bytes.count) else { return nil }
-    return Place(
-      start: 0, end: end, pathDepth: 0, callDepth: callDepth, holdsMarks: holdsMarks)
+    return Location(
+      start: 0, end: end, pathDepth: 0, callDepth: callDepth, hasMetadata: hasMetadata)
   }
 
   func codingPath(depth: UInt16) -> [any CodingKey] { basePath + path.prefix(Int(depth)) }
@@ -74,49 +74,49 @@ final class DecodingPart {
 }
 
 extension DecodingPart {
-  /// Decodes the value in a range, which is a property or an element of the value at a place.
+  /// Decodes the value in a range, which is a property or an element of the value at a location.
   func decode<T: Decodable>(
-    _ type: T.Type, _ range: Range<Int>, of place: Place, key: some CodingKey
+    _ type: T.Type, _ range: Range<Int>, of location: Location, key: some CodingKey
   ) throws -> T {
     if let direct = DirectType(type) {
       do throws(TypeMismatch) {
         return try read(direct, type, range)
       } catch {
-        if !direct.isArray { throw fail(error, type, place.pathDepth, key: key) }
+        if !direct.isArray { throw fail(error, type, location.pathDepth, key: key) }
       }
     }
-    let depth = Int(place.pathDepth)
+    let depth = Int(location.pathDepth)
     if path.count > depth { path.removeLast(path.count - depth) }
     path.append(key)
     defer { if path.count > depth { path.removeLast(path.count - depth) } }
     return try nested(
       type,
-      Place(
+      Location(
         start: UInt32(range.lowerBound), end: UInt32(range.upperBound),
-        pathDepth: place.pathDepth + 1, callDepth: place.callDepth + 1, holdsMarks: false))
+        pathDepth: location.pathDepth + 1, callDepth: location.callDepth + 1, hasMetadata: false))
   }
 
-  /// Decodes the value at a place.
-  func decode<T: Decodable>(_ type: T.Type, at place: Place) throws -> T {
+  /// Decodes the value at a location.
+  func decode<T: Decodable>(_ type: T.Type, at location: Location) throws -> T {
     if let direct = DirectType(type) {
       do throws(TypeMismatch) {
-        return try read(direct, type, place.range)
+        return try read(direct, type, location.range)
       } catch {
-        if !direct.isArray { throw fail(error, type, place.pathDepth) }
+        if !direct.isArray { throw fail(error, type, location.pathDepth) }
       }
     }
-    var inner = place
+    var inner = location
     inner.callDepth += 1
     return try nested(type, inner)
   }
 
-  private func nested<T: Decodable>(_ type: T.Type, _ place: Place) throws -> T {
-    guard place.callDepth <= DecodingSession.callLimit else {
-      throw fail(.tooDeep, type, place.pathDepth)
+  private func nested<T: Decodable>(_ type: T.Type, _ location: Location) throws -> T {
+    guard location.callDepth <= DecodingSession.callLimit else {
+      throw fail(.tooDeep, type, location.pathDepth)
     }
-    if let keys = session.keys, isUnordered(type) { keys.noteUnordered(at: start(of: place)) }
-    let value = try T(from: LocationDecoder(part: self, place: place))
-    try checkKeys(of: value, place)
+    if let keys = session.keys, isUnordered(type) { keys.noteUnordered(at: start(of: location)) }
+    let value = try T(from: LocationDecoder(part: self, location: location))
+    try checkKeys(of: value, location)
     return value
   }
 
@@ -124,36 +124,36 @@ extension DecodingPart {
   ///
   /// Then some keys are texts that Swift treats as equal: storing the dictionary again would lose
   /// the values of the others.
-  private func checkKeys<T>(of value: T, _ place: Place) throws {
+  private func checkKeys<T>(of value: T, _ location: Location) throws {
     // Most types are excluded by their size, which costs nothing.
     guard MemoryLayout<T>.size == MemoryLayout<[String: Int]>.size,
       let dictionary = value as? any TextKeyed,
-      let object = try? container(place.range, isObject: true),
+      let object = try? container(location.range, isObject: true),
       let reader = try? ObjectReader(object, in: bytes),
       dictionary.keyCount != reader.names(in: bytes).count
     else { return }
-    throw fail(.keysLookAlike, T.self, place.pathDepth)
+    throw fail(.keysLookAlike, T.self, location.pathDepth)
   }
 
-  /// Whether a type is that of a marked property.
-  func isMark(_ type: Any.Type) -> Bool {
+  /// Whether a type is that of a metadata property.
+  func isMetadata(_ type: Any.Type) -> Bool {
     type == DocumentID.self || type == DocumentRevision.self
   }
 
-  /// Returns the marked property of the document, of a type for which `isMark` is true.
-  func mark<T>(_ type: T.Type) -> T {
+  /// Returns the metadata property of the document, of a type for which `isMetadata` is true.
+  func metadata<T>(_ type: T.Type) -> T {
     type == DocumentID.self
       ? identical(DocumentID(wrappedValue: session.id), as: type)
       : identical(DocumentRevision(wrappedValue: session.revision), as: type)
   }
 
-  /// Returns the container at a place.
-  func container(_ place: Place, isObject: Bool) throws -> ValueFormat.Container {
+  /// Returns the container at a location.
+  func container(_ location: Location, isObject: Bool) throws -> ValueFormat.Container {
     let expected: Any.Type = isObject ? [String: Any].self : [Any].self
     do throws(TypeMismatch) {
-      return try container(place.range, isObject: isObject)
+      return try container(location.range, isObject: isObject)
     } catch {
-      throw fail(error, expected, place.pathDepth)
+      throw fail(error, expected, location.pathDepth)
     }
   }
 
@@ -176,8 +176,8 @@ extension DecodingPart {
       session, own ?? DecodingPart.null, path: path, offset: offset + (range?.lowerBound ?? 0))
   }
 
-  /// Returns the offset of a place within the bytes of the outermost part.
-  func start(of place: Place) -> Int { offset + Int(place.start) }
+  /// Returns the offset of a location within the bytes of the outermost part.
+  func start(of location: Location) -> Int { offset + Int(location.start) }
 
   private static let null = SharedBytes(copying: [ValueFormat.Tag.null])
 }

@@ -50,7 +50,7 @@ extension DocumentType {
   }
 }
 
-/// The property that holds a document's type.
+/// The property that stores a document's type.
 enum DocumentType {
   static let key = "type"
 }
@@ -58,7 +58,7 @@ enum DocumentType {
 extension EncodedProperties {
   /// Returns the properties with the document type added.
   ///
-  /// - Throws: `invalidValue` if the value has another property in its place.
+  /// - Throws: `invalidValue` if the value has another property with this name.
   func having(documentType: String, of type: Any.Type) throws(DatabaseError) -> EncodedProperties {
     if isKnown(DocumentType.key) {
       if let own = try properties.string(DocumentType.key), haveSameUTF8(own, documentType) {
@@ -66,7 +66,7 @@ extension EncodedProperties {
       }
       throw DatabaseError(
         .invalidValue,
-        "\(type) codes a property as \"type\", which is not its document type "
+        "\(type) encodes another value as \"type\" than its document type "
           + documentType.debugDescription,
         hint: "Give the property another coding key, or encode the document type under it",
         propertyPath: DocumentType.key)

@@ -19,7 +19,7 @@ extension DocumentDecoder {
   /// - Parameters:
   ///   - type: The type of the value.
   ///   - document: The document to decode.
-  /// - Returns: The value, with its marked properties set.
+  /// - Returns: The value, with its metadata properties set.
   /// - Throws: ``DatabaseError`` with the code `mismatchedType` and ``DatabaseError/propertyPath``
   ///   if the document does not fit the type; the `DecodingError` is ``DatabaseError/underlying``.
   ///   The code `damaged` if the bytes are not a valid stored form. Any other error that
@@ -30,10 +30,10 @@ extension DocumentDecoder {
       userInfo: userInfo, id: id.isEmpty ? nil : id, revision: document.revision)
     let part = DecodingPart(session, try document.encoded().bytes)
     do {
-      guard let place = part.whole(holdsMarks: true) else {
+      guard let location = part.whole(hasMetadata: true) else {
         throw part.fail(.damaged, type, 0)
       }
-      return try part.decode(type, at: place)
+      return try part.decode(type, at: location)
     } catch {
       throw DatabaseError.decoding(type, error, documentID: id)
     }
@@ -45,7 +45,7 @@ extension Document {
   ///
   /// - Parameters:
   ///   - value: The value to encode.
-  ///   - id: The document's ID; if nil, that of the property marked with ``DocumentID``.
+  ///   - id: The document's ID; if nil, the ID of the property marked with ``DocumentID``.
   /// - Throws: The same errors as ``DocumentEncoder/encode(_:id:)``.
   public init(encoding value: some Encodable, id: String? = nil) throws {
     self = try DocumentEncoder().encode(value, id: id)

@@ -14,15 +14,15 @@
 /// ``WriteTransaction/put(_:id:)-6qtg3`` and ``Snapshot/get(_:_:)->T?`` do the same with stored
 /// documents. The value must encode itself as an object: a structure, a class, an enumeration with
 /// payloads, or a dictionary with texts as keys. A property marked with ``DocumentID`` is the
-/// document's ID, one marked with ``DocumentRevision`` its revision; names that begin with an
+/// document's ID, one marked with ``DocumentRevision`` its revision. Names that begin with an
 /// underscore are reserved.
 ///
 /// Texts, truth values, whole numbers within `Int64` and `UInt64`, finite floating-point numbers,
 /// arrays and nested objects are stored as such. Types beyond JSON have one form: a `Date` is a
 /// text in ISO 8601, in UTC, rounded to milliseconds (`2026-03-01T12:00:00.000Z`); `Data` is a text
 /// in base64; `Decimal`, `UUID` and `URL` are texts. A ``Value`` is stored as the value that it
-/// holds. A `Set`, and a `Dictionary` whose keys are not names, is an array in an order that is the
-/// same in every process.
+/// represents. A `Set`, and a `Dictionary` whose keys are not names, is an array in an order that
+/// is the same in every process.
 ///
 /// The documents of a ``DocumentCodable`` type have its document type under `type`.
 ///
@@ -45,12 +45,12 @@ extension DocumentEncoder {
   ///
   /// - Parameters:
   ///   - value: The value to encode.
-  ///   - id: The document's ID; if nil, that of the property marked with ``DocumentID``.
+  ///   - id: The document's ID; if nil, the ID of the property marked with ``DocumentID``.
   /// - Returns: A document that is not stored yet.
   /// - Throws: ``DatabaseError`` with ``DatabaseError/propertyPath`` and the codes `invalidValue`
   ///   (numbers that are not finite or too large, dates outside the years 0 to 9999, reserved
   ///   names, a property that is encoded twice, a value that is not an object), `documentTooLarge`
-  ///   or `invalidDocumentID` (`id` is not the marked one), and any error that `encode(to:)`
+  ///   or `invalidDocumentID` (`id` is not the value's own ID), and any error that `encode(to:)`
   ///   throws.
   public func encode(_ value: some Encodable, id: String? = nil) throws -> Document {
     let encoded = try encodeProperties(of: value)
@@ -58,7 +58,7 @@ extension DocumentEncoder {
       id: try encoded.documentID(id) ?? "", revision: encoded.revision, encoded.properties)
   }
 
-  /// Returns the properties of a value, with its marks.
+  /// Returns the properties of a value, with its metadata.
   func encodeProperties<T: Encodable>(of value: T) throws -> EncodedProperties {
     let session = EncodingSession(userInfo: userInfo)
     do {
@@ -68,7 +68,7 @@ extension DocumentEncoder {
       let properties = try part.finish()
       guard part.isObject else {
         throw DatabaseError(
-          .invalidValue, "\(T.self) encodes itself as something else than an object",
+          .invalidValue, "\(T.self) does not encode itself as an object",
           hint: "Only structures, classes, enumerations with payloads and dictionaries with texts "
             + "as keys can be documents.")
       }

@@ -10,24 +10,24 @@ struct EncodedProperties {
     self.session = session
   }
 
-  /// The marked ID; nil if there is none yet.
-  var id: String? { session.id?.mark.wrappedValue }
+  /// The ID of the metadata property; nil if there is none yet.
+  var id: String? { session.id?.property.wrappedValue }
 
-  /// The marked revision; nil if there is none yet.
-  var revision: RevisionID? { session.revision?.mark.wrappedValue }
+  /// The revision of the metadata property; nil if there is none yet.
+  var revision: RevisionID? { session.revision?.property.wrappedValue }
 
-  /// Whether the type has marks to be set.
-  var hasMarks: Bool { session.id != nil || session.revision != nil }
+  /// Whether the type has metadata properties to set.
+  var hasMetadata: Bool { session.id != nil || session.revision != nil }
 
-  /// Whether the type has a marked revision.
-  var hasRevisionMark: Bool { session.revision != nil }
+  /// Whether the type has a metadata property for the revision.
+  var hasRevisionProperty: Bool { session.revision != nil }
 
-  /// Returns the document's ID from the caller or the mark; nil if neither has one.
+  /// Returns the document's ID from the caller or the metadata; nil if neither has one.
   func documentID(_ wanted: String?) throws(DatabaseError) -> String? {
     guard let wanted else { return id }
     if let id, !haveSameUTF8(id, wanted) {
       throw DatabaseError(
-        .invalidDocumentID, "the value's own ID is another one than it is to be stored under",
+        .invalidDocumentID, "the value's own ID differs from the ID to store it under",
         documentID: wanted)
     }
     return wanted
@@ -35,12 +35,13 @@ struct EncodedProperties {
 
   /// Sets the document's ID and revision in the object that was encoded.
   ///
-  /// - Returns: The previous marks, to restore them.
+  /// - Returns: The previous metadata, to restore it.
   func assign(_ document: Document) -> AssignedMetadata {
-    let marks = AssignedMetadata(id: session.id?.mark, revision: session.revision?.mark)
-    session.id?.mark.assign(document.id)
-    session.revision?.mark.assign(document.revision)
-    return marks
+    let previous = AssignedMetadata(
+      id: session.id?.property, revision: session.revision?.property)
+    session.id?.property.assign(document.id)
+    session.revision?.property.assign(document.revision)
+    return previous
   }
 
   /// Whether the type has a property of this name, whether or not it encoded one.
@@ -53,7 +54,7 @@ struct EncodedProperties {
     return session.keyTypes.contains { $0.init(stringValue: name) != nil }
   }
 
-  /// Merges the properties into those of a document.
+  /// Merges the properties into the properties of a document.
   ///
   /// The properties that the type knows are replaced; all others are kept.
   func over(_ current: EncodedValue) throws(DatabaseError) -> EncodedValue {
@@ -97,20 +98,20 @@ struct EncodedProperties {
   }
 }
 
-/// The marked properties of an object before it was stored.
+/// The metadata of an object before it was stored.
 struct AssignedMetadata {
-  private let id: (mark: DocumentID, before: String?)?
-  private let revision: (mark: DocumentRevision, before: RevisionID?)?
+  private let id: (property: DocumentID, before: String?)?
+  private let revision: (property: DocumentRevision, before: RevisionID?)?
 
   fileprivate init(id: DocumentID?, revision: DocumentRevision?) {
     self.id = id.map { ($0, $0.wrappedValue) }
     self.revision = revision.map { ($0, $0.wrappedValue) }
   }
 
-  /// Restores the object's marks, because its document is not stored after all.
-  func takeBack() {
-    if let id { id.mark.assign(id.before) }
-    if let revision { revision.mark.assign(revision.before) }
+  /// Restores the object's metadata, because its document is not stored after all.
+  func restore() {
+    if let id { id.property.assign(id.before) }
+    if let revision { revision.property.assign(revision.before) }
   }
 }
 
@@ -123,24 +124,24 @@ struct StoredProperty {
 extension EncodedValue {
   /// The properties of an object in the order of their keys; nil if this is not an object.
   var properties: [StoredProperty]? {
-    let places = bytes.withSpan { bytes -> [(key: Range<Int>, value: Range<Int>)]? in
+    let ranges = bytes.withSpan { bytes -> [(key: Range<Int>, value: Range<Int>)]? in
       guard let object = ValueFormat.container(bytes, at: 0, end: bytes.count), object.isObject
       else { return nil }
-      var places: [(Range<Int>, Range<Int>)] = []
+      var ranges: [(Range<Int>, Range<Int>)] = []
       var position = object.start
       while position < object.end {
         guard let (size, start) = ValueFormat.varint(bytes, at: position, end: object.end),
           size <= object.end - start,
           let end = ValueFormat.skip(bytes, at: start + size, end: object.end)
         else { return nil }
-        places.append((start..<start + size, start + size..<end))
+        ranges.append((start..<start + size, start + size..<end))
         position = end
       }
-      return places
+      return ranges
     }
-    return places?.compactMap { place in
-      guard let key = bytes.slice(place.key.lowerBound, place.key.count),
-        let value = bytes.slice(place.value.lowerBound, place.value.count)
+    return ranges?.compactMap { range in
+      guard let key = bytes.slice(range.key.lowerBound, range.key.count),
+        let value = bytes.slice(range.value.lowerBound, range.value.count)
       else { return nil }
       return StoredProperty(key: key, value: value)
     }

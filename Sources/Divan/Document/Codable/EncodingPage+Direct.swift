@@ -26,7 +26,7 @@ extension EncodingPage {
       }
     } else if let value = same(value, as: Date.self) {
       guard let text = ISO8601Date.text(of: value) else {
-        throw DatabaseError(.invalidValue, "a date outside the years 0 to 9999")
+        throw DatabaseError(.invalidValue, "the date is outside the years 0 to 9999")
       }
       encoder.add(text: text.span)
     } else if let value = same(value, as: Data.self) {
@@ -113,11 +113,12 @@ extension EncodingPage {
   }
 
   private static var notFinite: DatabaseError {
-    DatabaseError(.invalidValue, "a number that is not finite", hint: "Store nil, or a text.")
+    DatabaseError(.invalidValue, "the number is not finite", hint: "Store nil, or a text.")
   }
 
   private static var outOfRange: DatabaseError {
     DatabaseError(
-      .invalidValue, "a whole number beyond Int64 and UInt64", hint: "Store it as a text.")
+      .invalidValue, "the whole number is outside the ranges of Int64 and UInt64",
+      hint: "Store it as a text.")
   }
 }

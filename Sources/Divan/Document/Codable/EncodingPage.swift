@@ -18,8 +18,8 @@ struct EncodingPage: ~Copyable {
     /// Identifies this container within the page.
     var ticket: UInt32
     var isObject: Bool
-    /// Whether the properties marked in this container are those of the document.
-    var holdsMarks: Bool
+    /// Whether the metadata properties in this container are the document's.
+    var hasMetadata: Bool
     var pathDepth: UInt16
     var callDepth: UInt16
     /// The number of elements, if this is an array.
@@ -37,23 +37,23 @@ struct EncodingPage: ~Copyable {
 
 extension EncodingPage {
   /// The slot of the whole page.
-  mutating func outermostSlot(holdsMarks: Bool, callDepth: UInt16) -> Slot {
+  mutating func outermostSlot(hasMetadata: Bool, callDepth: UInt16) -> Slot {
     lastTicket &+= 1
     return Slot(
       ticket: lastTicket, start: 0, level: 0, pathDepth: 0, callDepth: callDepth,
-      holdsMarks: holdsMarks)
+      hasMetadata: hasMetadata)
   }
 
   /// Adds a property that `body` writes.
   @inline(__always)
   mutating func addProperty(
-    _ name: String, of place: Place,
+    _ name: String, of location: Location,
     _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
   ) throws(DatabaseError) {
-    guard isTop(place) else { throw EncodingPage.misuseError }
+    guard isTop(location) else { throw EncodingPage.misuseError }
     let savepoint = encoder.savepoint
     do throws(DatabaseError) {
-      try addKey(name, of: place)
+      try addKey(name, of: location)
       try body(&encoder)
     } catch {
       encoder.restore(savepoint)
@@ -63,16 +63,16 @@ extension EncodingPage {
 
   /// Begins a property of any type.
   mutating func beginProperty<T: Encodable>(
-    _ name: String, _ key: some CodingKey, of place: Place, _ value: T
+    _ name: String, _ key: some CodingKey, of location: Location, _ value: T
   ) throws(DatabaseError) -> Step {
-    guard isTop(place) else { throw EncodingPage.misuseError }
-    let container = open[Int(place.level)]
-    if container.holdsMarks, T.self == DocumentID.self || T.self == DocumentRevision.self {
-      return .mark
+    guard isTop(location) else { throw EncodingPage.misuseError }
+    let container = open[Int(location.level)]
+    if container.hasMetadata, T.self == DocumentID.self || T.self == DocumentRevision.self {
+      return .metadata
     }
     let before = Before(savepoint: encoder.savepoint, pathDepth: path.count)
     do throws(DatabaseError) {
-      try addKey(name, of: place)
+      try addKey(name, of: location)
       if try EncodingPage.write(value, to: &encoder) { return .nothing }
     } catch {
       encoder.restore(before.savepoint)
@@ -85,9 +85,9 @@ extension EncodingPage {
   /// Adds an element that `body` writes.
   @inline(__always)
   mutating func addElement(
-    to place: Place, _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
+    to location: Location, _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
   ) throws(DatabaseError) {
-    guard isTop(place) else { throw EncodingPage.misuseError }
+    guard isTop(location) else { throw EncodingPage.misuseError }
     let savepoint = encoder.savepoint
     do throws(DatabaseError) {
       try requireRoom()
@@ -96,15 +96,15 @@ extension EncodingPage {
       encoder.restore(savepoint)
       throw error
     }
-    open[Int(place.level)].count += 1
+    open[Int(location.level)].count += 1
   }
 
   /// Begins an element of any type.
   mutating func beginElement<T: Encodable>(
-    of place: Place, _ value: T
+    of location: Location, _ value: T
   ) throws(DatabaseError) -> Step {
-    guard isTop(place) else { throw EncodingPage.misuseError }
-    let container = open[Int(place.level)]
+    guard isTop(location) else { throw EncodingPage.misuseError }
+    let container = open[Int(location.level)]
     let before = Before(savepoint: encoder.savepoint, pathDepth: path.count, isElement: true)
     var isWritten = false
     do throws(DatabaseError) {
@@ -114,7 +114,7 @@ extension EncodingPage {
       encoder.restore(before.savepoint)
       throw error
     }
-    open[Int(place.level)].count += 1
+    open[Int(location.level)].count += 1
     if isWritten { return .nothing }
     path.append(ElementKey(container.count))
     return .encode(nextSlot(callDepth: container.callDepth + 1), before)
@@ -148,7 +148,7 @@ extension EncodingPage {
       throw error
     }
     var next = nextSlot(callDepth: slot.callDepth + 1)
-    next.holdsMarks = slot.holdsMarks
+    next.hasMetadata = slot.hasMetadata
     return .encode(next, before)
   }
 
@@ -157,11 +157,11 @@ extension EncodingPage {
     return Slot(
       ticket: lastTicket, start: UInt32(encoder.size),
       level: UInt16(truncatingIfNeeded: open.count),
-      pathDepth: UInt16(truncatingIfNeeded: path.count), callDepth: callDepth, holdsMarks: false)
+      pathDepth: UInt16(truncatingIfNeeded: path.count), callDepth: callDepth, hasMetadata: false)
   }
 
   /// Removes everything that a value in a slot has written.
-  mutating func takeBack(_ slot: Slot, to before: Before) {
+  mutating func rollback(_ slot: Slot, to before: Before) {
     if !children.isEmpty {
       let kept = open.prefix(Int(slot.level)).map(\.ticket)
       children.removeAll { !kept.contains($0.ticket) }
@@ -179,11 +179,11 @@ extension EncodingPage {
   /// Opens the container in a slot, or returns the one that is open already.
   mutating func openContainer(
     in slot: Slot, isObject: Bool, depth: Int
-  ) throws(DatabaseError) -> Place {
-    let place = slot.place
-    if isOpen(place) {
-      guard open[Int(place.level)].isObject == isObject else { throw EncodingPage.misuseError }
-      return place
+  ) throws(DatabaseError) -> Location {
+    let location = slot.location
+    if isOpen(location) {
+      guard open[Int(location.level)].isObject == isObject else { throw EncodingPage.misuseError }
+      return location
     }
     guard isEmpty(slot) else { throw EncodingPage.misuseError }
     guard depth + open.count < DocumentLimits.depth else {
@@ -192,9 +192,9 @@ extension EncodingPage {
     if isObject { encoder.beginObject() } else { encoder.beginArray() }
     open.append(
       OpenContainer(
-        ticket: slot.ticket, isObject: isObject, holdsMarks: slot.holdsMarks && isObject,
+        ticket: slot.ticket, isObject: isObject, hasMetadata: slot.hasMetadata && isObject,
         pathDepth: slot.pathDepth, callDepth: slot.callDepth))
-    return place
+    return location
   }
 
   /// Closes the container that was opened in a slot; a value that wrote nothing is an empty object.
@@ -236,16 +236,16 @@ extension EncodingPage {
 
   /// Adds a part: as a property, or as an element if there is no key.
   mutating func add(
-    _ part: EncodingPart, _ key: String?, to place: Place, isObject: Bool?
+    _ part: EncodingPart, _ key: String?, to location: Location, isObject: Bool?
   ) throws(DatabaseError) {
-    guard isTop(place) else { throw EncodingPage.misuseError }
-    if let key { try requireUnreserved(key, of: place) }
+    guard isTop(location) else { throw EncodingPage.misuseError }
+    if let key { try requireUnreserved(key, of: location) }
     children.append(
       Child(
-        ticket: place.ticket, key: key, position: encoder.size, isObject: isObject, part: part))
+        ticket: location.ticket, key: key, position: encoder.size, isObject: isObject, part: part))
     if key == nil {
       encoder.addNull()
-      open[Int(place.level)].count += 1
+      open[Int(location.level)].count += 1
     }
   }
 
@@ -269,7 +269,7 @@ extension EncodingPage {
     _ parts: [(child: Child, bytes: SharedBytes)]
   ) throws(DatabaseError) {
     let elements = encoder.removeElements()
-    // Positions count from the beginning of the page, like those of the children.
+    // Positions count from the beginning of the page, like the positions of the children.
     let begin = encoder.size
     var next = 0
     var position = 0
@@ -300,32 +300,36 @@ extension EncodingPage {
   var isObject: Bool { encoder.firstByte.map { $0 & 0xF0 == ValueFormat.Tag.object } ?? false }
 
   /// Returns the number of elements in an array.
-  func count(of place: Place) -> Int { isOpen(place) ? open[Int(place.level)].count : 0 }
+  func count(of location: Location) -> Int {
+    isOpen(location) ? open[Int(location.level)].count : 0
+  }
 
-  /// Whether the marks in a container are those of the document.
-  func holdsMarks(_ place: Place) -> Bool { isOpen(place) && open[Int(place.level)].holdsMarks }
+  /// Whether the metadata properties in a container are the document's.
+  func hasMetadata(_ location: Location) -> Bool {
+    isOpen(location) && open[Int(location.level)].hasMetadata
+  }
 
   /// Returns the number of `encode(to:)` calls around the values in a container.
-  func callDepth(of place: Place) -> UInt16 {
-    isOpen(place) ? open[Int(place.level)].callDepth : 0
+  func callDepth(of location: Location) -> UInt16 {
+    isOpen(location) ? open[Int(location.level)].callDepth : 0
   }
 
   /// The keys that lead to a container.
-  func path(of place: Place) -> ArraySlice<any CodingKey> {
-    isOpen(place) ? path.prefix(Int(open[Int(place.level)].pathDepth)) : []
+  func path(of location: Location) -> ArraySlice<any CodingKey> {
+    isOpen(location) ? path.prefix(Int(open[Int(location.level)].pathDepth)) : []
   }
 
   /// The keys that lead to a slot.
   func path(of slot: Slot) -> ArraySlice<any CodingKey> { path.prefix(Int(slot.pathDepth)) }
 
-  private func isOpen(_ place: Place) -> Bool {
-    place.level < open.count && open[Int(place.level)].ticket == place.ticket
+  private func isOpen(_ location: Location) -> Bool {
+    location.level < open.count && open[Int(location.level)].ticket == location.ticket
   }
 
   /// Whether a container is open and is the innermost one.
   @inline(__always)
-  private func isTop(_ place: Place) -> Bool {
-    Int(place.level) == open.count - 1 && open[Int(place.level)].ticket == place.ticket
+  private func isTop(_ location: Location) -> Bool {
+    Int(location.level) == open.count - 1 && open[Int(location.level)].ticket == location.ticket
   }
 
   private func isEmpty(_ slot: Slot) -> Bool {
@@ -338,16 +342,18 @@ extension EncodingPage {
   }
 
   @inline(__always)
-  private mutating func addKey(_ name: String, of place: Place) throws(DatabaseError) {
+  private mutating func addKey(_ name: String, of location: Location) throws(DatabaseError) {
     try requireRoom(for: name.utf8.count)
-    try requireUnreserved(name, of: place)
+    try requireUnreserved(name, of: location)
     withUTF8(of: name) { encoder.addKey($0, source: 0) }
   }
 
   /// Throws if a name is reserved for the document's own metadata.
   @inline(__always)
-  private func requireUnreserved(_ name: String, of place: Place) throws(DatabaseError) {
-    if place.level == 0, isDocument, name.utf8.first == 0x5F { throw PropertyNames.reserved(name) }
+  private func requireUnreserved(_ name: String, of location: Location) throws(DatabaseError) {
+    if location.level == 0, isDocument, name.utf8.first == 0x5F {
+      throw PropertyNames.reserved(name)
+    }
   }
 
   static var misuseError: DatabaseError {

@@ -3,9 +3,9 @@ import DivanLog
 /// The state that all parts of one encoding share.
 final class EncodingSession {
   let userInfo: [CodingUserInfoKey: any Sendable]
-  /// The marked properties that were found.
-  var id: (key: String, mark: DocumentID)?
-  var revision: (key: String, mark: DocumentRevision)?
+  /// The metadata properties that were encoded.
+  var id: (key: String, property: DocumentID)?
+  var revision: (key: String, property: DocumentRevision)?
   /// The types of the keys that named the document's properties.
   var keyTypes: [any CodingKey.Type] = []
   /// The first error of a call that cannot throw.
@@ -21,11 +21,11 @@ final class EncodingSession {
 /// One value being encoded: a document, or one from `nestedContainer` or `superEncoder`.
 ///
 /// The stored form is written from start to end, provided that each value is complete before the
-/// next one begins. `encode` ensures that by itself. Containers that the caller holds may be filled
+/// next one begins. `encode` ensures that by itself. Containers that the caller keeps may be filled
 /// in any order, so each is a part of its own, which is inserted when the container around it is
 /// closed.
 final class EncodingPart {
-  typealias Place = EncodingPage.Place
+  typealias Location = EncodingPage.Location
   typealias Slot = EncodingPage.Slot
 
   let session: EncodingSession
@@ -69,37 +69,39 @@ final class EncodingPart {
 extension EncodingPart {
   /// Encodes a value as the whole part.
   func encodeOutermost(_ value: some Encodable) throws {
-    try fill(page.outermostSlot(holdsMarks: isDocument, callDepth: 0), with: value)
+    try fill(page.outermostSlot(hasMetadata: isDocument, callDepth: 0), with: value)
   }
 
   /// Adds a property that `body` writes.
   @inline(__always)
   func addProperty(
-    _ key: some CodingKey, of place: Place,
+    _ key: some CodingKey, of location: Location,
     _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
   ) throws {
     let name = key.stringValue
     do throws(DatabaseError) {
-      try page.addProperty(name, of: place, body)
+      try page.addProperty(name, of: location, body)
     } catch {
-      throw refusal(error, codingPath(of: place) + [key])
+      throw refusal(error, codingPath(of: location) + [key])
     }
   }
 
   /// Adds a property of any type.
-  func addProperty<T: Encodable>(_ key: some CodingKey, of place: Place, _ value: T) throws {
+  func addProperty<T: Encodable>(_ key: some CodingKey, of location: Location, _ value: T) throws {
     let name = key.stringValue
     let step: EncodingPage.Step
     do throws(DatabaseError) {
-      step = try page.beginProperty(name, key, of: place, value)
+      step = try page.beginProperty(name, key, of: location, value)
     } catch {
-      throw refusal(error, codingPath(of: place) + [key])
+      throw refusal(error, codingPath(of: location) + [key])
     }
     switch step {
     case .nothing: break
-    case .mark:
-      if let mark = same(value, as: DocumentID.self) { session.id = (name, mark) }
-      if let mark = same(value, as: DocumentRevision.self) { session.revision = (name, mark) }
+    case .metadata:
+      if let property = same(value, as: DocumentID.self) { session.id = (name, property) }
+      if let property = same(value, as: DocumentRevision.self) {
+        session.revision = (name, property)
+      }
     case .encode(let slot, let before): try encode(value, into: slot, before)
     }
   }
@@ -107,28 +109,28 @@ extension EncodingPart {
   /// Adds an element that `body` writes.
   @inline(__always)
   func addElement(
-    to place: Place, _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
+    to location: Location, _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
   ) throws {
     do throws(DatabaseError) {
-      try page.addElement(to: place, body)
+      try page.addElement(to: location, body)
     } catch {
-      throw refusal(error, codingPath(of: place) + [ElementKey(count(of: place))])
+      throw refusal(error, codingPath(of: location) + [ElementKey(count(of: location))])
     }
   }
 
   /// Adds an element of any type.
-  func addElement<T: Encodable>(to place: Place, _ value: T) throws {
+  func addElement<T: Encodable>(to location: Location, _ value: T) throws {
     let step: EncodingPage.Step
     do throws(DatabaseError) {
-      step = try page.beginElement(of: place, value)
+      step = try page.beginElement(of: location, value)
     } catch {
-      throw refusal(error, codingPath(of: place) + [ElementKey(count(of: place))])
+      throw refusal(error, codingPath(of: location) + [ElementKey(count(of: location))])
     }
     if case .encode(let slot, let before) = step { try encode(value, into: slot, before) }
   }
 
   /// Returns the number of elements in an array.
-  func count(of place: Place) -> Int { page.count(of: place) }
+  func count(of location: Location) -> Int { page.count(of: location) }
 
   /// Fills a slot with the value that `body` writes.
   @inline(__always)
@@ -173,7 +175,7 @@ extension EncodingPart {
       }
       try close(slot, before)
     } catch {
-      page.takeBack(slot, to: before)
+      page.rollback(slot, to: before)
       throw error
     }
   }
@@ -183,18 +185,18 @@ extension EncodingPart {
 
 extension EncodingPart {
   /// Returns the container in a slot: a new one, or the one that is open already.
-  func container(in slot: Slot, isObject: Bool, keys: (any CodingKey.Type)? = nil) -> Place {
+  func container(in slot: Slot, isObject: Bool, keys: (any CodingKey.Type)? = nil) -> Location {
     if isDocument, slot.level == 0, let keys { session.keyTypes.append(keys) }
     do throws(DatabaseError) {
       return try page.openContainer(in: slot, isObject: isObject, depth: baseDepth)
     } catch {
       note(refusal(error, codingPath(of: slot)))
-      return .nowhere
+      return .noContainer
     }
   }
 
   private func close(_ slot: Slot, _ before: EncodingPage.Before?) throws {
-    if page.hasChildren(in: slot) { try placeChildren(in: slot) }
+    if page.hasChildren(in: slot) { try insertChildren(in: slot) }
     let duplicate: DuplicateKey?
     do throws(DatabaseError) {
       duplicate = try page.close(slot, before)
@@ -209,7 +211,7 @@ extension EncodingPart {
   }
 
   /// Inserts the parts that were made for the container in a slot.
-  private func placeChildren(in slot: Slot) throws {
+  private func insertChildren(in slot: Slot) throws {
     var parts: [(child: EncodingPage.Child, bytes: SharedBytes)] = []
     for child in page.removeChildren(in: slot) { parts.append((child, try child.part.finish())) }
     guard let first = parts.first else { return }
@@ -233,60 +235,60 @@ extension EncodingPart {
 
   /// Returns the container that is the value of a property.
   func nestedContainer(
-    _ key: some CodingKey, in place: Place, isObject: Bool
-  ) -> (EncodingPart, Place) {
+    _ key: some CodingKey, in location: Location, isObject: Bool
+  ) -> (EncodingPart, Location) {
     let name = key.stringValue
     let known = page.children.first {
-      $0.ticket == place.ticket && $0.isObject == isObject
+      $0.ticket == location.ticket && $0.isObject == isObject
         && $0.key.map { haveSameUTF8($0, name) } ?? false
     }
     // Types that share a coding key fill the same container, which is the first of its page.
-    if let known { return (known.part, Place(ticket: 1, level: 0)) }
-    return part(for: key, name, in: place, isObject: isObject).container(isObject: isObject)
+    if let known { return (known.part, Location(ticket: 1, level: 0)) }
+    return part(for: key, name, in: location, isObject: isObject).container(isObject: isObject)
   }
 
   /// Returns the container that is the next element.
-  func nestedContainer(inArray place: Place, isObject: Bool) -> (EncodingPart, Place) {
-    part(for: ElementKey(count(of: place)), nil, in: place, isObject: isObject)
+  func nestedContainer(inArray location: Location, isObject: Bool) -> (EncodingPart, Location) {
+    part(for: ElementKey(count(of: location)), nil, in: location, isObject: isObject)
       .container(isObject: isObject)
   }
 
   /// Returns the part and its outermost container.
-  private func container(isObject: Bool) -> (EncodingPart, Place) {
-    let slot = page.outermostSlot(holdsMarks: false, callDepth: baseCallDepth)
+  private func container(isObject: Bool) -> (EncodingPart, Location) {
+    let slot = page.outermostSlot(hasMetadata: false, callDepth: baseCallDepth)
     return (self, container(in: slot, isObject: isObject))
   }
 
   /// Returns an encoder for the value of a property.
-  func nestedEncoder(_ key: some CodingKey, in place: Place) -> any Encoder {
-    let holdsMarks = page.holdsMarks(place)
-    return part(for: key, key.stringValue, in: place, isObject: nil).encoder(holdsMarks)
+  func nestedEncoder(_ key: some CodingKey, in location: Location) -> any Encoder {
+    let hasMetadata = page.hasMetadata(location)
+    return part(for: key, key.stringValue, in: location, isObject: nil).encoder(hasMetadata)
   }
 
   /// Returns an encoder for the next element.
-  func nestedEncoder(inArray place: Place) -> any Encoder {
-    part(for: ElementKey(count(of: place)), nil, in: place, isObject: nil).encoder(false)
+  func nestedEncoder(inArray location: Location) -> any Encoder {
+    part(for: ElementKey(count(of: location)), nil, in: location, isObject: nil).encoder(false)
   }
 
-  private func encoder(_ holdsMarks: Bool) -> any Encoder {
+  private func encoder(_ hasMetadata: Bool) -> any Encoder {
     SlotEncoder(
-      part: self, slot: page.outermostSlot(holdsMarks: holdsMarks, callDepth: baseCallDepth))
+      part: self, slot: page.outermostSlot(hasMetadata: hasMetadata, callDepth: baseCallDepth))
   }
 
   private func part(
-    for key: some CodingKey, _ name: String?, in place: Place, isObject: Bool?
+    for key: some CodingKey, _ name: String?, in location: Location, isObject: Bool?
   ) -> EncodingPart {
-    // A part without a place needs no path, however deeply such parts are nested.
-    let isNowhere = place.level == Place.nowhere.level
+    // A part without a container needs no path, however deeply such parts are nested.
+    let isWithoutContainer = location.level == Location.noContainer.level
     let part = EncodingPart(
-      session, path: isNowhere ? basePath : codingPath(of: place) + [key],
-      depth: baseDepth + (isNowhere ? 0 : Int(place.level) + 1),
-      callDepth: page.callDepth(of: place))
+      session, path: isWithoutContainer ? basePath : codingPath(of: location) + [key],
+      depth: baseDepth + (isWithoutContainer ? 0 : Int(location.level) + 1),
+      callDepth: page.callDepth(of: location))
     do throws(DatabaseError) {
       guard part.baseDepth < DocumentLimits.depth else {
         throw DocumentLimits.depthError(path: "")
       }
-      try page.add(part, name, to: place, isObject: isObject)
+      try page.add(part, name, to: location, isObject: isObject)
     } catch {
       // Only the caller that requested the part keeps it.
       note(refusal(error, part.basePath))
@@ -298,7 +300,7 @@ extension EncodingPart {
   /// Ends the part, and returns its stored form.
   func finish() throws -> SharedBytes {
     try close(
-      Slot(ticket: 0, start: 0, level: 0, pathDepth: 0, callDepth: 0, holdsMarks: false), nil)
+      Slot(ticket: 0, start: 0, level: 0, pathDepth: 0, callDepth: 0, hasMetadata: false), nil)
     page.isFinished = true
     guard !page.isTooLarge else { throw refusal(DocumentLimits.sizeError, basePath) }
     return page.bytes
@@ -313,7 +315,7 @@ extension EncodingPart {
 extension EncodingPart {
   func codingPath(of slot: Slot) -> [any CodingKey] { basePath + page.path(of: slot) }
 
-  func codingPath(of place: Place) -> [any CodingKey] { basePath + page.path(of: place) }
+  func codingPath(of location: Location) -> [any CodingKey] { basePath + page.path(of: location) }
 
   private func refusal(_ error: DatabaseError, _ path: [any CodingKey]) -> EncodingError {
     EncodingError.invalidValue(

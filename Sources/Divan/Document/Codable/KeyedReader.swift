@@ -1,10 +1,10 @@
 /// Reads the properties of an object.
 struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let part: DecodingPart
-  let place: DecodingPart.Place
+  let location: DecodingPart.Location
   let object: ObjectReader
 
-  var codingPath: [any CodingKey] { part.codingPath(depth: place.pathDepth) }
+  var codingPath: [any CodingKey] { part.codingPath(depth: location.pathDepth) }
 
   /// The keys of the properties that `Key` can name.
   var allKeys: [Key] {
@@ -24,7 +24,7 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
       guard let range = try find(key) else { throw .missing }
       return try read(range)
     } catch {
-      throw part.fail(error, T.self, place.pathDepth, key: key)
+      throw part.fail(error, T.self, location.pathDepth, key: key)
     }
   }
 
@@ -36,7 +36,7 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
       guard let range = try find(key), !part.isNull(range) else { return nil }
       return try read(range)
     } catch {
-      throw part.fail(error, T.self, place.pathDepth, key: key)
+      throw part.fail(error, T.self, location.pathDepth, key: key)
     }
   }
 
@@ -111,15 +111,15 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
-    if place.holdsMarks, part.isMark(type) { return part.mark(type) }
+    if location.hasMetadata, part.isMetadata(type) { return part.metadata(type) }
     let range: Range<Int>
     do throws(TypeMismatch) {
       guard let found = try find(key) else { throw .missing }
       range = found
     } catch {
-      throw part.fail(error, type, place.pathDepth, key: key)
+      throw part.fail(error, type, location.pathDepth, key: key)
     }
-    return try part.decode(type, range, of: place, key: key)
+    return try part.decode(type, range, of: location, key: key)
   }
 
   func decodeIfPresent(_: Bool.Type, forKey key: Key) throws -> Bool? {
@@ -187,9 +187,9 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
-    if place.holdsMarks, part.isMark(type) { return part.mark(type) }
+    if location.hasMetadata, part.isMetadata(type) { return part.metadata(type) }
     guard let range = try optional(key, { range in range }) else { return nil }
-    return try part.decode(type, range, of: place, key: key)
+    return try part.decode(type, range, of: location, key: key)
   }
 
   func nestedContainer<NestedKey: CodingKey>(
@@ -208,23 +208,23 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
       guard let found = try find(key) else { throw .missing }
       range = found
     } catch {
-      throw part.fail(error, type, place.pathDepth, key: key)
+      throw part.fail(error, type, location.pathDepth, key: key)
     }
     return try LocationDecoder(
-      part.part(range, codingPath + [key]), callDepth: place.callDepth, holdsMarks: false)
+      part.part(range, codingPath + [key]), callDepth: location.callDepth, hasMetadata: false)
   }
 
   func superDecoder() throws -> any Decoder {
-    part.session.keys?.noteKnown(SuperKey.name, at: part.start(of: place))
+    part.session.keys?.noteKnown(SuperKey.name, at: part.start(of: location))
     let found: Range<Int>?
     do throws(TypeMismatch) {
       found = try object.find(SuperKey.name, in: part.bytes)
     } catch {
-      throw part.fail(error, Any.self, place.pathDepth, key: SuperKey())
+      throw part.fail(error, Any.self, location.pathDepth, key: SuperKey())
     }
     return try LocationDecoder(
-      part.part(found, codingPath + [SuperKey()]), callDepth: place.callDepth,
-      holdsMarks: place.holdsMarks)
+      part.part(found, codingPath + [SuperKey()]), callDepth: location.callDepth,
+      hasMetadata: location.hasMetadata)
   }
 
   func superDecoder(forKey key: Key) throws -> any Decoder {
@@ -232,10 +232,10 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     do throws(TypeMismatch) {
       range = try find(key)
     } catch {
-      throw part.fail(error, Any.self, place.pathDepth, key: key)
+      throw part.fail(error, Any.self, location.pathDepth, key: key)
     }
     return try LocationDecoder(
-      part.part(range, codingPath + [key]), callDepth: place.callDepth,
-      holdsMarks: place.holdsMarks)
+      part.part(range, codingPath + [key]), callDepth: location.callDepth,
+      hasMetadata: location.hasMetadata)
   }
 }

@@ -23,7 +23,7 @@ extension KnownKeys {
     unknown[start] = (unknown[start] ?? names).filter { !knows($0) }
   }
 
-  /// Records that a property of an object is known, whatever the keys are.
+  /// Records that a property of an object is known, independent of the keys.
   func noteKnown(_ name: String, at start: Int) {
     unknown[start]?.removeAll { haveSameUTF8($0, name) }
   }
@@ -164,7 +164,7 @@ extension UnknownProperties {
   }
 }
 
-/// The elements of an array matched with those of its replacement, where that is certain.
+/// The elements of an array, matched with the elements of its replacement where that is certain.
 ///
 /// - If all elements have an `id`, and no two the same one, they are matched by it and by nothing
 ///   else.
@@ -184,9 +184,9 @@ private struct ElementPartners {
   ) {
     old = Array(repeating: nil, count: after.count)
     if let oldIDs = ElementPartners.ids(of: before), let newIDs = ElementPartners.ids(of: after) {
-      var places: [Value: Int] = [:]
-      for (index, id) in oldIDs.enumerated() { places[id] = index }
-      for (index, id) in newIDs.enumerated() { old[index] = places[id] }
+      var oldIndexes: [Value: Int] = [:]
+      for (index, id) in oldIDs.enumerated() { oldIndexes[id] = index }
+      for (index, id) in newIDs.enumerated() { old[index] = oldIndexes[id] }
       return
     }
     let haveSameIndexes = !isUnordered && before.count == after.count
@@ -194,15 +194,15 @@ private struct ElementPartners {
       for index in after.indices where before[index] == after[index] { old[index] = index }
     }
     // The indexes of equal elements.
-    var places: [Value: (before: [Int], after: [Int])] = [:]
+    var indexes: [Value: (before: [Int], after: [Int])] = [:]
     for index in before.indices where !haveSameIndexes || old[index] == nil {
-      places[before[index], default: ([], [])].before.append(index)
+      indexes[before[index], default: ([], [])].before.append(index)
     }
     for index in after.indices where old[index] == nil {
-      places[after[index], default: ([], [])].after.append(index)
+      indexes[after[index], default: ([], [])].after.append(index)
     }
     var hasMoved = false
-    for (before, after) in places.values where !before.isEmpty && !after.isEmpty {
+    for (before, after) in indexes.values where !before.isEmpty && !after.isEmpty {
       hasMoved = true
       guard after.count >= before.count || Set(before.map(stored)).count == 1 else { continue }
       for (from, to) in zip(before, after) { old[to] = from }

@@ -3,53 +3,54 @@ import DivanLog
 /// Reads any value: the decoder for `init(from:)`, and the container for single values.
 struct LocationDecoder: Decoder, SingleValueDecodingContainer {
   let part: DecodingPart
-  let place: DecodingPart.Place
+  let location: DecodingPart.Location
 
-  init(part: DecodingPart, place: DecodingPart.Place) {
+  init(part: DecodingPart, location: DecodingPart.Location) {
     self.part = part
-    self.place = place
+    self.location = location
   }
 
   /// Creates a decoder for all of a part.
-  init(_ part: DecodingPart, callDepth: UInt16, holdsMarks: Bool) throws(TypeMismatch) {
-    guard let place = part.whole(callDepth: callDepth, holdsMarks: holdsMarks) else {
+  init(_ part: DecodingPart, callDepth: UInt16, hasMetadata: Bool) throws(TypeMismatch) {
+    guard let location = part.whole(callDepth: callDepth, hasMetadata: hasMetadata) else {
       throw .damaged
     }
-    self.init(part: part, place: place)
+    self.init(part: part, location: location)
   }
 
-  var codingPath: [any CodingKey] { part.codingPath(depth: place.pathDepth) }
+  var codingPath: [any CodingKey] { part.codingPath(depth: location.pathDepth) }
   var userInfo: [CodingUserInfoKey: Any] { part.session.userInfo }
 
   func container<Key: CodingKey>(keyedBy _: Key.Type) throws -> KeyedDecodingContainer<Key> {
     do throws(TypeMismatch) {
-      let container = try part.container(place.range, isObject: true)
+      let container = try part.container(location.range, isObject: true)
       let object = try ObjectReader(container, in: part.bytes)
       if let keys = part.session.keys {
-        keys.note(object.names(in: part.bytes), at: part.start(of: place)) { name in
+        keys.note(object.names(in: part.bytes), at: part.start(of: location)) { name in
           Key(stringValue: name).map { haveSameUTF8($0.stringValue, name) } ?? false
         }
       }
-      return KeyedDecodingContainer(KeyedReader<Key>(part: part, place: place, object: object))
+      return KeyedDecodingContainer(
+        KeyedReader<Key>(part: part, location: location, object: object))
     } catch {
-      throw part.fail(error, [String: Any].self, place.pathDepth)
+      throw part.fail(error, [String: Any].self, location.pathDepth)
     }
   }
 
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-    try UnkeyedReader(part, place)
+    try UnkeyedReader(part, location)
   }
 
   func singleValueContainer() -> any SingleValueDecodingContainer { self }
 
-  func decodeNil() -> Bool { part.isNull(place.range) }
+  func decodeNil() -> Bool { part.isNull(location.range) }
 
   @inline(__always)
   private func value<T>(_ read: (Range<Int>) throws(TypeMismatch) -> T) throws -> T {
     do throws(TypeMismatch) {
-      return try read(place.range)
+      return try read(location.range)
     } catch {
-      throw part.fail(error, T.self, place.pathDepth)
+      throw part.fail(error, T.self, location.pathDepth)
     }
   }
 
@@ -117,5 +118,5 @@ struct LocationDecoder: Decoder, SingleValueDecodingContainer {
     try value { (range) throws(TypeMismatch) in try part.integer(range) }
   }
 
-  func decode<T: Decodable>(_ type: T.Type) throws -> T { try part.decode(type, at: place) }
+  func decode<T: Decodable>(_ type: T.Type) throws -> T { try part.decode(type, at: location) }
 }

@@ -1,7 +1,7 @@
 import DivanLog
 import Synchronization
 
-/// The content of a marked property, in a box that copies share until one of them is set.
+/// The content of a metadata property, in a box that copies share until one of them is set.
 ///
 /// Objects that are stored get their ID and revision in place. An object's property is reachable
 /// only through the value that the object passes to its encoder, so the assigned value is in a
@@ -38,19 +38,19 @@ struct MetadataProperty<Content: Sendable & Hashable>: Sendable {
 /// is a text.
 @propertyWrapper
 public struct DocumentRevision: Sendable {
-  private var mark: MetadataProperty<RevisionID>
+  private var property: MetadataProperty<RevisionID>
 
   /// The revision at which the value was read or stored; nil if it was neither.
   public var wrappedValue: RevisionID? {
-    get { mark.value }
-    set { mark = MetadataProperty(newValue) }
+    get { property.value }
+    set { property = MetadataProperty(newValue) }
   }
 
-  /// Creates the mark of a value; pass the revision if the value was read.
-  public init(wrappedValue: RevisionID? = nil) { mark = MetadataProperty(wrappedValue) }
+  /// Creates the revision of a value; pass the revision if the value was read.
+  public init(wrappedValue: RevisionID? = nil) { property = MetadataProperty(wrappedValue) }
 
   /// Sets the revision of the object that has this property, or removes it again.
-  func assign(_ revision: RevisionID?) { mark.assign(revision) }
+  func assign(_ revision: RevisionID?) { property.assign(revision) }
 }
 
 extension DocumentID: Hashable {
@@ -100,12 +100,12 @@ extension DocumentRevision: Codable {
 }
 
 extension KeyedDecodingContainer {
-  /// Reads a marked property, which other formats may leave out.
+  /// Reads a metadata property, which other formats may leave out.
   public func decode(_ type: DocumentID.Type, forKey key: Key) throws -> DocumentID {
     try decodeIfPresent(type, forKey: key) ?? DocumentID()
   }
 
-  /// Reads a marked property, which other formats may leave out.
+  /// Reads a metadata property, which other formats may leave out.
   public func decode(_ type: DocumentRevision.Type, forKey key: Key) throws -> DocumentRevision {
     try decodeIfPresent(type, forKey: key) ?? DocumentRevision()
   }

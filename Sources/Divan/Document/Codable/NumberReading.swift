@@ -10,7 +10,7 @@ import DivanLog
 /// Filters compare the exact stored numbers, so they find the values that are read where nothing
 /// was rounded. The guide contains these rules as a table, which a test generates.
 enum NumberReading {
-  /// Returns the number that fills `range`; nil if it holds another kind of value.
+  /// Returns the number that fills `range`; nil if it contains another kind of value.
   ///
   /// - Throws: `range` if the type cannot represent the number.
   static func integer<I: FixedWidthInteger>(
@@ -22,7 +22,7 @@ enum NumberReading {
     return nil
   }
 
-  /// Returns the number that fills `range`; nil if it holds another kind of value.
+  /// Returns the number that fills `range`; nil if it contains another kind of value.
   static func double(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(TypeMismatch) -> Double? {
     if let number = ValueFormat.double(bytes, range) {
       guard number.isFinite else { throw .damaged }
@@ -32,7 +32,7 @@ enum NumberReading {
     return unsigned(bytes, range).map { Double($0) }
   }
 
-  /// Returns the number that fills `range`; nil if it holds another kind of value.
+  /// Returns the number that fills `range`; nil if it contains another kind of value.
   ///
   /// - Throws: `range` if the number is too large.
   static func float(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(TypeMismatch) -> Float? {

@@ -7,12 +7,12 @@ struct SlotEncoder: Encoder, SingleValueEncodingContainer {
   var userInfo: [CodingUserInfoKey: Any] { part.session.userInfo }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-    let place = part.container(in: slot, isObject: true, keys: type)
-    return KeyedEncodingContainer(KeyedWriter<Key>(part: part, place: place))
+    let location = part.container(in: slot, isObject: true, keys: type)
+    return KeyedEncodingContainer(KeyedWriter<Key>(part: part, location: location))
   }
 
   func unkeyedContainer() -> any UnkeyedEncodingContainer {
-    UnkeyedWriter(part: part, place: part.container(in: slot, isObject: false))
+    UnkeyedWriter(part: part, location: part.container(in: slot, isObject: false))
   }
 
   func singleValueContainer() -> any SingleValueEncodingContainer { self }

@@ -9,7 +9,7 @@ private protocol UnorderedCollection {
   func inStableOrder(_ session: EncodingSession) throws -> (any Encodable)?
 }
 
-/// Returns the value to encode in place of one without an order of its own; nil for other values.
+/// Returns the value to encode instead of one without an order of its own; nil for other values.
 func inStableOrder<T: Encodable>(_ value: T, _ session: EncodingSession) -> (any Encodable)? {
   // Most types are excluded by their size, which costs nothing.
   guard MemoryLayout<T>.size == MemoryLayout<Set<Int>>.size,

@@ -4,7 +4,7 @@ enum TypeMismatch: Error, Hashable {
   case null
   /// A value of another kind.
   case kind(EncodedValue.Kind?)
-  /// A number that the type cannot hold.
+  /// A number that the type cannot represent.
   case range
   /// A text that does not have the form that the type requires.
   case form
@@ -26,27 +26,27 @@ extension TypeMismatch {
     }
     switch self {
     case .missing:
-      let message = "there is none, where \(type) is expected"
+      let message = "the value is missing; \(type) is expected"
       guard let key else { return .valueNotFound(type, context(message, steps)) }
       return key is ElementKey
-        ? .valueNotFound(type, context("the array ends, where \(type) is expected", steps))
+        ? .valueNotFound(type, context("the array ends; \(type) is expected", steps))
         : .keyNotFound(key, context(message, path))
     case .null:
-      return .valueNotFound(type, context("null, where \(type) is expected", steps))
+      return .valueNotFound(type, context("the value is null; \(type) is expected", steps))
     case .kind(let kind):
-      let name = kind.map(TypeMismatch.name) ?? "something else"
-      return .typeMismatch(type, context("\(name), where \(type) is expected", steps))
+      let name = kind.map(TypeMismatch.name) ?? "of another kind"
+      return .typeMismatch(type, context("the value is \(name); \(type) is expected", steps))
     case .range:
-      return .dataCorrupted(context("a number that \(type) cannot hold", steps))
+      return .dataCorrupted(context("the number does not fit \(type)", steps))
     case .form:
-      return .dataCorrupted(context("a text that is no \(type)", steps))
+      return .dataCorrupted(context("the text is not a valid \(type)", steps))
     case .tooDeep:
       return .dataCorrupted(context("values decode each other without end", steps))
     case .keysLookAlike:
       return .dataCorrupted(
-        context("keys that \(type) takes for the same; read it as Value.Object", steps))
+        context("\(type) treats two keys as the same; read it as Value.Object", steps))
     case .damaged:
-      return .dataCorrupted(context("the bytes are no stored form", steps))
+      return .dataCorrupted(context("the bytes are not a stored value", steps))
     }
   }
 

@@ -3,20 +3,20 @@ import DivanLog
 /// Reads the elements of an array in order.
 struct UnkeyedReader: UnkeyedDecodingContainer {
   let part: DecodingPart
-  let place: DecodingPart.Place
+  let location: DecodingPart.Location
   private let array: ValueFormat.Container
   private var position: Int
 
   private(set) var currentIndex = 0
 
-  init(_ part: DecodingPart, _ place: DecodingPart.Place) throws {
+  init(_ part: DecodingPart, _ location: DecodingPart.Location) throws {
     self.part = part
-    self.place = place
-    array = try part.container(place, isObject: false)
+    self.location = location
+    array = try part.container(location, isObject: false)
     position = array.start
   }
 
-  var codingPath: [any CodingKey] { part.codingPath(depth: place.pathDepth) }
+  var codingPath: [any CodingKey] { part.codingPath(depth: location.pathDepth) }
 
   var isAtEnd: Bool { position >= array.end }
 
@@ -58,7 +58,7 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
       pass(range)
       return value
     } catch {
-      throw part.fail(error, T.self, place.pathDepth, key: ElementKey(currentIndex))
+      throw part.fail(error, T.self, location.pathDepth, key: ElementKey(currentIndex))
     }
   }
 
@@ -69,7 +69,7 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
       pass(range)
       return true
     } catch {
-      throw part.fail(error, Any?.self, place.pathDepth, key: ElementKey(currentIndex))
+      throw part.fail(error, Any?.self, location.pathDepth, key: ElementKey(currentIndex))
     }
   }
 
@@ -142,9 +142,9 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
     do throws(TypeMismatch) {
       range = try next()
     } catch {
-      throw part.fail(error, type, place.pathDepth, key: ElementKey(currentIndex))
+      throw part.fail(error, type, location.pathDepth, key: ElementKey(currentIndex))
     }
-    let value = try part.decode(type, range, of: place, key: ElementKey(currentIndex))
+    let value = try part.decode(type, range, of: location, key: ElementKey(currentIndex))
     pass(range)
     return value
   }
@@ -176,9 +176,9 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
     do throws(TypeMismatch) {
       let range = try next()
       let own = part.part(range, codingPath + [key])
-      return (try LocationDecoder(own, callDepth: place.callDepth, holdsMarks: false), range)
+      return (try LocationDecoder(own, callDepth: location.callDepth, hasMetadata: false), range)
     } catch {
-      throw part.fail(error, Any.self, place.pathDepth, key: key)
+      throw part.fail(error, Any.self, location.pathDepth, key: key)
     }
   }
 }

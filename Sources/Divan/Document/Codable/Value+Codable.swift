@@ -31,7 +31,7 @@ extension Value: Codable {
     }
   }
 
-  /// Writes the value that this holds.
+  /// Writes the value that this represents.
   public func encode(to encoder: any Encoder) throws {
     guard encoder.codingPath.count <= Value.codingDepthLimit else {
       throw EncodingError.invalidValue(
@@ -77,7 +77,7 @@ extension Value.Object: Codable {
         EncodingError.Context(
           codingPath: encoder.codingPath + [PropertyKey(key)],
           debugDescription:
-            "two keys of the object are texts that Swift takes for equal, and only one of them would be kept"
+            "Swift treats two keys of the object as equal, and only one of them would be kept"
         ))
     }
     var container = encoder.container(keyedBy: PropertyKey.self)

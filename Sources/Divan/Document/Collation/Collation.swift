@@ -26,17 +26,17 @@ import DivanLog
 ///    letters with accents as their Unicode 14 decompositions, except for `ѓйќўї`, which remain
 ///    letters; `øđħłŧ` count as letters with a stroke, `ıſςϐϑϕϖϰϱϵ` as `isσβθφπκρε`, `æœßĳǆǉǌǳ` as
 ///    two letters and `ŀ` as `l·`.
-/// 2. **Marks**, that is U+0300 to 036F and those of single scalars that include marks, letter by
-///    letter: none before any, then by number, those of one letter sorted. A stroke is U+0338.
+/// 2. **Marks**, that is U+0300 to 036F and the marks in single scalars that include some, letter
+///    by letter: none before any, then by number, the marks of one letter sorted. A stroke is
+///    U+0338.
 /// 3. **Forms**, letter by letter: small, capital, another form of it (the small one first), one of
 ///    two letters that are written as one.
 /// 4. The **bytes** of their UTF-8; before them come texts in which each scalar is the only one, or
 ///    the first, with its letters, marks and form. So only identical texts are equal.
 public enum Collation {
-  /// The version of this order, which is incremented whenever any two values change places.
+  /// The version of this order, which is incremented whenever the order of any two values changes.
   ///
-  /// Data that is stored in this order has the version stored with it, and is rebuilt when it
-  /// differs.
+  /// Data in this order is stored with the version, and is rebuilt when the version differs.
   public static let version = 1
 
   /// Returns whether one value comes before another.
@@ -51,7 +51,7 @@ public enum Collation {
     if let a = CollationKey.Number(a), let b = CollationKey.Number(b) { return a.compare(b) }
     let (one, other) = (CollationKey.tag(of: a), CollationKey.tag(of: b))
     if one != other { return Int(one) - Int(other) }
-    // Values may be arbitrarily deep, and only the walk into bytes does not recurse.
+    // Values may be arbitrarily deep, and only the conversion to bytes does not recurse.
     return DivanLog.compare(key(of: a).span, key(of: b).span)
   }
 

@@ -13,8 +13,8 @@ import DivanLog
 ///     50  an array: the elements, 00
 ///     60  an object: for each property its name as a text and its value, 00
 ///
-/// The bytes of a value are never a prefix of those of another. So the bytes that follow them do
-/// not affect the order, and no two keys are the same.
+/// The bytes of a value are never a prefix of the bytes of another. So the bytes that follow them
+/// do not affect the order, and no two keys are the same.
 struct CollationKey: ~Copyable {
   /// The order of texts.
   enum TextOrder: Sendable {
@@ -22,7 +22,7 @@ struct CollationKey: ~Copyable {
     case bytes
     /// The order of ``Collation``.
     ///
-    /// The bytes are: the places of the letters, 00, the marks, with a 02 after those of each
+    /// The bytes are: the weights of the letters, 00, the marks, with a 02 after the marks of each
     /// letter up to the last one with marks, 00, the forms without the small letters at the end,
     /// 00; and then 00 if these identify the text, else 01 and the text as in ``bytes``.
     case collated
@@ -117,7 +117,7 @@ struct CollationKey: ~Copyable {
     key.writer.append(Tag.text)
     switch order {
     case .bytes: withUTF8(of: text) { key.appendEscaped($0) }
-    case .collated: for place in CollationText.letters(of: text) { key.append(place) }
+    case .collated: for weight in CollationText.letters(of: text) { key.append(weight) }
     }
     return key.writer.array
   }
@@ -204,11 +204,11 @@ extension CollationKey {
     writer.append(Tag.end)
   }
 
-  private mutating func append(_ place: CollationTable.Place) {
-    if CollationTable.size(of: place) == 1 {
-      writer.append(UInt8(place >> 24))
+  private mutating func append(_ weight: CollationTable.Weight) {
+    if CollationTable.size(of: weight) == 1 {
+      writer.append(UInt8(weight >> 24))
     } else {
-      writer.append(place.bigEndian)
+      writer.append(weight.bigEndian)
     }
   }
 
@@ -222,7 +222,7 @@ extension CollationKey {
     while start < text.count, text[start] < 0x80, start + 1 == text.count || text[start + 1] < 0x80
     {
       let entry = table[UInt32(text[start])]
-      append(entry.place)
+      append(entry.weight)
       forms.add(entry.form)
       start += 1
     }
@@ -237,8 +237,8 @@ extension CollationKey {
         marks.append(contentsOf: reader.marks)
         withoutMarks = 1
       }
-      guard reader.place != 0 else { continue }
-      append(reader.place)
+      guard reader.weight != 0 else { continue }
+      append(reader.weight)
       forms.add(reader.form)
     }
     writer.append(Tag.end)

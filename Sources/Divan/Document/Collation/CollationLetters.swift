@@ -9,11 +9,11 @@ enum CollationLetters {
   static let signs = "\t\n\u{B}\u{C}\r _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
   /// The digits, in their order.
   static let digits = "0123456789"
-  /// The Latin letters that have a place; others follow, by number.
+  /// The Latin letters that have a weight of their own; others follow, by number.
   static let latin = "abcdðeəɛfgɣhijklmnŋoɔpqrstuvwxyzʒþƿ"
-  /// The Greek letters that have a place; others follow, by number.
+  /// The Greek letters that have a weight of their own; others follow, by number.
   static let greek = "αβγδεϝϛζηθικλμνξοπϟρστυφχψωϡ"
-  /// The Cyrillic letters that have a place; others follow, by number.
+  /// The Cyrillic letters that have a weight of their own; others follow, by number.
   static let cyrillic = "аәбвгґғдђѓеєжҗзѕийіїјкќқлљмњнңоөпрстћуўүұфхһцчџшщъыьэюя"
 
   /// Letters of their own in an alphabet that Unicode composes from a letter and a mark.

@@ -1,18 +1,18 @@
 /// The weights of each Unicode scalar in the order of texts.
 ///
 /// A scalar represents a letter, two letters, or a mark on the letter before it. A letter has a
-/// *place* among all letters, digits and signs, which is compared first; then its marks are
+/// *weight* among all letters, digits and signs, which is compared first; then its marks are
 /// compared, then its *form*. The table is built once, from ``CollationLetters``.
 struct CollationTable: Sendable {
   static let shared = CollationTable(Maker())
 
   /// One to four bytes that are in the order of letters, the first of them in the highest bits.
   ///
-  /// The first byte determines their number, so no place is a prefix of another; it is at least 2.
+  /// The first byte determines their number, so no weight is a prefix of another; it is at least 2.
   /// Zero means no letter.
-  typealias Place = UInt32
+  typealias Weight = UInt32
 
-  /// Distinguishes letters of one place with the same marks.
+  /// Distinguishes letters of one weight with the same marks.
   enum Form {
     static let small: UInt8 = 2
     static let capital: UInt8 = 3
@@ -25,10 +25,10 @@ struct CollationTable: Sendable {
   /// The letters and marks of one scalar.
   struct Entry: Sendable, Hashable {
     /// Zero if the scalar is a mark.
-    var place: Place = 0
+    var weight: Weight = 0
     var form = Form.small
-    /// The place of the second letter, if the scalar represents two.
-    var secondPlace: Place = 0
+    /// The weight of the second letter, if the scalar represents two.
+    var secondWeight: Weight = 0
     var secondForm = Form.small
     /// The marks on the last letter, eight bits each, the first one in the lowest.
     var marks: UInt32 = 0
@@ -64,20 +64,20 @@ struct CollationTable: Sendable {
     if CollationTable.highRange.contains(scalar) {
       return high[Int(scalar - CollationTable.highRange.lowerBound)]
     }
-    return Entry(place: CollationTable.place(byNumber: scalar))
+    return Entry(weight: CollationTable.weight(byNumber: scalar))
   }
 
   /// The marks: U+0300 to U+036F.
   static func isMark(_ scalar: UInt32) -> Bool { 0x300..<0x370 ~= scalar }
 
-  /// Returns the weight of a mark: one byte above those that end a letter.
+  /// Returns the weight of a mark: one byte, above the bytes that end a letter.
   static func weight(ofMark scalar: UInt32) -> UInt32 { scalar - 0x300 + 3 }
 }
 
-// MARK: - Places
+// MARK: - Weights
 
 extension CollationTable {
-  /// The first bytes of places.
+  /// The first bytes of weights.
   private enum Lead {
     static let controls: UInt32 = 0x02
     static let sign: UInt32 = 0x03
@@ -92,10 +92,10 @@ extension CollationTable {
     static let others: UInt32 = 0xF0
   }
 
-  /// Returns the number of bytes of a place.
+  /// Returns the number of bytes of a weight.
   @inline(__always)
-  static func size(of place: Place) -> Int {
-    switch place >> 24 {
+  static func size(of weight: Weight) -> Int {
+    switch weight >> 24 {
     case Lead.controls, Lead.otherSigns, Lead.otherLatin, Lead.otherGreek, Lead.otherCyrillic,
       Lead.others:
       4
@@ -103,8 +103,8 @@ extension CollationTable {
     }
   }
 
-  /// Returns the place of a scalar that no alphabet lists.
-  private static func place(byNumber scalar: UInt32) -> Place {
+  /// Returns the weight of a scalar that no alphabet lists.
+  private static func weight(byNumber scalar: UInt32) -> Weight {
     let lead =
       switch scalar {
       case 0x00...0x1F, 0x7F...0x9F: Lead.controls
@@ -122,29 +122,29 @@ extension CollationTable {
 
   /// Returns the letter that a letter and a mark form, if it is a letter of its own in an alphabet.
   @inline(__always)
-  static func joined(_ place: Place, _ mark: UInt8) -> Place? {
-    guard place >> 24 >= Lead.cyrillic else { return nil }
-    return joinedPlaces[JoinedKey(place: place, mark: mark)]
+  static func joined(_ weight: Weight, _ mark: UInt8) -> Weight? {
+    guard weight >> 24 >= Lead.cyrillic else { return nil }
+    return joinedWeights[JoinedKey(weight: weight, mark: mark)]
   }
 
   private struct JoinedKey: Hashable {
-    var place: Place
+    var weight: Weight
     var mark: UInt8
   }
 
-  private static let joinedPlaces: [JoinedKey: Place] = {
-    var places: [JoinedKey: Place] = [:]
-    let named = namedPlaces()
+  private static let joinedWeights: [JoinedKey: Weight] = {
+    var weights: [JoinedKey: Weight] = [:]
+    let named = namedWeights()
     for (letter, mark, whole) in CollationLetters.joined {
-      guard let place = named[letter] else { continue }
-      places[JoinedKey(place: place, mark: UInt8(weight(ofMark: mark)))] = named[whole]
+      guard let letterWeight = named[letter] else { continue }
+      weights[JoinedKey(weight: letterWeight, mark: UInt8(weight(ofMark: mark)))] = named[whole]
     }
-    return places
+    return weights
   }()
 
-  /// Returns the places of the scalars in the lists of signs, digits and alphabets.
-  private static func namedPlaces() -> [UInt32: Place] {
-    var places: [UInt32: Place] = [:]
+  /// Returns the weights of the scalars in the lists of signs, digits and alphabets.
+  private static func namedWeights() -> [UInt32: Weight] {
+    var weights: [UInt32: Weight] = [:]
     for (lead, letters, end) in [
       (Lead.sign, CollationLetters.signs, Lead.otherSigns),
       (Lead.digit, CollationLetters.digits, Lead.latin),
@@ -152,11 +152,11 @@ extension CollationTable {
       (Lead.greek, CollationLetters.greek, Lead.otherGreek),
       (Lead.cyrillic, CollationLetters.cyrillic, Lead.otherCyrillic),
     ] {
-      for (place, scalar) in zip(lead..<end, letters.unicodeScalars) {
-        places[scalar.value] = place << 24
+      for (weight, scalar) in zip(lead..<end, letters.unicodeScalars) {
+        weights[scalar.value] = weight << 24
       }
     }
-    return places
+    return weights
   }
 }
 
@@ -179,7 +179,7 @@ extension CollationTable {
 
   /// The data from which entries are made.
   private struct Maker {
-    let places = CollationTable.namedPlaces()
+    let weights = CollationTable.namedWeights()
     var entries: [UInt32: Entry] = [:]
     var small: [UInt32: UInt32] = [:]
     var variants: [UInt32: UInt32] = [:]
@@ -225,7 +225,7 @@ extension CollationTable {
         let (first, second) = (entry(of: pair[0]), entry(of: pair[1]))
         var made = first
         made.form += Form.pair
-        made.secondPlace = second.place
+        made.secondWeight = second.weight
         made.secondForm = second.form + Form.pair
         made.marks = second.marks
         return made
@@ -243,7 +243,7 @@ extension CollationTable {
       if CollationTable.isMark(scalar) {
         return Entry(marks: CollationTable.weight(ofMark: scalar), isAlone: false)
       }
-      return Entry(place: places[scalar] ?? CollationTable.place(byNumber: scalar))
+      return Entry(weight: weights[scalar] ?? CollationTable.weight(byNumber: scalar))
     }
   }
 }

@@ -1,11 +1,11 @@
 import DivanLog
 
-/// Splits a text into letters, each with its place, marks and form in ``CollationTable``.
+/// Splits a text into letters, each with its weight, marks and form in ``CollationTable``.
 ///
 /// The bytes may be arbitrary: invalid UTF-8 counts as U+FFFD, byte by byte.
 struct CollationText {
-  /// The place of the letter that was read last; zero before the first one.
-  private(set) var place: CollationTable.Place = 0
+  /// The weight of the letter that was read last; zero before the first one.
+  private(set) var weight: CollationTable.Weight = 0
   private(set) var form = CollationTable.Form.small
   /// Its marks, in the order of their numbers.
   private(set) var marks: [UInt8] = []
@@ -14,26 +14,26 @@ struct CollationText {
 
   private var position = 0
   private var hasBegun = false
-  private var second: (place: CollationTable.Place, form: UInt8, marks: UInt32)?
+  private var second: (weight: CollationTable.Weight, form: UInt8, marks: UInt32)?
 
   init(at position: Int = 0) { self.position = position }
 
   /// Moves to the next letter; false if there is none.
   ///
-  /// The first one is not a letter; its marks are those at the beginning of the text.
+  /// The first one is not a letter; its marks are the marks at the beginning of the text.
   mutating func next(_ bytes: Span<UInt8>, _ table: CollationTable) -> Bool {
     if !marks.isEmpty { marks.removeAll(keepingCapacity: true) }
     var packed: UInt32 = 0
-    if let (place, form, marks) = second {
-      (self.place, self.form, packed) = (place, form, marks)
+    if let (weight, form, marks) = second {
+      (self.weight, self.form, packed) = (weight, form, marks)
       second = nil
     } else if hasBegun {
       guard position < bytes.count else { return false }
       let entry = table[readScalar(bytes)]
-      (place, form, packed) = (entry.place, entry.form, entry.marks)
+      (weight, form, packed) = (entry.weight, entry.form, entry.marks)
       if !entry.isAlone { isPlain = false }
-      if entry.secondPlace != 0 {
-        second = (entry.secondPlace, entry.secondForm, entry.marks)
+      if entry.secondWeight != 0 {
+        second = (entry.secondWeight, entry.secondForm, entry.marks)
         return true
       }
     } else {
@@ -44,7 +44,7 @@ struct CollationText {
       // Only marks belong to the letter before them.
       let before = position
       let entry = table[peekScalar(bytes)]
-      guard entry.place == 0 else {
+      guard entry.weight == 0 else {
         position = before
         break
       }
@@ -66,8 +66,8 @@ struct CollationText {
   private mutating func settleMarks() {
     if marks.count > 1 { marks.sort() }
     for (index, mark) in marks.enumerated() {
-      guard let joined = CollationTable.joined(place, mark) else { continue }
-      place = joined
+      guard let joined = CollationTable.joined(weight, mark) else { continue }
+      weight = joined
       marks.remove(at: index)
       return
     }
@@ -133,7 +133,7 @@ extension CollationText {
     {
       if a[start] != b[start] {
         let (one, other) = (table[UInt32(a[start])], table[UInt32(b[start])])
-        if one.place != other.place { return one.place < other.place ? -1 : 1 }
+        if one.weight != other.weight { return one.weight < other.weight ? -1 : 1 }
         if byForm == 0 { byForm = Int(one.form) - Int(other.form) }
       }
       start += 1
@@ -146,7 +146,7 @@ extension CollationText {
         if hasOne != hasOther { return hasOne ? 1 : -1 }
         break
       }
-      if one.place != other.place { return one.place < other.place ? -1 : 1 }
+      if one.weight != other.weight { return one.weight < other.weight ? -1 : 1 }
       if byMarks == 0, !one.marks.isEmpty || !other.marks.isEmpty {
         byMarks = DivanLog.compare(one.marks.span, other.marks.span)
       }
@@ -163,16 +163,16 @@ extension CollationText {
     withUTF8(of: a) { a in withUTF8(of: b) { b in compare(a, b, depth) } }
   }
 
-  /// Returns the places of a text's letters, digits and signs, ignoring accents and capitals.
-  static func letters(of text: String) -> [CollationTable.Place] {
+  /// Returns the weights of a text's letters, digits and signs, ignoring accents and capitals.
+  static func letters(of text: String) -> [CollationTable.Weight] {
     withUTF8(of: text) { bytes in
       let table = CollationTable.shared
       var reader = CollationText()
-      var places: [CollationTable.Place] = []
-      places.reserveCapacity(bytes.count)
+      var weights: [CollationTable.Weight] = []
+      weights.reserveCapacity(bytes.count)
       _ = reader.next(bytes, table)
-      while reader.next(bytes, table) { places.append(reader.place) }
-      return places
+      while reader.next(bytes, table) { weights.append(reader.weight) }
+      return weights
     }
   }
 }

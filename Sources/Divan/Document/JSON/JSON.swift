@@ -99,7 +99,7 @@ extension ValueCoding {
 
 // MARK: - Many values in one text
 
-/// JSON texts that hold many values, for importing.
+/// JSON texts that contain many values, for importing.
 package enum JSON {
   /// Returns the elements of a text that is one array, or a sequence of values (JSON Lines).
   ///
@@ -202,7 +202,7 @@ extension JSON.Elements {
     case .atEnd: return
     case .atStart:
       if let offset = firstInvalidUTF8(in: bytes) {
-        throw DatabaseError(.invalidJSON, "JSON that is not UTF-8", offset: offset)
+        throw DatabaseError(.invalidJSON, "The JSON text is not valid UTF-8", offset: offset)
       }
       guard parser.skip(UInt8(ascii: "["), bytes) else {
         state = parser.position < bytes.count ? .inLines : .atEnd

@@ -87,7 +87,7 @@ extension JSONParser {
       position = start
       throw error(
         "An integer is outside the ranges of Int64 and UInt64", bytes,
-        hint: "Written with a fraction (1.0) or as a text it can be stored.")
+        hint: "Write it with a fraction (1.0) or as a text.")
     }
   }
 

@@ -26,7 +26,7 @@ extension JSONParser {
         position += 1
         return nil
       case UInt8(ascii: "\\"): try parseEscape(bytes)
-      default: throw error("A control character stands in a text", bytes)
+      default: throw error("A text contains a control character", bytes)
       }
       plainStart = position
       skipPlain(bytes)
@@ -70,7 +70,7 @@ extension JSONParser {
       unescaped.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
     default:
       position = start
-      throw error("There is no such escape", bytes)
+      throw error("The escape is unknown", bytes)
     }
   }
 

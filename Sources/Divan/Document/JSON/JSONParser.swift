@@ -38,7 +38,7 @@ extension JSONParser {
     into sink: inout some ValueSink & ~Copyable
   ) throws(DatabaseError) {
     if let offset = firstInvalidUTF8(in: bytes) {
-      throw DatabaseError(.invalidJSON, "JSON that is not UTF-8", offset: offset)
+      throw DatabaseError(.invalidJSON, "The JSON text is not valid UTF-8", offset: offset)
     }
     var parser = JSONParser(textSizeLimit: textSizeLimit)
     try parser.parseValue(bytes, into: &sink)
@@ -57,7 +57,7 @@ extension JSONParser {
     while true {
       // A value must follow.
       skipSpace(bytes)
-      guard position < bytes.count else { throw error("JSON ends too early", bytes) }
+      guard position < bytes.count else { throw error("The JSON text ends too early", bytes) }
       switch bytes[position] {
       case UInt8(ascii: "\""):
         if let range = try parseText(bytes) {
@@ -102,7 +102,7 @@ extension JSONParser {
   ) throws(DatabaseError) -> Bool {
     while let level = open.last {
       skipSpace(bytes)
-      guard position < bytes.count else { throw error("JSON ends too early", bytes) }
+      guard position < bytes.count else { throw error("The JSON text ends too early", bytes) }
       switch bytes[position] {
       case UInt8(ascii: "}") where level.isObject:
         if let duplicate = sink.endObject() {

@@ -2,7 +2,7 @@ import DivanLog
 
 /// The stored form of revision digests in records and in the index. FILE_FORMAT.md §9
 extension RevisionID.Digest {
-  /// Appends the digest: sixteen bytes, after a length if foreign digests are possible.
+  /// Appends the digest: sixteen bytes, after a length if digests of other stores are possible.
   ///
   /// The length is 0 for the sixteen bytes of one of our own.
   func encode(to writer: inout ByteWriter, isForeign: Bool) {
@@ -41,10 +41,10 @@ extension RevisionID.Digest {
       return .own(high, low)
     }
     guard length <= RevisionID.digestSizeLimit else {
-      throw ByteError(offset: offset, reason: "a revision ID that is too long")
+      throw ByteError(offset: offset, reason: "the revision ID is too long")
     }
     guard let text = String(utf8: bytes.extracting(try bytes.readRange(length, at: &offset))) else {
-      throw ByteError(offset: offset, reason: "a revision ID that is no text")
+      throw ByteError(offset: offset, reason: "the revision ID is not valid UTF-8")
     }
     return .foreign(text)
   }

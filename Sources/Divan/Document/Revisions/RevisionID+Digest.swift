@@ -11,8 +11,8 @@ extension RevisionID {
   ///     varint    size of the parent's text; 0 if there is no parent
   ///     …         the parent's text, `generation-digest`, in UTF-8
   ///     1 byte    flags: bit 0 is set if the revision deletes the document
-  ///     varint    size of the body
-  ///     …         the body in its stored form (``ValueFormat``)
+  ///     varint    size of the properties
+  ///     …         the properties in their stored form (``ValueFormat``)
   ///     varint    number of attachments; then for each, in the order of the bytes of their names:
   ///       varint  size of its name
   ///       …       its name in UTF-8

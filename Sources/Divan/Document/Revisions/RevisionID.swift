@@ -4,7 +4,7 @@ package import DivanLog
 ///
 /// The generation counts the edits, starting with 1 for the first revision. The digest
 /// distinguishes edits of the same generation. Divan's own digests are computed from the edit (see
-/// FILE_FORMAT.md §9); those of other stores are kept unchanged.
+/// FILE_FORMAT.md §9); the digests of other stores are kept unchanged.
 ///
 /// Revision IDs are ordered by generation, then by the bytes of their digests.
 public struct RevisionID: Sendable {
@@ -131,7 +131,7 @@ extension RevisionID: LosslessStringConvertible {
   public init(parsing text: String) throws(DatabaseError) {
     guard let parsed = RevisionID(text) else {
       throw DatabaseError(
-        .invalidRevisionID, "\(text.excerpt.debugDescription) is no revision ID",
+        .invalidRevisionID, "\(text.excerpt.debugDescription) is not a revision ID",
         hint: "It is a number above 0, a hyphen and a digest of at most 256 bytes.")
     }
     self = parsed
@@ -185,7 +185,7 @@ extension RevisionID: Codable {
     let text = try container.decode(String.self)
     guard let parsed = RevisionID(text) else {
       throw DecodingError.dataCorruptedError(
-        in: container, debugDescription: "\(text.excerpt.debugDescription) is no revision ID")
+        in: container, debugDescription: "\(text.excerpt.debugDescription) is not a revision ID")
     }
     self = parsed
   }
@@ -202,8 +202,8 @@ extension RevisionID: Codable {
 extension RevisionID {
   /// Appends the stored form.
   ///
-  /// It is a varint of twice the generation, plus one if the digest is foreign; then the 16 bytes
-  /// of an own digest, or the size (varint) and UTF-8 of a foreign one.
+  /// It is a varint of twice the generation, plus one if the digest is another store's; then the 16
+  /// bytes of an own digest, or the size (varint) and UTF-8 of another store's.
   package func encode(into writer: inout ByteWriter) {
     switch digest.kind {
     case .own(let high, let low):
@@ -226,13 +226,15 @@ extension RevisionID {
     if head & 1 == 0 {
       let high = UInt64(bigEndian: try reader.read(UInt64.self))
       let low = UInt64(bigEndian: try reader.read(UInt64.self))
-      guard head >= 2 else { throw ByteError(offset: start, reason: "no revision ID") }
+      guard head >= 2 else {
+        throw ByteError(offset: start, reason: "the bytes are not a revision ID")
+      }
       self.init(generation: head >> 1, digest: .own(high, low))
     } else {
       guard let text = try reader.readPrefixedBytes().text,
         let parsed = RevisionID(generation: head >> 1, digest: text),
         parsed.digest.isForeign
-      else { throw ByteError(offset: start, reason: "no revision ID") }
+      else { throw ByteError(offset: start, reason: "the bytes are not a revision ID") }
       self = parsed
     }
   }

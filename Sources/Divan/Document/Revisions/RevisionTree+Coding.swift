@@ -7,11 +7,11 @@ extension RevisionTree {
     let rawValue: UInt8
     static let deleted = Flags(rawValue: 1)
     static let foreignEdit = Flags(rawValue: 2)
-    static let body = Flags(rawValue: 4)
+    static let record = Flags(rawValue: 4)
     static let foreignDigest = Flags(rawValue: 8)
     static let root = Flags(rawValue: 16)
     static let branch = Flags(rawValue: 32)
-    static let known: Flags = [.deleted, .foreignEdit, .body, .foreignDigest, .root, .branch]
+    static let known: Flags = [.deleted, .foreignEdit, .record, .foreignDigest, .root, .branch]
   }
 
   /// The minimum number of bytes of a node.
@@ -24,7 +24,7 @@ extension RevisionTree {
       var flags: Flags = []
       if node.isDeleted { flags.insert(.deleted) }
       if node.isForeignEdit { flags.insert(.foreignEdit) }
-      if node.sequence != 0 { flags.insert(.body) }
+      if node.sequence != 0 { flags.insert(.record) }
       if node.revision.digest.isForeign { flags.insert(.foreignDigest) }
       if node.parentIndex == RevisionTree.noParent {
         flags.insert(.root)
@@ -46,7 +46,7 @@ extension RevisionTree {
           writer.append(text)
         }
       }
-      if flags.contains(.body) { writer.appendVarint(node.sequence) }
+      if flags.contains(.record) { writer.appendVarint(node.sequence) }
     }
   }
 
@@ -65,7 +65,7 @@ extension RevisionTree {
       let offset = reader.offset
       let flags = Flags(rawValue: try reader.read(UInt8.self))
       guard Flags.known.isSuperset(of: flags), !flags.isSuperset(of: [.root, .branch]) else {
-        throw ByteError(offset: offset, reason: "a revision with unknown flags")
+        throw ByteError(offset: offset, reason: "the revision has unknown flags")
       }
       var parentIndex = RevisionTree.noParent
       var generation: UInt64
@@ -76,7 +76,7 @@ extension RevisionTree {
         sibling = lastRoot
       } else {
         guard index > 0 else {
-          throw ByteError(offset: offset, reason: "a first revision that is no root")
+          throw ByteError(offset: offset, reason: "the first revision is not a root")
         }
         var above = index - 1
         generation = nodes[above].revision.generation + 1
@@ -84,12 +84,12 @@ extension RevisionTree {
           let steps = try reader.readVarint()
           for _ in 0..<steps {
             guard let parent = parent(of: above) else {
-              throw ByteError(offset: offset, reason: "a branch from above a root")
+              throw ByteError(offset: offset, reason: "the branch begins above a root")
             }
             above = parent
           }
           guard let parent = parent(of: above) else {
-            throw ByteError(offset: offset, reason: "a branch from above a root")
+            throw ByteError(offset: offset, reason: "the branch begins above a root")
           }
           sibling = nodes[above].revision
           above = parent
@@ -100,27 +100,27 @@ extension RevisionTree {
       let digest = try RevisionTree.readDigest(
         &reader, isForeign: flags.contains(.foreignDigest))
       guard generation >= 1, generation <= RevisionID.generationLimit else {
-        throw ByteError(offset: offset, reason: "a generation beyond all limits")
+        throw ByteError(offset: offset, reason: "the generation exceeds the limit")
       }
       let revision = RevisionID(generation: generation, digest: digest)
       if let sibling, sibling >= revision {
-        throw ByteError(offset: offset, reason: "revisions out of order")
+        throw ByteError(offset: offset, reason: "the revisions are out of order")
       }
       if flags.contains(.root) { lastRoot = revision }
       var node = RevisionNode(
         revision: revision, isDeleted: flags.contains(.deleted),
         isForeignEdit: flags.contains(.foreignEdit), parentIndex: parentIndex)
-      if flags.contains(.body) {
+      if flags.contains(.record) {
         node.sequence = try reader.readVarint()
         guard node.sequence >= 1, node.sequence <= counterLimit else {
-          throw ByteError(offset: offset, reason: "a sequence number beyond all limits")
+          throw ByteError(offset: offset, reason: "the sequence number exceeds the limit")
         }
       }
       nodes.append(node)
     }
     recount()
     guard hasDistinctRoots else {
-      throw ByteError(offset: start, reason: "trees that should be joined")
+      throw ByteError(offset: start, reason: "two trees have a revision in common")
     }
   }
 
@@ -134,7 +134,7 @@ extension RevisionTree {
     let offset = reader.offset
     guard let text = try reader.readPrefixedBytes().text,
       let digest = RevisionID(generation: 1, digest: text)?.digest, digest.isForeign
-    else { throw ByteError(offset: offset, reason: "no revision digest") }
+    else { throw ByteError(offset: offset, reason: "the bytes are not a revision digest") }
     return digest
   }
 }

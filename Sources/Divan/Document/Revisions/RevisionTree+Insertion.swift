@@ -8,7 +8,7 @@ extension RevisionTree {
 
   /// The result of an insertion.
   struct Insertion: Equatable, Sendable {
-    /// Where the path met the tree, in CouchDB's terms.
+    /// The way in which the path met the tree, in CouchDB's terms.
     enum Kind: Sendable {
       /// The path continues a former leaf, or is the first one.
       case newLeaf
@@ -29,7 +29,7 @@ extension RevisionTree {
     ///
     /// For example, a known revision may have more ancestors.
     var hasChangedTree: Bool
-    /// The sequence numbers of the records whose bodies are no longer needed.
+    /// The sequence numbers of the records that are no longer needed.
     var released: [UInt64] = []
 
     fileprivate static let nothing = Insertion(
@@ -60,7 +60,7 @@ extension RevisionTree.Path {
   ///   not count down by one.
   init(_ revisions: [RevisionID]) throws(DatabaseError) {
     guard let newest = revisions.first else {
-      throw DatabaseError(.invalidRevisionID, "A history of no revisions")
+      throw DatabaseError(.invalidRevisionID, "The history is empty")
     }
     for (later, earlier) in zip(revisions, revisions.dropFirst())
     where later.generation != earlier.generation + 1 {
@@ -115,12 +115,12 @@ extension RevisionTree {
 
   /// Inserts a revision with its history, and prunes the tree to a depth.
   ///
-  /// The sequence number is that of the record that will hold the body, or 0.
+  /// The sequence number is that of the revision's record, or 0.
   ///
-  /// Existing nodes keep their flags and bodies; inserting a revision again has no effect except
-  /// for pruning. Unknown ancestors become nodes without a body. Trees whose roots are on the path
-  /// are joined to it. As in CouchDB, they are pruned before that, so the whole may be deeper until
-  /// the next insertion.
+  /// Existing nodes keep their flags and records; inserting a revision again has no effect except
+  /// for pruning. Unknown ancestors become nodes without a record. Trees whose roots are on the
+  /// path are joined to it. As in CouchDB, they are pruned before that, so the whole may be deeper
+  /// until the next insertion.
   ///
   /// Takes time linear in *n* plus the length of the path; constant time, apart from pruning, for
   /// the child of a straight line's leaf; and *n* log *n* where trees are joined or split. If both
@@ -143,7 +143,8 @@ extension RevisionTree {
 
   /// Inserts a revision whose parent is at `parent`, with a generation one higher.
   ///
-  /// The effect and the cost are those of ``insert(_:isDeleted:isForeignEdit:sequence:depth:)``.
+  /// The effect and the cost are the same as of
+  /// ``insert(_:isDeleted:isForeignEdit:sequence:depth:)``.
   @discardableResult
   mutating func insert(
     _ revision: RevisionID, childOf parent: Int, isDeleted: Bool = false,
@@ -163,10 +164,10 @@ extension RevisionTree {
   ) -> Insertion {
     let (met, rest) = follow(path, from: start)
     if height(with: path) <= depth {
-      return rest.isEmpty ? .nothing : place(rest, below: met, joinsAllTrees: true)
+      return rest.isEmpty ? .nothing : attach(rest, below: met, joinsAllTrees: true)
     }
     if isChain, isEmpty || met == nodes.count - 1 {
-      var insertion = rest.isEmpty ? .nothing : place(rest, below: met, joinsAllTrees: true)
+      var insertion = rest.isEmpty ? .nothing : attach(rest, below: met, joinsAllTrees: true)
       let countBefore = nodes.count
       insertion.released = prune(toDepth: depth)
       if nodes.count < countBefore { insertion.hasChangedTree = true }
@@ -176,30 +177,30 @@ extension RevisionTree {
     // history is cut, and only then are overlapping trees joined.
     let joins = rootCount > (met == nil ? 0 : 1) ? countRoots(on: rest) : 0
     let before = self
-    var insertion = rest.isEmpty ? .nothing : place(rest, below: met, joinsAllTrees: false)
+    var insertion = rest.isEmpty ? .nothing : attach(rest, below: met, joinsAllTrees: false)
     if cut(toDepth: depth, joins: joins > (met == nil ? 1 : 0)) {
       if insertion.isNewRevision, let newest = path.last, newest.sequence != 0 {
-        insertion.isNewRevision = keepsBody(of: newest)
+        insertion.isNewRevision = keepsRecord(of: newest)
       }
-      // Not earlier: a body that came with an inner revision has been dropped again by now.
+      // Not earlier: a record that came with an inner revision has been dropped again by now.
       insertion.hasChangedTree = self != before
       insertion.released = sequencesReleased(since: before)
     }
     return insertion
   }
 
-  /// Whether a node that was added is a leaf with its own body after trees were joined.
+  /// Whether a node that was added is a leaf with its own record after trees were joined.
   ///
-  /// The node may have been joined with an existing one. If that one is a leaf, its older body is
-  /// kept. If it has successors, only its ID matters, so the body that came with the node is
+  /// The node may have been joined with an existing one. If that one is a leaf, its older record is
+  /// kept. If it has successors, only its ID matters, so the record that came with the node is
   /// dropped: otherwise an inner revision would be stored as if it were a leaf.
-  private mutating func keepsBody(of added: RevisionNode) -> Bool {
-    let place = nodes.firstIndex {
+  private mutating func keepsRecord(of added: RevisionNode) -> Bool {
+    let position = nodes.firstIndex {
       $0.revision == added.revision && $0.sequence == added.sequence
     }
-    guard let place else { return false }
-    if isLeaf(place) { return true }
-    setBody(isDeleted: false, isForeignEdit: false, sequence: 0, at: place)
+    guard let position else { return false }
+    if isLeaf(position) { return true }
+    setRecord(isDeleted: false, isForeignEdit: false, sequence: 0, at: position)
     return false
   }
 
@@ -235,18 +236,18 @@ extension RevisionTree {
   /// Inserts a whole path of nodes, oldest first, and returns the position of its last node.
   ///
   /// All other trees must begin at the same generation or a lower one.
-  mutating func place(_ path: [RevisionNode]) -> Int {
+  mutating func insertPath(_ path: [RevisionNode]) -> Int {
     let start = firstIndex(of: path[0].revision)
     let (met, rest) = follow(start == nil ? path[...] : path[1...], from: start)
     return rest.isEmpty ? met ?? 0 : append(rest, below: met)
   }
 
   /// Adds the rest of a path, whose first node is not a child of the one at `start`.
-  private mutating func place(
+  private mutating func attach(
     _ rest: ArraySlice<RevisionNode>, below start: Int?, joinsAllTrees: Bool
   ) -> Insertion {
     if rootCount > (start == nil ? 0 : 1), start == nil || joinsAllTrees,
-      let insertion = placeJoining(rest, below: start, joinsAllTrees: joinsAllTrees)
+      let insertion = attachJoining(rest, below: start, joinsAllTrees: joinsAllTrees)
     {
       return insertion
     }
@@ -274,19 +275,19 @@ extension RevisionTree {
   /// They become a new branch of the node at `parent` or a tree of their own.
   private mutating func append(_ branch: ArraySlice<RevisionNode>, below parent: Int?) -> Int {
     guard let first = branch.first?.revision else { return parent ?? 0 }
-    var place = parent.map { $0 + 1 } ?? 0
+    var position = parent.map { $0 + 1 } ?? 0
     let parentIndex = parent.map { Int32($0) } ?? RevisionTree.noParent
-    while place < nodes.count, nodes[place].parentIndex == parentIndex,
-      nodes[place].revision < first
+    while position < nodes.count, nodes[position].parentIndex == parentIndex,
+      nodes[position].revision < first
     {
-      place = subtreeEnd(place)
+      position = subtreeEnd(position)
     }
     let wasLeaf = parent.map(isLeaf) ?? false
-    nodes.insert(contentsOf: branch, at: place)
-    nodes[place].parentIndex = parentIndex
-    let end = place + branch.count
-    for index in place + 1..<end { nodes[index].parentIndex = Int32(index - 1) }
-    for index in end..<nodes.count where nodes[index].parentIndex >= Int32(place) {
+    nodes.insert(contentsOf: branch, at: position)
+    nodes[position].parentIndex = parentIndex
+    let end = position + branch.count
+    for index in position + 1..<end { nodes[index].parentIndex = Int32(index - 1) }
+    for index in end..<nodes.count where nodes[index].parentIndex >= Int32(position) {
       nodes[index].parentIndex += Int32(branch.count)
     }
     if !wasLeaf { leafCount += 1 }
@@ -298,8 +299,8 @@ extension RevisionTree {
 // MARK: - Joining trees
 
 extension RevisionTree {
-  /// Does the same as `place` if roots of other trees are on the path; otherwise returns nil.
-  private mutating func placeJoining(
+  /// Does the same as `attach` if roots of other trees are on the path; otherwise returns nil.
+  private mutating func attachJoining(
     _ path: ArraySlice<RevisionNode>, below start: Int?, joinsAllTrees: Bool
   ) -> Insertion? {
     var roots = rootsByRevision[...]
@@ -375,13 +376,13 @@ extension RevisionTree {
         firstChild[Int(parent)] = Int32(index)
       }
     }
-    var places = [Int32](repeating: none, count: nodes.count)
+    var positions = [Int32](repeating: none, count: nodes.count)
     var sorted: [RevisionNode] = []
     sorted.reserveCapacity(nodes.count)
     var next = firstRoot
     while next != none {
       let index = Int(next)
-      places[index] = Int32(sorted.count)
+      positions[index] = Int32(sorted.count)
       sorted.append(nodes[index])
       // Down, or to the next sibling of the nearest node above that has one.
       var above = next
@@ -392,7 +393,7 @@ extension RevisionTree {
       }
     }
     for index in sorted.indices where sorted[index].parentIndex != none {
-      sorted[index].parentIndex = places[Int(sorted[index].parentIndex)]
+      sorted[index].parentIndex = positions[Int(sorted[index].parentIndex)]
     }
     nodes = sorted
     recount()

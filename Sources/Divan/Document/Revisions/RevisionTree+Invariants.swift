@@ -5,15 +5,15 @@ extension RevisionTree {
     for (index, node) in nodes.enumerated() {
       guard node.revision.generation >= 1,
         node.revision.generation <= RevisionID.generationLimit
-      else { return "node \(index) has a generation beyond all limits" }
+      else { return "node \(index) has a generation out of range" }
       guard let parent = parent(of: index) else {
         if let lastRoot, lastRoot >= node.revision { return "root \(index) is out of order" }
         lastRoot = node.revision
         continue
       }
-      guard parent >= 0, parent < index else { return "node \(index) stands before its parent" }
+      guard parent >= 0, parent < index else { return "node \(index) precedes its parent" }
       if nodes[parent].revision.generation + 1 != node.revision.generation {
-        return "node \(index) has not the generation after its parent's"
+        return "node \(index) does not have the generation after its parent's"
       }
       if parent == index - 1 { continue }
       // The sibling before this one is the previous node, or an ancestor of it.

@@ -2,8 +2,7 @@ extension RevisionTree {
   /// Removes all nodes beyond the nearest `depth` of each leaf's history, which include the leaf.
   ///
   /// A node is kept as long as one leaf needs it. A tree may split into several. Returns the
-  /// sequence numbers of the records whose bodies are no longer needed. The cost is that of an
-  /// insertion.
+  /// sequence numbers of the records that are no longer needed. The cost is that of an insertion.
   mutating func prune(toDepth depth: Int) -> [UInt64] {
     precondition(depth >= 1, "A leaf is always kept")
     if isChain { return removeFromChain(max(0, nodes.count - depth)) }
@@ -18,14 +17,14 @@ extension RevisionTree {
     guard joins || hasHistory(longerThan: depth) else { return false }
     // As in CouchDB, if any digest occurs twice, histories are cut apart and joined again. The
     // result differs in the ancestors that are kept beyond the required ones.
-    if joins || hasDigestTwice { insertAnew(depth: depth) } else { removeFarNodes(depth: depth) }
+    if joins || hasDigestTwice { reinsert(depth: depth) } else { removeFarNodes(depth: depth) }
     return true
   }
 
-  /// Returns the sequence numbers of bodies that were held before and are not now.
+  /// Returns the sequence numbers of the records that were needed before and are not now.
   func sequencesReleased(since before: RevisionTree) -> [UInt64] {
-    let held = Set(heldSequences)
-    return before.heldSequences.filter { !held.contains($0) }
+    let kept = Set(storedSequences)
+    return before.storedSequences.filter { !kept.contains($0) }
   }
 
   private func hasHistory(longerThan depth: Int) -> Bool {
@@ -54,19 +53,20 @@ extension RevisionTree {
         stepsToLeaf[parent] = min(stepsToLeaf[parent], stepsToLeaf[index] + 1)
       }
     }
-    var places = [Int32](repeating: RevisionTree.noParent, count: nodes.count)
+    var positions = [Int32](repeating: RevisionTree.noParent, count: nodes.count)
     var kept: [RevisionNode] = []
     for index in nodes.indices where stepsToLeaf[index] < depth {
-      places[index] = Int32(kept.count)
+      positions[index] = Int32(kept.count)
       var node = nodes[index]
-      node.parentIndex = parent(of: index).map { places[$0] } ?? RevisionTree.noParent
+      node.parentIndex = parent(of: index).map { positions[$0] } ?? RevisionTree.noParent
       kept.append(node)
     }
     nodes = kept
     sortNodes()
   }
 
-  /// Removes the oldest nodes of a straight line, and returns the sequence numbers of their bodies.
+  /// Removes the oldest nodes of a straight line, and returns the sequence numbers of their
+  /// records.
   private mutating func removeFromChain(_ count: Int) -> [UInt64] {
     guard count > 0 else { return [] }
     let released = nodes[..<count].map(\.sequence).filter { $0 != 0 }
@@ -79,17 +79,17 @@ extension RevisionTree {
   ///
   /// Nodes that have the same revision as a root become one node with it. Takes time linear in *n*
   /// for each leaf.
-  private mutating func insertAnew(depth: Int) {
+  private mutating func reinsert(depth: Int) {
     let paths = nodes.indices.filter(isLeaf).map { Array(history(of: $0, limit: depth).reversed()) }
     var joined = RevisionTree()
     for path in paths.sorted(by: { $0[0].revision < $1[0].revision }) {
-      var index: Int? = joined.place(path)
+      var index: Int? = joined.insertPath(path)
       for node in path.reversed() {
         guard let at = index else { break }
-        // Of two bodies of one revision, the older is kept.
+        // Of two records of one revision, the older is kept.
         let sequence = joined.nodes[at].sequence
         if node.sequence != 0, sequence == 0 || node.sequence < sequence {
-          joined.setBody(
+          joined.setRecord(
             isDeleted: node.isDeleted, isForeignEdit: node.isForeignEdit, sequence: node.sequence,
             at: at)
         }
@@ -101,10 +101,10 @@ extension RevisionTree {
 }
 
 extension RevisionTree {
-  /// Removes a leaf, and those of its ancestors that no other leaf has.
+  /// Removes a leaf, and the ancestors that no other leaf has.
   ///
-  /// Returns the sequence numbers of the records whose bodies are no longer needed. Takes time
-  /// linear in *n*.
+  /// Returns the sequence numbers of the records that are no longer needed. Takes time linear in
+  /// *n*.
   mutating func removeLeaf(at leaf: Int) -> [UInt64] {
     precondition(isLeaf(leaf), "Only a leaf can be removed")
     let end = leaf + 1
@@ -123,7 +123,7 @@ extension RevisionTree {
     leafCount -= 1
     if !hasParent { rootCount -= 1 }
     // If a revision ID occurs on several ancestors, another node may have the same record.
-    let stillHeld = Set(heldSequences)
-    return released.filter { !stillHeld.contains($0) }
+    let kept = Set(storedSequences)
+    return released.filter { !kept.contains($0) }
   }
 }

@@ -3,7 +3,7 @@
 /// Usually the tree is a straight line. Edits of the same revision on two machines make branches,
 /// and a history that was cut too short to be connected with the rest makes a second tree; the type
 /// represents all trees together. The rules are CouchDB's: every machine that has seen the same
-/// revisions has the same leaves and the same winner, in whatever order they came.
+/// revisions has the same leaves and the same winner, independent of the order of arrival.
 ///
 /// A revision ID may have different ancestors; then it is several nodes, which may share a record.
 /// With the same ancestors, it is one node.
@@ -18,7 +18,7 @@
 /// - Siblings ascend strictly by revision, and so do roots.
 /// - No root has the revision of another node: they would be one node.
 ///
-/// So equal trees are equal arrays, in whatever order they grew.
+/// So equal trees are equal arrays, independent of the order of insertions.
 struct RevisionTree: Sendable {
   // Only the files of this type set these three.
   var nodes: [RevisionNode]
@@ -43,11 +43,11 @@ struct RevisionNode: Sendable, Equatable {
   let revision: RevisionID
   /// Whether the revision deletes the document; false if only its ID is known.
   var isDeleted = false
-  /// Whether another store computed its ID, which then does not identify its body.
+  /// Whether another store computed its ID, which then does not identify its properties.
   var isForeignEdit = false
   /// The parent's position; ``RevisionTree/noParent`` for a root.
   var parentIndex = RevisionTree.noParent
-  /// The sequence number of the record that holds the body; 0 if no body is held.
+  /// The sequence number of the revision's record; 0 if there is none.
   var sequence: UInt64 = 0
 }
 
@@ -239,21 +239,21 @@ extension RevisionTree {
   }
 }
 
-// MARK: - Bodies
+// MARK: - Records
 
 extension RevisionTree {
-  /// Sets the record that holds the body of a revision; 0 if it is no longer held.
+  /// Sets the sequence number of a revision's record; 0 if there is none any more.
   mutating func setSequence(_ sequence: UInt64, at index: Int) {
     nodes[index].sequence = sequence
   }
 
   /// Adds the data of a record to a revision of which only the ID was known.
-  mutating func setBody(isDeleted: Bool, isForeignEdit: Bool, sequence: UInt64, at index: Int) {
+  mutating func setRecord(isDeleted: Bool, isForeignEdit: Bool, sequence: UInt64, at index: Int) {
     nodes[index].isDeleted = isDeleted
     nodes[index].isForeignEdit = isForeignEdit
     nodes[index].sequence = sequence
   }
 
-  /// The sequence numbers of all records that hold a body, in the order of the nodes.
-  var heldSequences: [UInt64] { nodes.lazy.map(\.sequence).filter { $0 != 0 } }
+  /// The sequence numbers of all records, in the order of the nodes.
+  var storedSequences: [UInt64] { nodes.lazy.map(\.sequence).filter { $0 != 0 } }
 }

@@ -31,11 +31,11 @@ extension ByteKeyed {
   /// The value of a key; setting nil removes it.
   subscript(key: String) -> Value? {
     get {
-      let (index, isFound) = place(of: key)
+      let (index, isFound) = position(of: key)
       return isFound ? entries[index].value : nil
     }
     set {
-      let (index, isFound) = place(of: key)
+      let (index, isFound) = position(of: key)
       switch (newValue, isFound) {
       case (let value?, true): entries[index].value = value
       case (let value?, false): entries.insert((key, value), at: index)
@@ -51,7 +51,7 @@ extension ByteKeyed {
   }
 
   /// Returns the position of `key`, or the position to insert it at.
-  private func place(of key: String) -> (index: Int, isFound: Bool) {
+  private func position(of key: String) -> (index: Int, isFound: Bool) {
     // Most keys are added in order.
     guard let last = entries.last, compareUTF8(last.key, key) >= 0 else {
       return (entries.count, false)

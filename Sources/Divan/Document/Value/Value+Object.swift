@@ -3,7 +3,7 @@ import DivanLog
 extension Value {
   /// Values by name, as in a JSON object.
   ///
-  /// The properties are ordered by the UTF-8 bytes of their keys, in whatever order they were set.
+  /// The properties are ordered by the UTF-8 bytes of their keys, not by the order of setting.
   /// Two keys are equal if their bytes are: `é` as one scalar and as two are two keys.
   ///
   /// A lookup takes logarithmic time, and setting a new property linear time.
@@ -58,11 +58,11 @@ extension Value.Object {
   /// Setting nil removes the property; setting `.null` stores a null.
   public subscript(key: String) -> Value? {
     get {
-      let (index, isFound) = place(of: key)
+      let (index, isFound) = position(of: key)
       return isFound ? entries[index].value : nil
     }
     set {
-      let (index, isFound) = place(of: key)
+      let (index, isFound) = position(of: key)
       switch (newValue, isFound) {
       case (let value?, true): entries[index].value = value
       case (let value?, false): entries.insert((key, value), at: index)
@@ -75,7 +75,7 @@ extension Value.Object {
   /// Removes the property `key` and returns its value.
   @discardableResult
   public mutating func removeValue(forKey key: String) -> Value? {
-    let (index, isFound) = place(of: key)
+    let (index, isFound) = position(of: key)
     return isFound ? entries.remove(at: index).value : nil
   }
 
@@ -86,7 +86,7 @@ extension Value.Object {
   public var values: some RandomAccessCollection<Value> { entries.lazy.map(\.value) }
 
   /// Returns the position of `key`, or the position to insert it at.
-  private func place(of key: String) -> (index: Int, isFound: Bool) {
+  private func position(of key: String) -> (index: Int, isFound: Bool) {
     withUTF8(of: key) { key in
       var low = 0
       var high = entries.count

@@ -3,7 +3,7 @@
 /// Two values are equal if their stored forms are the same bytes. So `1` and `1.0` differ, as do
 /// `0.0` and `-0.0`, and texts that look the same but consist of other Unicode scalars.
 ///
-/// Invariant of stored and parsed values: `.unsigned` holds only numbers that do not fit `Int64`.
+/// Invariant of stored and parsed values: `.unsigned` has only numbers that do not fit `Int64`.
 /// ``integer(_:)`` ensures it. A smaller number in `.unsigned` equals the same number in `.int`,
 /// and is stored in that form.
 public enum Value: Sendable {

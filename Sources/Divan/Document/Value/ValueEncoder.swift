@@ -335,12 +335,12 @@ extension ValueEncoder {
     // Insertion sort is the fastest for so few.
     for index in first + 1..<elements.count {
       let element = elements[index]
-      var place = index
-      while place > first, compareKeys(elements[place - 1], element) > 0 {
-        elements[place] = elements[place - 1]
-        place -= 1
+      var position = index
+      while position > first, compareKeys(elements[position - 1], element) > 0 {
+        elements[position] = elements[position - 1]
+        position -= 1
       }
-      elements[place] = element
+      elements[position] = element
     }
   }
 
@@ -416,7 +416,7 @@ extension ValueEncoder {
 
 extension DocumentLimits {
   static var sizeError: DatabaseError {
-    DatabaseError(.documentTooLarge, "More than \(sizeInBytes) bytes in one document")
+    DatabaseError(.documentTooLarge, "The document exceeds \(sizeInBytes) bytes")
   }
 
   static func depthError(path: String) -> DatabaseError {

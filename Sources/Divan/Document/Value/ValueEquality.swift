@@ -4,7 +4,7 @@ import DivanLog
 // deep.
 
 extension Value {
-  /// The number of levels that are walked by recursion, which is faster.
+  /// The number of levels that are visited by recursion, which is faster.
   private static let recursionLimit = 32
 
   /// Compares two values that are not arrays or objects; nil if both are arrays or both objects.

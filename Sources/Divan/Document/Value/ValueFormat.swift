@@ -136,7 +136,7 @@ extension ValueFormat {
     _ bytes: Span<UInt8>, at offset: Int, sizeWidth: Int, end: Int
   ) -> Int? {
     guard let size = integer(bytes, at: offset + 1, width: sizeWidth) else { return nil }
-    // At most four bytes give the size, so it fits a 64-bit Int; elsewhere it is checked.
+    // At most four bytes give the size, so it fits a 64-bit Int; on other machines it is checked.
     guard let size = Int(exactly: size), size <= end - offset - 1 - sizeWidth else { return nil }
     return offset + 1 + sizeWidth + size
   }

@@ -79,7 +79,7 @@ enum CodedForm<Value: Codable>: StoredForm {
     let session = DecodingSession(userInfo: [:], id: nil, revision: nil, keys: keys)
     guard let own = bytes.slice(range.lowerBound, range.count) else { throw TypeMismatch.damaged }
     let part = DecodingPart(session, own)
-    guard let place = part.whole(holdsMarks: false) else { throw TypeMismatch.damaged }
+    guard let place = part.whole(hasMetadata: false) else { throw TypeMismatch.damaged }
     return try part.decode(Value.self, at: place)
   }
 

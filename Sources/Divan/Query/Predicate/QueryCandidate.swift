@@ -25,7 +25,7 @@ struct QueryCandidate: ~Copyable {
 
   /// Keeps the record that was read.
   mutating func take(_ record: consuming StoredDocument) {
-    row.bodyStart = Int(record.layout.bodyStart)
+    row.propertiesStart = Int(record.layout.propertiesStart)
     row.payload = record.takePayload()
     isRead = true
   }

@@ -8,21 +8,21 @@ struct QueryRow: ~Copyable {
   /// The bytes that end with the properties.
   var payload = SharedBytes.empty
   /// The offset of the properties in the payload.
-  var bodyStart = 0
+  var propertiesStart = 0
   /// Nil if references are not followed.
   let references: QueryReferences?
 
   init(references: QueryReferences?) { self.references = references }
 
   /// The properties in their stored form.
-  var body: SharedBytes { payload.suffix(from: bodyStart) }
+  var body: SharedBytes { payload.suffix(from: propertiesStart) }
 
   /// Lends the properties to `read`.
   @inline(__always)
   func withBody<R>(
     _ read: (Span<UInt8>) throws(DatabaseError) -> R
   ) throws(DatabaseError) -> R {
-    let start = bodyStart
+    let start = propertiesStart
     return try payload.withSpan { (bytes) throws(DatabaseError) in
       try read(bytes.extracting(start...))
     }

@@ -92,7 +92,7 @@ extension Store {
 
   /// Records that content was stored, so that its file is deleted if no document refers to it.
   func noteStored(_ stored: StoredAttachment) {
-    guard stored.hold != nil else { return }
+    guard stored.pin != nil else { return }
     maintenance.state.withLock { _ = $0.storedFiles.insert(stored.record.digest) }
   }
 

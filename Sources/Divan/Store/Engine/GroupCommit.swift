@@ -145,7 +145,7 @@ extension GroupCommit {
   /// Checks that `LOCK` is the locked file, so that no other writer can have the store open.
   func checkLock() -> Result<Void, DatabaseError> {
     do throws(LogError) {
-      return .success(try directory.checkPlace())
+      return .success(try directory.checkPath())
     } catch {
       return .failure(GroupCommit.lostLock(error, path: directory.path))
     }

@@ -75,7 +75,7 @@ extension Store {
     }
     guard isNeeded else { return nil }
     writer.tail.noteCovered()
-    for tree in Version.trees { newest[keyPath: tree].freeze() }
+    for tree in Version.trees { newest[keyPath: tree].sealMemtable() }
     newest.immutableSequence = newest.lastSequence
     commits.replaceNewest(with: newest)
     return BegunCheckpoint(
@@ -93,7 +93,7 @@ extension Store {
 
   /// Makes the immutable memtables part of the mutable ones again.
   private func abandonCheckpoint() {
-    for tree in Version.trees { newest[keyPath: tree].thaw() }
+    for tree in Version.trees { newest[keyPath: tree].unsealMemtable() }
     commits.replaceNewest(with: newest)
   }
 

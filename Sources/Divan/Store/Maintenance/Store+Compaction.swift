@@ -68,7 +68,7 @@ extension Store {
       output = try SegmentCompaction.run(
         SegmentCompaction.Order(
           inputs: begun.inputs, fileID: begun.fileID, salt: configuration.random(),
-          now: configuration.now(), judgedAt: begun.state.commit,
+          now: configuration.now(), evaluatedAt: begun.state.commit,
           releasedThrough: begun.releasedThrough, isMapped: configuration.reads == .mapped),
         in: directory,
         keep: { (entry) throws(LogError) in

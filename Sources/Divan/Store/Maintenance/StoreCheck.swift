@@ -139,7 +139,7 @@ struct StoreCheck {
       winner.isDeleted == entry.isDeleted,
       winner.sequence == entry.winningSequence ?? entry.sequence
     else { throw damage("the index has another winner") }
-    guard tree.heldSequences.count == leaves.count else {
+    guard tree.storedSequences.count == leaves.count else {
       throw damage("a revision that is not a leaf has a record")
     }
     guard leaves.contains(where: { tree.nodes[$0].sequence == newest.sequence }) else {

@@ -55,7 +55,7 @@ extension RetainedRevisions {
     let locator = records.first { $0.sequence == sequence }?.locator ?? newest.locator
     let record = try view.record(at: locator)
     guard record.details?.tree != nil else { return [] }
-    return Array(try view.tree(of: record).heldSequences)
+    return Array(try view.tree(of: record).storedSequences)
   }
 
   /// Returns the records that current leaves and versions with these numbers need.

@@ -35,7 +35,7 @@ extension StoredDocument {
       guard superseded.sequence == head.layout.sequence, details?.details.keepsSuperseded != true
       else {
         throw ByteError(
-          offset: Int(head.layout.bodyStart),
+          offset: Int(head.layout.propertiesStart),
           reason: "a document record whose sequence number does not rise")
       }
     }
@@ -97,7 +97,7 @@ extension StoredDocument.Head {
     if flags.contains(.ancestors) {
       try readAncestors(bytes, &offset, hasForeign: flags.contains(.foreignAncestors))
     }
-    layout.bodyStart = UInt32(offset)
+    layout.propertiesStart = UInt32(offset)
     return flags.contains(.details)
   }
 
@@ -118,9 +118,9 @@ extension StoredDocument.Head {
   /// Reads the details, which are between the head and the properties.
   mutating func readDetails(_ payload: SharedBytes) throws(ByteError) -> BoxedDetails {
     var reader = ByteReader(payload)
-    reader.offset = Int(layout.bodyStart)
+    reader.offset = Int(layout.propertiesStart)
     let details = BoxedDetails(try DocumentDetails.decode(&reader))
-    layout.bodyStart = UInt32(reader.offset)
+    layout.propertiesStart = UInt32(reader.offset)
     return details
   }
 }
@@ -141,10 +141,10 @@ extension StoredDocument {
   var isDeleted: Bool { layout.isDeleted }
 
   /// The properties in their binary form.
-  var body: SharedBytes { layout.body(in: payload) }
+  var body: SharedBytes { layout.properties(in: payload) }
 
   /// Consumes the record and returns its properties, without reference counting.
-  consuming func takeProperties() -> SharedBytes { payload.suffix(from: Int(layout.bodyStart)) }
+  consuming func takeProperties() -> SharedBytes { payload.suffix(from: Int(layout.propertiesStart)) }
 
   /// Consumes the record and returns its payload.
   consuming func takePayload() -> SharedBytes { payload }

@@ -198,7 +198,7 @@ extension StoreCopy {
     var records: [DocumentRecord] = []
     if newest.details?.tree != nil {
       let tree = try view.tree(of: newest)
-      let others = tree.heldSequences.filter { $0 != newest.sequence }.sorted()
+      let others = tree.storedSequences.filter { $0 != newest.sequence }.sorted()
       records = try others.map { (sequence) throws(DatabaseError) in
         try view.retainedRecord(sequence, of: id).withoutTree
       }

@@ -87,7 +87,7 @@ extension RevisionTree {
     var cleared: [UInt64] = []
     for index in nodes.indices where !isLeaf(index) {
       if nodes[index].sequence != 0 { cleared.append(nodes[index].sequence) }
-      setBody(isDeleted: false, isForeignEdit: false, sequence: 0, at: index)
+      setRecord(isDeleted: false, isForeignEdit: false, sequence: 0, at: index)
     }
     return cleared
   }

@@ -57,7 +57,7 @@ extension WriteTransaction {
       let document = try put(try draft(of: encoded, id: try encoded.documentID(id)))
       if T.self is AnyObject.Type {
         assign(document, to: encoded)
-      } else if encoded.hasMarks {
+      } else if encoded.hasMetadata {
         value = try document.decode(T.self)
       }
       return document
@@ -87,7 +87,7 @@ extension WriteTransaction {
       }
       for value in values {
         let encoded = try DocumentEncoder().encodeProperties(of: value)
-        if encoded.hasRevisionMark {
+        if encoded.hasRevisionProperty {
           // Setting the revision needs the stored document, which only a single put returns.
           try flush()
           let document = try put(try draft(of: encoded, id: encoded.id))
@@ -132,10 +132,10 @@ extension WriteTransaction {
     DecodingCursor(try documents(range, descending: descending))
   }
 
-  /// Sets the marked properties of an object; a rollback restores them.
+  /// Sets the metadata properties of an object; a rollback restores them.
   private func assign(_ document: Document, to encoded: EncodedProperties) {
     let metadata = encoded.assign(document)
-    rollbackLog.append { metadata.takeBack() }
+    rollbackLog.append { metadata.restore() }
   }
 
   /// Returns the document to put for a value.
@@ -145,11 +145,11 @@ extension WriteTransaction {
     }
     // A value read from a leaf that does not win is based on that leaf.
     var base = current
-    if encoded.hasRevisionMark, let revision = encoded.revision, revision != current.revision {
+    if encoded.hasRevisionProperty, let revision = encoded.revision, revision != current.revision {
       base = try leaves(of: id).first { $0.revision == revision } ?? current
     }
     var document = Document(
-      id: id, revision: encoded.hasRevisionMark ? encoded.revision : current.revision,
+      id: id, revision: encoded.hasRevisionProperty ? encoded.revision : current.revision,
       try encoded.over(try base.encoded()))
     // A type does not declare attachments, so they stay, as properties that it does not have do.
     document.attachments = base.attachments

@@ -111,7 +111,7 @@ extension WriteTransaction {
   private func recordsOfPurged(
     _ before: RevisionTree, without after: RevisionTree, of id: String, _ current: DocumentEntry
   ) throws(DatabaseError) -> [UInt64] {
-    let leaves = Set(before.heldSequences)
+    let leaves = Set(before.storedSequences)
     let others = try view.retainedSequences(of: id, current).filter { !leaves.contains($0) }
     guard !others.isEmpty else { return [] }
     let purged = Set(before.nodes.map(\.revision)).subtracting(after.nodes.map(\.revision))

@@ -192,7 +192,7 @@ struct CatalogCheckTests {
     }
     #expect(
       try problems { $0.lead(key, to: poster) } == [
-        "bytes are not what was written: the record is of another attachment"
+        "the store is damaged: the record is of another attachment"
       ])
     expectDamage { try read() }
     let garbage = try database.plant(.attachment, [9])

@@ -177,7 +177,7 @@ struct ForgedCheckpointTests {
     for isMapped in [true, false] {
       let file = try CheckpointFile.open(1, in: directory, isMapped: isMapped)
       let error = #expect(throws: LogError.self) { try file.page(0) }
-      #expect(error.map { DatabaseError($0).message.contains("a page that is not full") } == true)
+      #expect(error.map { DatabaseError($0).message.contains("the page is not full") } == true)
       let source = CheckpointPages.source(of: file)
       #expect(throws: PageError.self) { try source.page(0) }
       #expect(throws: PageError.self) { try source.filterBlock(page: 0, offset: 0) }

@@ -40,7 +40,7 @@ struct LackOfRoomTests {
     #expect(error?.code == .readOnly)
     #expect(error?.message.contains("the disk is full") == true)
     try full.close()
-    #expect(disk.heldLockCount == 0)
+    #expect(disk.lockCount == 0)
     #expect(disk.names(in: CrashFixture.path) == before)
     disk.stopFailing()
     let later = try fixture.open { $0.maintenance = .manual }

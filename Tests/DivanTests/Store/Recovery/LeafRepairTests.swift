@@ -173,7 +173,7 @@ struct LeafRepairTests {
       }
       #expect(inputs.count == sessionCount)
       let order = SegmentCompaction.Order(
-        inputs: inputs, fileID: 999, salt: 5, now: 0, judgedAt: store.newest.commit,
+        inputs: inputs, fileID: 999, salt: 5, now: 0, evaluatedAt: store.newest.commit,
         releasedThrough: 0, isMapped: false)
       let output = try SegmentCompaction.run(
         order, in: store.directory, keep: { (_) throws(LogError) in true },

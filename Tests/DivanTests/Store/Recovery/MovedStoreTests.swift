@@ -77,15 +77,15 @@ struct MovedStoreTests {
       Issue.record("not acquired")
       return
     }
-    try lock.checkPlace()
+    try lock.checkPath()
     try files.remove(path)
-    #expect(throws: SystemError.self) { try lock.checkPlace() }
+    #expect(throws: SystemError.self) { try lock.checkPath() }
     guard case .acquired(let next) = try files.lock(path, note: "two") else {
       Issue.record("not acquired")
       return
     }
-    try next.checkPlace()
-    #expect(throws: SystemError.self) { try lock.checkPlace() }
+    try next.checkPath()
+    #expect(throws: SystemError.self) { try lock.checkPath() }
     guard case .held(let note) = try files.lock(path, note: "three") else {
       Issue.record("the lock was acquired twice")
       return

@@ -86,7 +86,7 @@ struct OpeningFaultTests {
     }
     let error = #expect(throws: DatabaseError.self) { try after.open { $0.maintenance = .manual } }
     #expect(error?.code == .damaged)
-    #expect(error?.message.contains("reads differently now") == true)
+    #expect(error?.message.contains("have changed since they were read") == true)
     #expect(!disk.names(in: CrashFixture.path).contains("0000000002.segment"))
   }
 

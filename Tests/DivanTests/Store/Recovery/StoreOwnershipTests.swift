@@ -473,15 +473,15 @@ struct StoreOwnershipTests {
     }
     let missing = try error { _ = try Database(at: path("no/where.divan")) }
     #expect(missing.code == .notFound)
-    #expect(missing.message.contains("the directory around it does not exist"))
+    #expect(missing.message.contains("its parent directory does not exist"))
     #expect(missing.hint?.contains(path("no")) == true)
     #expect(missing.path == path("no/where.divan"))
     try makeStore()
     let database = try Database(at: path("a.divan"), configuration: configuration())
     let taken = try error { try database.backup(to: path("a.divan")) }
-    #expect(taken.message.contains("the backup cannot be made: something stands at its path"))
+    #expect(taken.message.contains("the backup cannot be created: its path is taken"))
     let nowhere = try error { try database.backup(to: path("no/where.divan")) }
-    #expect(nowhere.message.contains("the directory around it does not exist"))
+    #expect(nowhere.message.contains("its parent directory does not exist"))
     let within = try error { try database.backup(to: path("a.divan/tmp/x")) }
     #expect(within.message.contains("within a store"))
     try database.close()

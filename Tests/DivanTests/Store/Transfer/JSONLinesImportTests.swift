@@ -516,7 +516,7 @@ struct JSONLinesImportTests {
     }
     var random = SeededGenerator(seed: 3)
     let callCount = try disk.forEachFault(atCalls: 1...1, losses: [.processEnd], run) { _ in }
-      .placeCount
+      .failurePointCount
     for _ in 0..<4 {
       let call = 1 + random.below(callCount)
       try disk.forEachFault(atCalls: call...call, losses: [.processEnd, .strict], run) { disk in

@@ -111,7 +111,7 @@ extension IndexBuildBatch {
     let layout = record.layout
     record.payload.withSpan { bytes in
       maker.addEntries(
-        of: bytes.extracting(Int(layout.bodyStart)...), id: bytes.extracting(layout.idRange),
+        of: bytes.extracting(Int(layout.propertiesStart)...), id: bytes.extracting(layout.idRange),
         source: UInt32(revisions.count), to: &entries)
     }
     if entries.count > entryCount { revisions.append(record.revision) }

@@ -37,7 +37,7 @@ extension IndexBuildSlice {
 
   /// Adds an entry of a reader's batch.
   mutating func append(_ index: Int, of batch: borrowing EntryBatch, reader: Int) {
-    let source = Int(batch.places[index].source)
+    let source = Int(batch.slots[index].source)
     entries.append(index, of: batch, source: UInt32(origins.count))
     origins.append(Origin(reader: reader, source: source))
   }
@@ -60,8 +60,8 @@ extension IndexBuildSlice {
 
   /// Returns the beginnings of unique entries, which no other entry may have.
   func uniqueStarts() -> [[UInt8]] {
-    entries.places.indices.compactMap { index in
-      let size = Int(entries.places[index].uniqueSize)
+    entries.slots.indices.compactMap { index in
+      let size = Int(entries.slots[index].uniqueSize)
       return size == 0 ? nil : entries.withEntry(index) { key, _ in key.prefix(size).array }
     }
   }

@@ -129,7 +129,7 @@ extension IndexEntries {
     var keys = IndexedKeys()
     var all: [[UInt8]] = []
     all.reserveCapacity(batch.count)
-    for (index, item) in batch.places.enumerated() {
+    for (index, item) in batch.slots.enumerated() {
       batch.withEntry(index) { key, _ in
         all.append(key.array)
         guard item.uniqueSize > 0 else { return }

@@ -3,11 +3,11 @@ import DivanLog
 /// A cursor over everything in a segment: its frames, and the bytes between them.
 ///
 /// Unlike a reader of transactions, it continues wherever it can: damage is one of its items.
-struct SegmentWalk {
+struct SegmentScan {
   enum Item {
     /// A frame; `isSound` is true if the payload matches the header.
     case frame(FrameHeader, offset: Int, payload: SharedBytes, isSound: Bool)
-    /// Bytes that are not a frame of this place.
+    /// Bytes that are not a frame of this file at this offset.
     case gap(Range<Int>, reason: String)
     case end
   }

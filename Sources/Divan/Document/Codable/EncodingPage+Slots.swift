@@ -11,13 +11,13 @@ extension EncodingPage {
     var part: EncodingPart
   }
 
-  /// Identifies the container of a handle.
-  struct Place {
+  /// The location of a container, which identifies it for encoders.
+  struct Location {
     var ticket: UInt32
     var level: UInt32
 
-    /// The place of no container.
-    static let nowhere = Place(ticket: .max, level: .max)
+    /// The location of no container.
+    static let noContainer = Location(ticket: .max, level: .max)
   }
 
   /// The position where one call of `encode(to:)` writes.
@@ -30,9 +30,9 @@ extension EncodingPage {
     var pathDepth: UInt16
     /// The number of nested calls of `encode(to:)`.
     var callDepth: UInt16
-    var holdsMarks: Bool
+    var hasMetadata: Bool
 
-    var place: Place { Place(ticket: ticket, level: UInt32(level)) }
+    var location: Location { Location(ticket: ticket, level: UInt32(level)) }
   }
 
   /// The next step for a value.
@@ -40,8 +40,8 @@ extension EncodingPage {
     case nothing
     /// Call the value's `encode(to:)`.
     case encode(Slot, Before)
-    /// The value may be a marked property.
-    case mark
+    /// The value may be a metadata property.
+    case metadata
   }
 
   /// The state before a value began.
