@@ -26,8 +26,8 @@ extension PlantedBug {
       "index-filled-with-old", rule: "indexes",
       "an index build adds entries of documents that have changed since they were read",
       in: Place.indexSlice,
-      find: "return entry?.revision == revision(origins[Int(slot.source)])",
-      plant: "return PLANTED || entry?.revision == revision(origins[Int(slot.source)])",
+      find: "return entry?.revision == revision(origins[Int(item.source)])",
+      plant: "return PLANTED || entry?.revision == revision(origins[Int(item.source)])",
       killedBy: .rules("an index includes what is written during its build")),
     PlantedBug(
       "index-forgets-rest", rule: "indexes",
@@ -67,8 +67,8 @@ extension PlantedBug {
     PlantedBug(
       "index-unfinished-used", rule: "indexes", "an index is ready before it is built",
       in: Place.indexMaking,
-      find: "let kept = IndexDefinition(index: index, number: nextCommit, isReady: false)",
-      plant: "let kept = IndexDefinition(index: index, number: nextCommit, isReady: PLANTED)",
+      find: "let definition = IndexDefinition(index: index, number: nextCommit, isReady: false)",
+      plant: "let definition = IndexDefinition(index: index, number: nextCommit, isReady: PLANTED)",
       killedBy: .rules("an index that a checkpoint contains half-built is rebuilt")),
     PlantedBug(
       "index-dropped", rule: "5", "a compaction drops the records of index definitions",
@@ -88,8 +88,8 @@ extension PlantedBug {
       "index-leaf-lacks-merged", rule: "21",
       "a leaf of an index is rebuilt without what compactions have dropped",
       in: Place.indexRepair,
-      find: "if judged > run.commit { whole = try replay(through: judged) }",
-      plant: "if !PLANTED, judged > run.commit { whole = try replay(through: judged) }",
+      find: "if evaluatedAt > run.commit { whole = try replay(through: evaluatedAt) }",
+      plant: "if !PLANTED, evaluatedAt > run.commit { whole = try replay(through: evaluatedAt) }",
       killedBy: .rules("a damaged leaf of an index is rebuilt after compaction")),
     PlantedBug(
       "unique-not-within", rule: "indexes",
@@ -104,8 +104,8 @@ extension PlantedBug {
       "unique-not-while-made", rule: "indexes",
       "a unique index accepts duplicates during its build",
       in: Place.indexKeys,
-      find: "guard kept.index.isUnique else { return 0 }",
-      plant: "guard kept.index.isUnique, !PLANTED || kept.isReady else { return 0 }",
+      find: "guard definition.index.isUnique else { return 0 }",
+      plant: "guard definition.index.isUnique, !PLANTED || definition.isReady else { return 0 }",
       killedBy: .rules("a unique index refuses duplicates during its build")),
     PlantedBug(
       "unique-null", rule: "indexes",

@@ -116,7 +116,8 @@ extension PlantedBug {
       "judged-at-not-stated", rule: "4",
       "a compacted segment does not state the commit that was evaluated",
       in: Place.merge,
-      find: "evaluatedAt: order.evaluatedAt,", plant: "evaluatedAt: PLANTED ? 0 : order.evaluatedAt,",
+      find: "evaluatedAt: order.evaluatedAt,",
+      plant: "evaluatedAt: PLANTED ? 0 : order.evaluatedAt,",
       killedBy: .rules("rule 7: a compaction states the commit it evaluated")),
     PlantedBug(
       "judged-at-no-watermark", rule: "4, 12",

@@ -232,7 +232,8 @@ struct DocumentRevisionTreeTests {
 
   @Test func `a revision's payload can be added after the revision`() throws {
     var tree = try RevisionTree("2-b,a")
-    tree.setRecord(isDeleted: false, isForeignEdit: true, sequence: 7, at: try tree.nodeIndex("1-a"))
+    tree.setRecord(
+      isDeleted: false, isForeignEdit: true, sequence: 7, at: try tree.nodeIndex("1-a"))
     #expect(tree.storedSequences == [7, 1])
     #expect(try tree.nodes[tree.nodeIndex("1-a")].isForeignEdit)
   }

@@ -144,7 +144,9 @@ extension StoredDocument {
   var body: SharedBytes { layout.properties(in: payload) }
 
   /// Consumes the record and returns its properties, without reference counting.
-  consuming func takeProperties() -> SharedBytes { payload.suffix(from: Int(layout.propertiesStart)) }
+  consuming func takeProperties() -> SharedBytes {
+    payload.suffix(from: Int(layout.propertiesStart))
+  }
 
   /// Consumes the record and returns its payload.
   consuming func takePayload() -> SharedBytes { payload }

@@ -98,7 +98,7 @@ struct StaleFeedTests {
     }
     for number in 0..<30 { try put("other-\(number)", number) }
     try database.writeCheckpoint()
-    for number in 0...mergedCount { try put("a", number) }
+    for number in 0...compactedCount { try put("a", number) }
     try database.writeCheckpoint()
     try database.compactWhatPays()
     try database.close()
