@@ -11,7 +11,7 @@ extension Quickstart {
       return (marked, try transaction.delete(empty))
     }
     print(
-      "\nMarked \(marked) silent films and deleted \(deleted) documentaries with nobody in them, in one "
+      "\nMarked \(marked) silent films and deleted \(deleted) documentaries without a cast, in one "
         + "transaction.")
     let snapshot = try database.snapshot()
     let unmarked = Query<Document>().filter {

@@ -27,7 +27,7 @@ extension Quickstart {
     let time = try duration {
       let silent = try context.find(FilmQueries.of("Silent", in: 1920..<1930))
       answers.silent = silent.map(\.line)
-      answers.star = silent.lazy.compactMap(\.cast.first).first ?? "nobody"
+      answers.star = silent.lazy.compactMap(\.cast.first).first ?? "no one"
       answers.starring = try context.find(FilmQueries.with(answers.star)).map(\.line)
       // In the order in which people sort: by letters first, then by accents and case.
       answers.firstTitles = try context.find(FilmQueries.all.sort(\.title).limit(3)).map(\.line)

@@ -125,9 +125,9 @@ struct LogDumpTests {
 
         """)
     #expect(store.dump("doc", "nosferatu").lines.first == "Document  nosferatu, deleted")
-    let missing = store.dump("doc", "nobody")
+    let missing = store.dump("doc", "missing")
     #expect(missing.status == .usage)
-    #expect(missing.problems.contains("there is no document `nobody`"))
+    #expect(missing.problems.contains("there is no document `missing`"))
     #expect(store.dump("doc", "m", "--json").lines.count == 1)
   }
 

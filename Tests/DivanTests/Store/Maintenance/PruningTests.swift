@@ -386,7 +386,7 @@ struct PruningTests {
     database.tamper { state in
       var scratch = ByteWriter()
       state.setRetained(
-        RetainedKey.bytes(SharedBytes(utf8: "nobody"), 1), locator, scratch: &scratch)
+        RetainedKey.bytes(SharedBytes(utf8: "missing"), 1), locator, scratch: &scratch)
       state.setRetained([1, 2], locator, scratch: &scratch)
     }
     try database.nameSnapshot("now")

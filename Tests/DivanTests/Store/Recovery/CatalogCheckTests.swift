@@ -131,7 +131,7 @@ struct CatalogCheckTests {
     let value: [UInt8] = [1]
     for key in [
       CatalogKey.expiry(expiry + 1, a), CatalogKey.expiry(expiry, SharedBytes(utf8: "b")),
-      CatalogKey.expiry(expiry, SharedBytes(utf8: "nobody")),
+      CatalogKey.expiry(expiry, SharedBytes(utf8: "missing")),
       CatalogKey.expiry(expiry, SharedBytes(copying: [0xFF])),
       [CatalogKey.Kind.expiry.rawValue, 1, 2],
     ] {
@@ -282,7 +282,7 @@ struct CatalogCheckTests {
     expectDamage { _ = try database.snapshot().ids(by: "n").collected() }
     database.tamper { $0.catalog.remove(invalidID.span) }
     // Where the value is cut, the document is read. One does not exist; the other one is found.
-    let orphan = try prefix("text") + IndexedValue(.string(long)).bytes + Array("nobody".utf8)
+    let orphan = try prefix("text") + IndexedValue(.string(long)).bytes + Array("missing".utf8)
     let size: [UInt8] = [6]
     database.tamper { $0.catalog.set(orphan.span, size.span) }
     let found = try database.snapshot().ids(by: "text", .from(.string(long))).collected()

@@ -64,7 +64,7 @@ struct IndexRepairTests {
       try fixture.commit(database, [.put("doc-7", size: 30), .delete("doc-8")])
       try fixture.close(database)
     }
-    let ids = stride(from: 0, to: 300, by: 8).map { "doc-\($0)" } + ["nobody"]
+    let ids = stride(from: 0, to: 300, by: 8).map { "doc-\($0)" } + ["missing"]
     let query = Query<Document>().filter { $0.id.isIn(ids) }
     for page in try Self.pages(of: fixture.fileSystem) {
       let disk = fixture.fileSystem.restarted(.processEnd)
@@ -72,7 +72,7 @@ struct IndexRepairTests {
       let damaged = CrashFixture(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
       let database = try damaged.open { $0.maintenance = .manual }
       let found = try database.snapshot().find(query)
-      #expect(Set(found.map(\.id)) == Set(ids).subtracting(["doc-8", "nobody"]), "\(page)")
+      #expect(Set(found.map(\.id)) == Set(ids).subtracting(["doc-8", "missing"]), "\(page)")
       #expect(try database.snapshot().explain(query).access.contains("documents by ID"))
     }
   }

@@ -107,7 +107,7 @@ struct RevisionEdgeTests {
   @Test func `an asynchronous update of a missing document does nothing`()
     async throws
   {
-    let updated = try await database.update("nobody") { $0["n"] = 1 }
+    let updated = try await database.update("missing") { $0["n"] = 1 }
     #expect(updated == nil)
     #expect(try database.snapshot().sequence == 0)
   }
