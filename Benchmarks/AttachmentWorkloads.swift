@@ -4,7 +4,7 @@ extension Workload {
   /// Stores and reads one large attachment: a gigabyte with the default number of documents.
   static let attaching = [
     Workload(
-      name: "attachment-in", title: "an attachment stored as a stream, and made durable",
+      name: "attachment-in", title: "an attachment stored as a stream, durably",
       unit: .millisecondsPerMegabyte, warmsUp: false
     ) { bench in
       try bench.remove("attachment")
@@ -14,7 +14,7 @@ extension Workload {
       return elapsed * 1e9 / Double(size(bench))
     },
     Workload(
-      name: "attachment-out", title: "the same read as a stream, verified",
+      name: "attachment-out", title: "the same, read as a stream and verified",
       unit: .millisecondsPerMegabyte, warmsUp: false, prepare: prepare
     ) { bench in
       let database = try bench.open("attachment")
@@ -23,7 +23,8 @@ extension Workload {
       return elapsed * 1e9 / Double(size(bench))
     },
     Workload(
-      name: "attachment-part", title: "4 KiB of it somewhere, verified", unit: .nanoseconds,
+      name: "attachment-part", title: "4 KiB of it at a random offset, verified",
+      unit: .nanoseconds,
       warmsUp: false, prepare: prepare
     ) { bench in
       let database = try bench.open("attachment")
@@ -39,7 +40,7 @@ extension Workload {
       return elapsed * 1e9 / Double(partCount)
     },
     Workload(
-      name: "attachment-memory", title: "growth of anonymous memory while it goes in and out",
+      name: "attachment-memory", title: "growth of anonymous memory while it is stored and read",
       unit: .megabytes, isApart: true, limit: 8, warmsUp: false
     ) { bench in
       try bench.remove("attachment")
@@ -86,7 +87,7 @@ extension Workload {
 
   private static func attachment(in database: Database) throws -> Document.Attachment {
     guard let attachment = try database.snapshot().get("film")?.attachments["film"] else {
-      throw BenchmarkError("the attachment is not there")
+      throw BenchmarkError("the attachment is missing")
     }
     return attachment
   }
@@ -100,6 +101,6 @@ extension Workload {
       count += piece.count
       afterEach()
     }
-    guard count == size(bench) else { throw BenchmarkError("\(count) bytes came out") }
+    guard count == size(bench) else { throw BenchmarkError("\(count) bytes were read") }
   }
 }

@@ -26,10 +26,10 @@ struct Bench: Sendable {
   /// Opens the store with this name; creates it if there is none.
   func open(
     _ name: String, _ durability: Durability = .full, reads: ReadMode = .mapped,
-    remembersFilters: Bool = true
+    cachesPredicates: Bool = true
   ) throws -> Database {
     var configuration = Configuration()
-    if !remembersFilters { configuration.predicateCacheSize = 0 }
+    if !cachesPredicates { configuration.predicateCacheSize = 0 }
     configuration.durability = durability
     configuration.reads = reads
     return try Database(at: path(name), configuration: configuration)

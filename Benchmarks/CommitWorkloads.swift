@@ -9,7 +9,7 @@ extension Workload {
       prepare: { try $0.load("commit") }
     ) { bench in
       let database = try bench.open("commit")
-      let documents = newDocuments(commitCount, bench, place: 0)
+      let documents = newDocuments(commitCount, bench, group: 0)
       let times = try documents.map { document in
         try seconds { try database.write { _ = try $0.put(document) } } * 1e6
       }
@@ -17,7 +17,7 @@ extension Workload {
       return times.quantile(0.5)
     },
     Workload(
-      name: "commit-append", title: "a bare append and flush of as many bytes, median",
+      name: "commit-append", title: "a bare append and flush of the same size, median",
       unit: .microsecondsPerCommit
     ) { bench in
       let file = try BareFile(bench)
@@ -26,14 +26,14 @@ extension Workload {
       return times.quantile(0.5)
     },
     Workload(
-      name: "commit-ratio", title: "a durable commit ÷ a bare append, taken in turns",
+      name: "commit-ratio", title: "a durable commit ÷ a bare append, measured alternately",
       unit: .times, prepare: { try $0.load("commit-ratio") }
     ) { bench in
       let database = try bench.open("commit-ratio")
       let file = try BareFile(bench)
       var commits: [Double] = []
       var appends: [Double] = []
-      for document in newDocuments(commitCount, bench, place: 3) {
+      for document in newDocuments(commitCount, bench, group: 3) {
         commits.append(try seconds { try database.write { _ = try $0.put(document) } })
         appends.append(try seconds { try file.append() })
       }
@@ -42,11 +42,11 @@ extension Workload {
       return commits.quantile(0.5) / appends.quantile(0.5)
     },
     Workload(
-      name: "commit-threads", title: "durable commits from 8 threads at once",
+      name: "commit-threads", title: "durable commits from 8 threads at the same time",
       unit: .microsecondsPerCommit, prepare: { try $0.load("commit-threads") }
     ) { bench in
       let database = try bench.open("commit-threads")
-      let documents = newDocuments(threadCount * commitCount / 2, bench, place: 1)
+      let documents = newDocuments(threadCount * commitCount / 2, bench, group: 1)
       let share = documents.count / threadCount
       let elapsed = try seconds {
         try runThreads(threadCount) { thread in
@@ -59,11 +59,11 @@ extension Workload {
       return elapsed * 1e6 / Double(documents.count)
     },
     Workload(
-      name: "commit-relaxed", title: "one commit that waits for no flush",
+      name: "commit-relaxed", title: "one commit without waiting for a flush",
       unit: .microsecondsPerCommit, prepare: { try $0.load("commit-relaxed") }
     ) { bench in
       let database = try bench.open("commit-relaxed", .none)
-      let documents = newDocuments(10 * commitCount, bench, place: 2)
+      let documents = newDocuments(10 * commitCount, bench, group: 2)
       let elapsed = try seconds {
         for document in documents { try database.write { _ = try $0.put(document) } }
       }
@@ -76,8 +76,8 @@ extension Workload {
   private static let threadCount = 8
 
   /// Returns documents that no store has; the warm-up, with repetition -1, has its own, too.
-  private static func newDocuments(_ count: Int, _ bench: Bench, place: Int) -> [Document] {
-    let first = bench.count + (place * 1000 + bench.repetition + 1) * 10_000
+  private static func newDocuments(_ count: Int, _ bench: Bench, group: Int) -> [Document] {
+    let first = bench.count + (group * 1000 + bench.repetition + 1) * 10_000
     return bench.samples.documents(first..<first + count)
   }
 }

@@ -6,18 +6,18 @@ extension Workload {
   /// One observed query with 10,000 results, sorted by their titles.
   static let following = [
     Workload(
-      name: "live-update", title: "a change to one of 10,000 followed results, until it is told of",
+      name: "live-update", title: "update of a live query after a change of one of 10,000 results",
       unit: .nanoseconds
     ) { bench in
-      try measureFollowing(bench) { database, follower in
+      try measureObserving(bench) { database, results in
         var elapsed = 0.0
         for number in 0..<500 {
-          let moved = bench.samples.document(number * 7919 % followedCount, version: number + 1)
+          let moved = bench.samples.document(number * 7919 % resultCount, version: number + 1)
           try store([moved], in: database)
           let clock = ContinuousClock()
           let start = clock.now
-          guard try await follower.next()?.changes.updates.count == 1 else {
-            throw BenchmarkError("a change was not told of")
+          guard try await results.next()?.changes.updates.count == 1 else {
+            throw BenchmarkError("a change was not reported")
           }
           elapsed += (clock.now - start).inSeconds
         }
@@ -25,20 +25,21 @@ extension Workload {
       }
     },
     Workload(
-      name: "live-batch", title: "one of 100 such changes, told of at once", unit: .nanoseconds
+      name: "live-batch", title: "the same, per change, with 100 changes in one update",
+      unit: .nanoseconds
     ) { bench in
-      try measureFollowing(bench) { database, follower in
+      try measureObserving(bench) { database, results in
         var elapsed = 0.0
         for round in 0..<20 {
           let moved = (0..<100).map { number in
             bench.samples.document(
-              (round * 100 + number) * 7919 % followedCount, version: round + 1)
+              (round * 100 + number) * 7919 % resultCount, version: round + 1)
           }
           try store(moved, in: database)
           let clock = ContinuousClock()
           let start = clock.now
-          guard try await follower.next()?.changes.updates.count == moved.count else {
-            throw BenchmarkError("changes were not told of")
+          guard try await results.next()?.changes.updates.count == moved.count else {
+            throw BenchmarkError("changes were not reported")
           }
           elapsed += (clock.now - start).inSeconds
         }
@@ -46,24 +47,24 @@ extension Workload {
       }
     },
     Workload(
-      name: "live-unconcerned", title: "a change that does not concern a followed query",
+      name: "live-unconcerned", title: "a change that does not affect a live query",
       unit: .nanoseconds
     ) { bench in
-      try measureFollowing(bench) { database, follower in
+      try measureObserving(bench) { database, results in
         let others = (0..<10_000).map { Document(id: "other \($0)", ["kind": "other"]) }
         try store(others, in: database)
         try store([bench.samples.document(0, version: 1)], in: database)
         let clock = ContinuousClock()
         let start = clock.now
-        guard try await follower.next()?.changes.updates.count == 1 else {
-          throw BenchmarkError("a change was not told of")
+        guard try await results.next()?.changes.updates.count == 1 else {
+          throw BenchmarkError("a change was not reported")
         }
         return (clock.now - start).inSeconds / 10_000
       }
     },
   ]
 
-  private static let followedCount = 10_000
+  private static let resultCount = 10_000
 
   private static func store(_ documents: [Document], in database: Database) throws {
     try database.write(durability: Durability.none) { transaction in
@@ -74,24 +75,24 @@ extension Workload {
   }
 
   /// Returns nanoseconds from `work`, which gets an in-memory database and an observed query of it.
-  private static func measureFollowing(
+  private static func measureObserving(
     _ bench: Bench,
     _ work:
       @escaping @Sendable (Database, inout LiveUpdates<Document>.Iterator) async throws ->
       Double
   ) throws -> Double {
     let database = try Database.inMemory()
-    try store(bench.samples.documents(0..<followedCount), in: database)
+    try store(bench.samples.documents(0..<resultCount), in: database)
     let query = Query<Document>().filter { $0["year"] > 0 }.sort("title")
     let outcome = Mutex<Result<Double, any Error>?>(nil)
     let isDone = DispatchSemaphore(value: 0)
     Task.detached {
       do {
-        var follower = database.updates(of: query).makeAsyncIterator()
-        guard try await follower.next()?.count == followedCount else {
-          throw BenchmarkError("not everything was found")
+        var results = database.updates(of: query).makeAsyncIterator()
+        guard try await results.next()?.count == resultCount else {
+          throw BenchmarkError("documents are missing")
         }
-        let seconds = try await work(database, &follower)
+        let seconds = try await work(database, &results)
         outcome.withLock { $0 = .success(seconds) }
       } catch {
         outcome.withLock { $0 = .failure(error) }

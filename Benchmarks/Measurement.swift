@@ -92,7 +92,7 @@ struct GreatestMemory {
   /// Returns the growth since the beginning in bytes.
   func growth() throws -> Double {
     guard let before else {
-      throw BenchmarkError("this system does not tell how much memory is anonymous")
+      throw BenchmarkError("this system does not report the size of anonymous memory")
     }
     return max(0, greatest - before)
   }

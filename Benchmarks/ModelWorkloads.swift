@@ -23,7 +23,7 @@ extension Workload {
   /// that is not a model shows what that costs.
   static let modelling = [
     Workload(
-      name: "model-save", title: "make models and save them, one transaction",
+      name: "model-save", title: "create models and save them in one transaction",
       unit: .microsecondsPerDocument
     ) { bench in
       let database = try Database.inMemory()
@@ -45,7 +45,7 @@ extension Workload {
       return elapsed * 1e6 / Double(documents.count)
     },
     Workload(
-      name: "model-save-bare", title: "saving models beside putting the same documents",
+      name: "model-save-bare", title: "saving models ÷ putting the same documents",
       unit: .times
     ) { bench in
       let documents = modelDocuments(bench)
@@ -61,7 +61,7 @@ extension Workload {
       return saving / putting
     },
     Workload(
-      name: "model-create", title: "make a model in a context, drop both", unit: .nanoseconds
+      name: "model-create", title: "create a model in a context, release both", unit: .nanoseconds
     ) { bench in
       let database = try Database.inMemory()
       let ids = modelDocuments(bench).map(\.id)
@@ -95,7 +95,7 @@ extension Workload {
       return try measureAccesses { sum, _ in sum &+= readYear(model) }
     },
     Workload(
-      name: "property-read-plain", title: "the same of a class that is no model",
+      name: "property-read-plain", title: "the same for a class that is not a model",
       unit: .nanoseconds
     ) { _ in
       let model = PlainModel()
@@ -112,7 +112,7 @@ extension Workload {
       }
     },
     Workload(
-      name: "property-write-plain", title: "the same of a class that is no model",
+      name: "property-write-plain", title: "the same for a class that is not a model",
       unit: .nanoseconds
     ) { _ in
       let model = PlainModel()
@@ -143,7 +143,7 @@ extension Workload {
   ) throws -> SampleModel {
     for (key, value) in document.properties { try model.setValue(value, for: key) }
     guard try model.propertiesToSave() == document.properties else {
-      throw BenchmarkError("the model is not what the document is")
+      throw BenchmarkError("the model differs from its document")
     }
     return model
   }

@@ -39,7 +39,8 @@ private final class CountedModel: Model {
 }
 
 extension Workload {
-  /// Observed models, compared with `@Observable`, and the memory left of dropped models.
+  /// Observed models, compared with `@Observable`, and the memory of models before and after their
+  /// release.
   static let observing = [
     Workload(
       name: "observed-read", title: "read an observed model's property again", unit: .nanoseconds
@@ -49,7 +50,7 @@ extension Workload {
       return measure { sum, _ in sum &+= read(model) }
     },
     Workload(
-      name: "observed-read-plain", title: "the same of an observable class", unit: .nanoseconds
+      name: "observed-read-plain", title: "the same for an observable class", unit: .nanoseconds
     ) { _ in
       let model = ObservedPlain()
       model.year = 1927
@@ -65,7 +66,7 @@ extension Workload {
       }
     },
     Workload(
-      name: "observed-write-plain", title: "the same of an observable class", unit: .nanoseconds
+      name: "observed-write-plain", title: "the same for an observable class", unit: .nanoseconds
     ) { _ in
       let model = ObservedPlain()
       return measure { sum, index in
@@ -92,7 +93,7 @@ extension Workload {
     },
     Workload(
       name: "memory-models",
-      title: "growth of anonymous memory while models are made, saved, loaded and dropped",
+      title: "growth of anonymous memory while models are created, saved, loaded and released",
       unit: .megabytes, isApart: true, warmsUp: false
     ) { bench in
       try bench.remove("cycles")
@@ -103,7 +104,7 @@ extension Workload {
       for _ in 0..<(bench.count / cycleSize) { try cycle(database) }
       let growth = try requireMemory() - before
       let left = CountedModel.count.load(ordering: .relaxed)
-      guard left <= 1 else { throw BenchmarkError("\(left) models are left") }
+      guard left <= 1 else { throw BenchmarkError("\(left) models are still in memory") }
       guard growth <= growthLimit else {
         throw BenchmarkError("memory grew by \(Int(growth / 1e6)) MB")
       }
@@ -112,7 +113,7 @@ extension Workload {
     },
     Workload(
       name: "memory-models-held",
-      title: "anonymous memory of clean models that somebody holds; none stays when nobody does",
+      title: "anonymous memory of retained clean models; none after their release",
       unit: .bytesPerDocument, isApart: true, warmsUp: false
     ) { bench in
       let database = try Database.inMemory()
@@ -124,7 +125,7 @@ extension Workload {
       }
       try context.saveAllModels()
       func left() -> Int { CountedModel.count.load(ordering: .relaxed) }
-      guard left() <= 1 else { throw BenchmarkError("\(left()) models are left that were saved") }
+      guard left() <= 1 else { throw BenchmarkError("\(left()) saved models are still in memory") }
       let before = try requireMemory()
       var cursor = try context.models(CountedModel.self)
       var models = try cursor.rest()
@@ -133,7 +134,7 @@ extension Workload {
       }
       let growth = try requireMemory() - before
       models.removeAll()
-      guard left() <= 1 else { throw BenchmarkError("\(left()) models are left that were loaded") }
+      guard left() <= 1 else { throw BenchmarkError("\(left()) loaded models are still in memory") }
       return growth / Double(bench.count)
     },
   ]
@@ -172,7 +173,7 @@ extension Workload {
     let count = 1_000_000
     var sum = 0
     let elapsed = seconds { for index in 1...count { body(&sum, index) } }
-    precondition(sum > 0, "What was read is used")
+    precondition(sum > 0, "The values must be used")
     return elapsed * 1e9 / Double(count)
   }
 

@@ -8,10 +8,11 @@ extension Workload {
       isApart: true, warmsUp: false, prepare: { try $0.load() }
     ) { try openAndRead("loaded", $0) },
     Workload(
-      name: "open-killed", title: "open and first read, after the writer of 20,000 was killed",
+      name: "open-killed",
+      title: "open and first read, after the writer of 20,000 documents was killed",
       unit: .milliseconds, isApart: true, warmsUp: false,
       prepare: { bench in
-        // A fresh copy, so that no sample has the log of the previous one.
+        // A fresh copy, without the log of the previous sample.
         try bench.remove("killed")
         try bench.load("killed")
         try ChildTask(workload: overwriteAndEnd.name, bench: bench).runUntilKilled()

@@ -23,21 +23,21 @@ struct Options {
 
   /// The text of `--help`.
   static let usage = """
-    Benchmarks: what Divan's work costs. A build for debugging makes a release build and runs that.
-    Use it on a quiet machine.
+    Measures what Divan's operations cost. A debug build builds and runs a release build instead.
+    Use it on an idle machine.
 
-    Without options it ends within two minutes: where a machine is slow, it takes fewer samples.
+    Without options it ends within two minutes. On a slow machine it takes fewer samples.
 
-      --count N        documents of the store (20000; a million takes half an hour)
+      --count N        number of documents in the store (20000; a million takes half an hour)
       --repeat R       samples of each workload (3)
-      --only A,B       workloads whose names begin so
-      --seconds S      ends after about so many (110, if neither of the above is given; else as
-                       long as it takes): takes fewer samples, and in the end none
-      --list           names the workloads
-      --directory DIR  where stores are made and removed again (the temporary directory)
+      --only A,B       only workloads with these names or prefixes of names
+      --seconds S      time limit: takes fewer samples, and finally none (110; none if one of the
+                       above is given)
+      --list           lists the workloads
+      --directory DIR  directory for stores, which are removed again (the temporary directory)
       --json FILE      writes every sample to FILE
       --svg DIRECTORY  writes a chart into DIRECTORY
-      --help           prints this
+      --help           prints this text
     """
 
   /// Parses the arguments after the program's name.
@@ -76,7 +76,7 @@ struct Options {
 
   private static func number(_ name: String, _ value: String) throws -> Int {
     guard let number = Int(value), number > 0 else {
-      throw BenchmarkError("\(name): \(value) is no number above 0")
+      throw BenchmarkError("\(name): \(value) is not a positive number")
     }
     return number
   }

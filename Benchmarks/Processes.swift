@@ -34,11 +34,11 @@ extension ChildTask {
   func run() throws -> Double {
     let (process, output) = try start()
     guard process.terminationReason == .exit, process.terminationStatus == 0 else {
-      throw BenchmarkError("the process that measured failed")
+      throw BenchmarkError("the measuring process failed")
     }
     let text = String(decoding: output, as: UTF8.self)
     guard let value = Double(text.trimmingCharacters(in: .whitespacesAndNewlines)) else {
-      throw BenchmarkError("the process that measured said \"\(text)\"")
+      throw BenchmarkError("the measuring process printed \"\(text)\"")
     }
     return value
   }
@@ -47,7 +47,7 @@ extension ChildTask {
   func runUntilKilled() throws {
     let (process, _) = try start()
     guard process.terminationReason == .uncaughtSignal else {
-      throw BenchmarkError("the process that was to be killed ended by itself")
+      throw BenchmarkError("the process exited before it was killed")
     }
   }
 

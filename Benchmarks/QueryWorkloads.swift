@@ -3,18 +3,18 @@ import Divan
 extension Workload {
   /// Queries of a store with two indexes.
   ///
-  /// One is of the moments at which documents were created, which are nearly all different; the
-  /// other is of their tags.
+  /// One has the creation dates of documents, which are nearly all different; the other has their
+  /// tags.
   static let querying = [
     Workload(
-      name: "query-equal", title: "the document of a value in an index", unit: .nanoseconds,
+      name: "query-equal", title: "one document by an indexed value", unit: .nanoseconds,
       prepare: { try loadIndexed($0) }
     ) { bench in
-      let moments = bench.samples.documents(0..<min(bench.count, 20_000)).compactMap {
+      let dates = bench.samples.documents(0..<min(bench.count, 20_000)).compactMap {
         $0["created"]?.stringValue
       }
-      return try measureQueries(bench, moments) { snapshot, moment in
-        try snapshot.find(Query<Document>().filter { $0["created"] == .string(moment) }).count
+      return try measureQueries(bench, dates) { snapshot, date in
+        try snapshot.find(Query<Document>().filter { $0["created"] == .string(date) }).count
       }
     },
     Workload(
@@ -29,7 +29,7 @@ extension Workload {
       }
     },
     Workload(
-      name: "query-element", title: "100 documents that have an element in an array",
+      name: "query-element", title: "100 documents by an array element",
       unit: .nanoseconds, prepare: { try loadIndexed($0) }
     ) { bench in
       let tags = bench.samples.documents(0..<500).compactMap { $0["tags"]?[0] }
@@ -38,7 +38,8 @@ extension Workload {
       }
     },
     Workload(
-      name: "query-count", title: "count of a tenth of an index", unit: .nanosecondsPerDocument,
+      name: "query-count", title: "count of a tenth of an index's entries",
+      unit: .nanosecondsPerDocument,
       prepare: { try loadIndexed($0) }
     ) { bench in
       var count = 0
@@ -53,23 +54,24 @@ extension Workload {
       return elapsed / Double(count)
     },
     Workload(
-      name: "query-scan", title: "a filter that no index answers, over all documents",
+      name: "query-scan", title: "a filter without an index, over all documents",
       unit: .nanosecondsPerDocument, prepare: { try loadIndexed($0) }
     ) { bench in
-      try measureQueries(bench, [1950, 1990], remembersFilters: false) { snapshot, year in
+      try measureQueries(bench, [1950, 1990], cachesPredicates: false) { snapshot, year in
         try snapshot.count(done(after: year))
       } / Double(bench.count)
     },
     Workload(
-      name: "query-scan-first", title: "the same, and it is remembered what was found out",
+      name: "query-scan-first", title: "the same, filling the predicate cache",
       unit: .nanosecondsPerDocument, prepare: { try loadIndexed($0) }
     ) { bench in try scanning(bench).first },
     Workload(
-      name: "query-scan-again", title: "the same filter once more",
+      name: "query-scan-again", title: "the same filter again, from the predicate cache",
       unit: .nanosecondsPerDocument, prepare: { try loadIndexed($0) }
     ) { bench in try scanning(bench).again },
     Workload(
-      name: "query-scan-other", title: "another filter, for the same properties",
+      name: "query-scan-other",
+      title: "another filter on the same properties, from the predicate cache",
       unit: .nanosecondsPerDocument, prepare: { try loadIndexed($0) }
     ) { bench in try scanning(bench).other },
     Workload(
@@ -77,19 +79,21 @@ extension Workload {
       unit: .nanosecondsPerDocument, prepare: { try loadIndexed($0) }, measure: scanningAfterChanges
     ),
     Workload(
-      name: "query-scan-ratio", title: "the same ÷ a scan in the order of IDs, taken in turns",
+      name: "query-scan-ratio",
+      title: "a filter without cache or index ÷ a scan by ID, alternately",
       unit: .times, prepare: { try loadIndexed($0) }, measure: scanRatio
     ),
     Workload(
-      name: "index-build", title: "making an index of texts nearly all different",
+      name: "index-build", title: "building an index of texts that are nearly all different",
       unit: .nanosecondsPerDocument, prepare: { try $0.load("indexing") }
-    ) { bench in try indexing(bench, created).making },
+    ) { bench in try indexing(bench, created).building },
     Workload(
-      name: "index-build-elements", title: "making an index of the two or three tags of each",
+      name: "index-build-elements",
+      title: "building an index of the two or three tags of each document",
       unit: .nanosecondsPerDocument, prepare: { try $0.load("indexing") }
-    ) { bench in try indexing(bench, tags).making },
+    ) { bench in try indexing(bench, tags).building },
     Workload(
-      name: "index-remove", title: "taking the one of texts away again",
+      name: "index-remove", title: "removing the index of texts",
       unit: .nanosecondsPerDocument, prepare: { try $0.load("indexing") }
     ) { bench in try indexing(bench, created).removing },
   ]
@@ -100,16 +104,16 @@ extension Workload {
   /// Returns nanoseconds for each document.
   private static func indexing(
     _ bench: Bench, _ index: DocumentIndex
-  ) throws -> (making: Double, removing: Double) {
+  ) throws -> (building: Double, removing: Double) {
     let database = try bench.open("indexing")
-    let making = try seconds { try database.addIndex(index) }
+    let building = try seconds { try database.addIndex(index) }
     guard try database.snapshot().count(by: index.name) == bench.count else {
-      throw BenchmarkError("the index has not all documents")
+      throw BenchmarkError("the index lacks documents")
     }
     let removing = try seconds { try database.removeIndex(named: index.name) }
     try database.close()
     let share = 1e9 / Double(bench.count)
-    return (making * share, removing * share)
+    return (building * share, removing * share)
   }
 
   /// Returns nanoseconds for each document, for filters that no index answers.
@@ -164,15 +168,15 @@ extension Workload {
 
   /// Returns the time of a query without an index, relative to reading every document.
   private static func scanRatio(_ bench: Bench) throws -> Double {
-    let database = try bench.open("indexed", remembersFilters: false)
+    let database = try bench.open("indexed", cachesPredicates: false)
     let snapshot = try database.snapshot()
     let query = done(after: 1950)
     guard try snapshot.explain(query).documentsRead == bench.count else {
-      throw BenchmarkError("not every document was asked")
+      throw BenchmarkError("not every document was read")
     }
-    var (asking, scanning) = ([Double](), [Double]())
+    var (filtering, scanning) = ([Double](), [Double]())
     for _ in 0..<3 {
-      asking.append(try seconds { _ = try snapshot.count(query) })
+      filtering.append(try seconds { _ = try snapshot.count(query) })
       var count = 0
       scanning.append(
         try seconds {
@@ -182,7 +186,7 @@ extension Workload {
       guard count == bench.count else { throw BenchmarkError("\(count) documents were scanned") }
     }
     try database.close()
-    return asking.quantile(0.5) / scanning.quantile(0.5)
+    return filtering.quantile(0.5) / scanning.quantile(0.5)
   }
 
   private static func loadIndexed(_ bench: Bench) throws {
@@ -192,17 +196,17 @@ extension Workload {
     try database.addIndex(tags)
     let counted = Query<Document>().filter { $0["created"] < "2005" }
     guard try database.snapshot().explain(counted).documentsRead == 0 else {
-      throw BenchmarkError("documents are read to count entries of an index")
+      throw BenchmarkError("counting the entries of an index reads documents")
     }
     try database.close()
   }
 
   /// Returns nanoseconds for each query.
   private static func measureQueries<Parameter>(
-    _ bench: Bench, _ parameters: [Parameter], remembersFilters: Bool = true,
+    _ bench: Bench, _ parameters: [Parameter], cachesPredicates: Bool = true,
     _ query: (Snapshot, Parameter) throws -> Int
   ) throws -> Double {
-    let database = try bench.open("indexed", remembersFilters: remembersFilters)
+    let database = try bench.open("indexed", cachesPredicates: cachesPredicates)
     let snapshot = try database.snapshot()
     var elapsed = 0.0
     // The first run reads the pages into memory.

@@ -36,8 +36,8 @@ extension Workload {
       name: "exists-not", title: "the same for IDs that do not exist",
       unit: .nanosecondsPerDocument, prepare: { try $0.load() }
     ) { bench in
-      let strangers = (0..<bench.readCount).map { bench.samples.id(-1 - $0) }
-      return try measureReads(.mapped, bench, strangers) { snapshot, ids in
+      let missingIDs = (0..<bench.readCount).map { bench.samples.id(-1 - $0) }
+      return try measureReads(.mapped, bench, missingIDs) { snapshot, ids in
         1 + (try ids.reduce(0) { try $0 + (snapshot.exists($1) ? 1 : 0) })
       }
     },
@@ -80,7 +80,7 @@ extension Workload {
     },
   ]
 
-  /// Returns the number of bytes of the title, so that the property is actually read.
+  /// Returns the number of bytes of the title, which makes sure that the property is read.
   static func titleSize(_ document: Document) -> Int {
     document["title"]?.stringValue?.utf8.count ?? 0
   }
@@ -97,7 +97,7 @@ extension Workload {
   ) throws -> Double {
     let database = try bench.open("loaded", reads: mode)
     let snapshot = try database.snapshot()
-    // Reads every page once, so that no page fault of a new mapping is measured.
+    // Reads every page once: page faults of a new mapping are not measured.
     var documents = snapshot.documents()
     while try documents.next() != nil {}
     let ids = ids ?? bench.readIDs

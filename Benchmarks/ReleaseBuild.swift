@@ -28,16 +28,16 @@ enum ReleaseBuild {
     let shown = command.map(quoted).joined(separator: " ")
     guard let package else {
       throw BenchmarkError(
-        "this is a build for debugging, whose figures mean nothing, and its package is not to be found. "
-          + "Type in the package's directory: \(shown)")
+        "this is a debug build, whose figures mean nothing, and its package was not found. "
+          + "Run in the package's directory: \(shown)")
     }
     guard let swift else {
       throw BenchmarkError(
-        "this is a build for debugging, whose figures mean nothing, and there is no `swift` in PATH. "
-          + "Type in \(package): \(shown)")
+        "this is a debug build, whose figures mean nothing, and there is no `swift` in PATH. "
+          + "Run in \(package): \(shown)")
     }
     FileHandle.standardError.write(
-      Data("Benchmarks: built for debugging; running a release build: \(shown)\n".utf8))
+      Data("Benchmarks: debug build; running a release build: \(shown)\n".utf8))
     let process = Process()
     process.executableURL = URL(fileURLWithPath: swift)
     // Relative paths in the arguments refer to this process's directory, so the new one stays

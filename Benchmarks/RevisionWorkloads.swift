@@ -4,19 +4,20 @@ extension Workload {
   /// Retained histories, and conflicts.
   static let branching = [
     Workload(
-      name: "update", title: "documents changed, nothing kept of what they were",
+      name: "update", title: "documents changed, without retained history",
       unit: .microsecondsPerDocument
     ) { try update($0, keeping: .none) },
     Workload(
-      name: "update-history", title: "the same, every revision kept",
+      name: "update-history", title: "the same, with every revision retained",
       unit: .microsecondsPerDocument
     ) { try update($0, keeping: .everything) },
     Workload(
-      name: "update-deep", title: "the same, nothing kept, of documents with twenty revisions each",
+      name: "update-deep",
+      title: "the same, without retained history, of documents with 20 revisions",
       unit: .microsecondsPerDocument
     ) { try update($0, keeping: .none, prepare: deepen) },
     Workload(
-      name: "conflict-insert", title: "a second branch of each document, from elsewhere",
+      name: "conflict-insert", title: "a second branch of each document, from another store",
       unit: .microsecondsPerDocument
     ) { bench in
       try withDocuments(bench, keeping: .none) { database, documents in
@@ -42,7 +43,7 @@ extension Workload {
       }
     },
     Workload(
-      name: "conflict-wide", title: "a document with a thousand branches: each branch",
+      name: "conflict-wide", title: "a document with a thousand branches, per branch",
       unit: .microsecondsPerDocument
     ) { bench in
       let database = try Database.inMemory()
@@ -59,7 +60,7 @@ extension Workload {
     },
     Workload(
       name: "memory-conflict-wide",
-      title: "growth of anonymous memory by a document with a thousand branches, made and read",
+      title: "growth of anonymous memory by a document with a thousand branches, created and read",
       unit: .megabytes, isApart: true, limit: 16, warmsUp: false
     ) { bench in
       try withNewStore(bench) { database, memory in
@@ -136,7 +137,8 @@ extension Workload {
     return try memory.growth() / 1e6
   }
 
-  /// Extends every document's history to the maximum depth, with the last revision made here.
+  /// Extends every document's history to the maximum depth, with the last revision made by this
+  /// store.
   private static func deepen(_ database: Database, _ documents: inout [Document]) throws {
     var changed: [Document] = []
     try inBatches(documents, database) { transaction, document in

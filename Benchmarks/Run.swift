@@ -40,7 +40,7 @@ struct Run {
       let elapsed = seconds(since: start, clock)
       if let limit = options.secondLimit, elapsed > limit {
         print(
-          "\(workload.name): left out, since the time is up; --only \(workload.name) measures it")
+          "\(workload.name): skipped, because the time is up; --only \(workload.name) measures it")
         continue
       }
       // Every workload gets its first sample; more only while there is time for the following

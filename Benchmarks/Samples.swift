@@ -93,7 +93,7 @@ struct RandomNumbers: RandomNumberGenerator {
     return text
   }
 
-  /// A random moment, in the form in which a model stores it.
+  /// A random date, in the form in which a model stores it.
   var date: String {
     mutating get {
       func padded(_ number: Int, _ width: Int) -> String {

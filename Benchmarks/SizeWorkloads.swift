@@ -8,7 +8,7 @@ extension Workload {
       unit: .bytesPerDocument, isApart: true, warmsUp: false
     ) { bench in
       try bench.remove("memory")
-      // The documents of one transaction are created once before, so that they are not counted.
+      // The documents of one transaction are created once before, and are therefore not counted.
       _ = bench.samples.documents(0..<min(bench.count, Bench.transactionSize))
       let before = try requireMemory()
       let database = try bench.open("memory", .none)
@@ -41,7 +41,8 @@ extension Workload {
       return Double(size) / liveSize(bench)
     },
     Workload(
-      name: "disk-overwriting", title: "the most of that while overwriting everything five times",
+      name: "disk-overwriting",
+      title: "the maximum of that while overwriting everything five times",
       unit: .times, isApart: true, warmsUp: false
     ) { bench in
       try bench.remove("disk")
@@ -64,7 +65,7 @@ extension Workload {
 
   static func requireMemory() throws -> Double {
     guard let memory = anonymousMemory() else {
-      throw BenchmarkError("this system does not tell how much memory is anonymous")
+      throw BenchmarkError("this system does not report the size of anonymous memory")
     }
     return memory
   }

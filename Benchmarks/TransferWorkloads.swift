@@ -10,11 +10,11 @@ extension Workload {
   /// Export and import of JSON Lines.
   static let transferring = [
     Workload(
-      name: "export", title: "export as JSON Lines, without revisions, to nowhere",
+      name: "export", title: "export as JSON Lines, without revisions, output discarded",
       unit: .microsecondsPerDocument, prepare: { try $0.load() }
     ) { try export($0, []) },
     Workload(
-      name: "export-everything", title: "export as JSON Lines, with revisions, to nowhere",
+      name: "export-everything", title: "export as JSON Lines, with revisions, output discarded",
       unit: .microsecondsPerDocument, prepare: { try $0.load() }
     ) { try export($0, .everything) },
     Workload(
@@ -28,7 +28,7 @@ extension Workload {
       prepare: { try write(.everything, in: $0) }
     ) { try read($0) },
     Workload(
-      name: "memory-import", title: "growth of anonymous memory by an import, maintained",
+      name: "memory-import", title: "growth of anonymous memory by an import, with maintenance",
       unit: .megabytes, isApart: true, warmsUp: false, prepare: { try write([], in: $0) }
     ) { bench in
       let before = try requireMemory()

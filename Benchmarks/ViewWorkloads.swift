@@ -4,7 +4,7 @@ extension Workload {
   /// Views of the loaded store, by year and title.
   static let viewing = [
     Workload(
-      name: "view-build", title: "rows of a view, made anew", unit: .nanosecondsPerDocument,
+      name: "view-build", title: "rows of a view, rebuilt", unit: .nanosecondsPerDocument,
       prepare: { try $0.load() }
     ) { bench in
       try measureView(bench, workCount: bench.count) { database in
@@ -27,7 +27,7 @@ extension Workload {
       return elapsed * 1e9 / Double(bench.count)
     },
     Workload(
-      name: "view-update", title: "one change to a document, and one query of a row",
+      name: "view-update", title: "a query of one row after a change of one document",
       unit: .nanoseconds, prepare: { try $0.load("viewed") }
     ) { bench in
       try measureView(bench, "viewed", workCount: 1000) { database in
@@ -55,7 +55,7 @@ extension Workload {
       }
     },
     Workload(
-      name: "view-range", title: "rows of a view, a hundred from a random key on",
+      name: "view-range", title: "a hundred rows of a view, from a random key on",
       unit: .nanoseconds, prepare: { try $0.load() }
     ) { bench in
       try measureView(bench, workCount: 1000) { database in

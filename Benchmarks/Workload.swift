@@ -12,7 +12,7 @@ struct Workload: Sendable {
   var isApart = false
   /// The maximum of every sample, in the unit; nil for no limit.
   var limit: Double?
-  /// Whether one sample is discarded first, so that code and caches are warm.
+  /// Whether one sample is discarded first, to warm up code and caches.
   var warmsUp = true
   /// Prepares the stores before a sample is taken; not measured.
   var prepare: @Sendable (Bench) throws -> Void = { _ in }

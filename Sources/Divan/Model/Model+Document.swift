@@ -9,8 +9,8 @@ extension Model {
   /// Discovery fails if the client's module is compiled without reflection metadata.
   final func property(_ index: Int) -> (any ModelProperty)? {
     if index < modelClass.properties.count { return modelClass.properties[index] }
-    if !isUnknownToItself {
-      isUnknownToItself = true
+    if !isUndiscovered {
+      isUndiscovered = true
       report(unknownProperties)
     }
     return nil
@@ -19,11 +19,11 @@ extension Model {
   /// The error of a model whose properties could not be discovered, and which cannot be saved.
   final var unknownProperties: DatabaseError {
     DatabaseError(
-      .invalidModelClass, "\(type(of: self)) does not know its properties",
+      .invalidModelClass, "the properties of \(type(of: self)) could not be discovered",
       hint: "Compile its module without -disable-reflection-metadata", documentID: documentID)
   }
 
-  /// Makes a wrapper hold its value; returns whether the value must be removed after the read.
+  /// Loads a value into its wrapper; returns whether it must be removed after the read.
   @usableFromInline @inline(never)
   final func _prepareToRead(_ index: Int, _ flags: UInt16) -> Bool {
     // Most observed properties need nothing but a notification.
@@ -36,7 +36,7 @@ extension Model {
 
   /// Prepares a read that needs more than a notification.
   ///
-  /// Kept apart, so that reads that only notify do not set up what this needs.
+  /// Separate, because reads that only notify must not set up more than they need.
   @inline(never)
   private final func prepareIncomplete(_ index: Int, _ flags: UInt16) -> Bool {
     // `property(_:)` reports an unknown property.
@@ -48,14 +48,14 @@ extension Model {
   }
 
   /// Whether a property has an unsaved change.
-  final func isDirty(_ place: PropertyLocation) -> Bool {
-    flags(at: place) & PropertyFlags.dirty != 0
+  final func isDirty(_ location: PropertyLocation) -> Bool {
+    flags(at: location) & PropertyFlags.dirty != 0
   }
 
-  /// Returns the range of a property's value in the document's `body`; nil if there is none.
-  final func storedRange(of key: SharedBytes, in body: EncodedValue) -> Range<Int>? {
+  /// Returns the range of a property's value in a document's properties; nil if there is none.
+  final func storedRange(of key: SharedBytes, in properties: EncodedValue) -> Range<Int>? {
     do throws(DatabaseError) {
-      return try key.withSpan { (key) throws(DatabaseError) in try body.propertyRange(key) }
+      return try key.withSpan { (key) throws(DatabaseError) in try properties.propertyRange(key) }
     } catch {
       report(error)
       return nil
@@ -63,17 +63,17 @@ extension Model {
   }
 
   /// Records that the value of a property was changed.
-  final func noteChange(at place: PropertyLocation) {
-    let flags = flags(at: place)
+  final func noteChange(at location: PropertyLocation) {
+    let flags = flags(at: location)
     setFlags(
       (flags | PropertyFlags.dirty | PropertyFlags.replaced)
-        & ~(PropertyFlags.unreadable | PropertyFlags.unloaded), at: place)
-    if flags & PropertyFlags.dirty == 0 || isRefused { noteChange() }
+        & ~(PropertyFlags.unreadable | PropertyFlags.unloaded), at: location)
+    if flags & PropertyFlags.dirty == 0 || hasFailedToSave { noteChange() }
   }
 
   /// Records that a property became dirty.
   final func noteChange() {
-    if isRefused { core?.noteMended(self) }
+    if hasFailedToSave { core?.scheduleRetry(self) }
     guard !isChanged else { return }
     announcing(ModelObservation.statePath) { isChanged = true }
     if state != .deleted { core?.noteUnsaved(self) }
@@ -94,8 +94,8 @@ extension Model {
   }
 
   /// Associates the model with a document, from which its properties are loaded when needed.
-  final func attach(_ body: EncodedValue, state: State) {
-    self.body = body
+  final func attach(_ storedProperties: EncodedValue, state: State) {
+    self.storedProperties = storedProperties
     self.state = state
     upgradedFrom = nil
     pendingChanges = nil
@@ -104,21 +104,21 @@ extension Model {
       references = [:]
       referenceLists = [:]
     }
-    for place in modelClass.places {
+    for location in modelClass.locations {
       setFlags(
-        flags(at: place) & PropertyFlags.replaced | initialFlags(at: place)
-          | PropertyFlags.unloaded, at: place)
+        flags(at: location) & PropertyFlags.replaced | initialFlags(at: location)
+          | PropertyFlags.unloaded, at: location)
     }
   }
 
   /// Takes over the current version of the document; unsaved changes stay.
   ///
   /// - Parameters:
-  ///   - body: the document's properties.
+  ///   - storedProperties: the document's properties.
   ///   - resolved: the keys of changed properties that conflict resolution set to other values.
-  final func rebase(on body: EncodedValue, resolved: [String] = []) {
-    announcing(pathsChanged(by: body, resolved)) {
-      self.body = body
+  final func rebase(on storedProperties: EncodedValue, resolved: [String] = []) {
+    announcing(pathsChanged(by: storedProperties, resolved)) {
+      self.storedProperties = storedProperties
       // An upgrade that was not saved still has its version.
       if !isChanged { upgradedFrom = nil }
       state = .stored
@@ -141,7 +141,8 @@ extension Model {
     let changed = modelClass.properties.filter { property in
       property.isDirty(in: self)
         ? resolved.contains { haveSameUTF8($0, property.key) }
-        : (try? body?.property(property.key)?.bytes) != (try? next.property(property.key)?.bytes)
+        : (try? storedProperties?.property(property.key)?.bytes)
+          != (try? next.property(property.key)?.bytes)
     }
     return changed.map { $0.observationPath(in: self) }
       + [ModelObservation.statePath, ModelObservation.undeclaredPath]

@@ -27,14 +27,14 @@ import Observation
 /// inspected. It must do nothing but set properties.
 ///
 /// Invariants:
-/// - `body` is the document as it was last read or saved; nil if it never was.
-/// - A property without `PropertyFlags.dirty` has the value in `body`.
-/// - `isChanged` is true if any property is dirty or `pendingChanges` hold changes.
+/// - `storedProperties` is the document as it was last read or saved; nil if it never was.
+/// - A property without `PropertyFlags.dirty` has the value in `storedProperties`.
+/// - `isChanged` is true if any property is dirty or `pendingChanges` contain changes.
 nonisolated open class Model {
   final var modelClass: ModelClass
   /// The context's core; nil while the model is in no context.
   final var core: ModelContextCore?
-  final var body: EncodedValue?
+  final var storedProperties: EncodedValue?
   /// The document's ID; empty until it is first needed.
   final var documentID = ""
   final var state = State.new
@@ -46,11 +46,11 @@ nonisolated open class Model {
   /// Whether property discovery failed for the class.
   ///
   /// Its properties then behave as ordinary stored properties, and saving the model throws.
-  final var isUnknownToItself = false
+  final var isUndiscovered = false
   /// Whether autosaving the model failed; the context retries when the model changes, or later.
-  final var isRefused = false
+  final var hasFailedToSave = false
   /// Whether reference lists retain models that they have looked up: see ``ModelReference/found``.
-  final var holdsFound = false
+  final var retainsFound = false
   /// Whether observers are not notified although the class is `Observable`.
   final var isUnobserved = false
   /// The hash of the document's ID, once the model is in the identity map.
@@ -58,15 +58,15 @@ nonisolated open class Model {
   /// The version of the document that ``upgrade(from:)`` upgraded from; nil if it did not.
   final var upgradedFrom: Int?
   /// The model's position among the unsaved models of its context, from 1; 0 if it is not there.
-  final var unsavedPlace = 0
-  /// The state to restore if the context's transaction rolls back; nil elsewhere.
+  final var unsavedPosition = 0
+  /// The state to restore if the context's transaction rolls back; nil outside of a transaction.
   final var rollbackEntry: RollbackEntry?
   /// The number of the nested changes in which the model was last read: see ``RollbackLog``.
   final var lastReading = 0
-  /// Where the model leaves its targets when it is released.
+  /// The queue to which the model adds its targets when it is released.
   ///
   /// Nil unless the object that retained the model is itself being released.
-  final var going: ReleasedModels?
+  final var releaseQueue: ReleasedModels?
   /// The targets of the properties that refer to one model, by property number.
   final var references: [Int: ModelReference] = [:]
   /// The targets of the properties that refer to several models, by property number.
@@ -77,7 +77,7 @@ nonisolated open class Model {
   ///
   /// The object is never replaced.
   final var observers: ModelObservers?
-  /// When the model last took over a change made elsewhere, measured from `firstMoment`.
+  /// The time from `referenceTime` to the last external change that the model took over.
   ///
   /// Nil if it never did. It is a duration because the size of an `Instant` is not known at compile
   /// time. With an `Instant`, the offsets of a model's properties would have to be looked up at run
@@ -96,7 +96,7 @@ nonisolated open class Model {
     /// The next save calls ``willSave(_:)``.
     case set
     /// ``willSave(_:)`` was called; the mark is cleared when that save completes.
-    case asked
+    case handled
   }
 
   /// Creates a new model that is in no context: see ``ModelContext/insert(_:)``.
@@ -108,9 +108,9 @@ nonisolated open class Model {
       modelClass = .none
       modelClass = ModelClass.discover(Self.self, from: self)
     }
-    for (index, place) in modelClass.places.enumerated() {
-      setIndex(UInt16(index), at: place)
-      setFlags(place.initialFlags, at: place)
+    for (index, location) in modelClass.locations.enumerated() {
+      setIndex(UInt16(index), at: location)
+      setFlags(location.initialFlags, at: location)
     }
   }
 
@@ -132,7 +132,7 @@ nonisolated open class Model {
 
   deinit {
     if isKnown { core?.forget(self) }
-    if core == nil, modelClass.hasReferences { letGoOfTargets() }
+    if core == nil, modelClass.hasReferences { releaseTargets() }
   }
 
   /// The type that new documents of this class store under `type`; nil, the default, stores none.
@@ -198,7 +198,7 @@ nonisolated open class Model {
   /// does not belong in `init()`, which also runs for models that never enter a context.
   open func awakeFromInitializer() {}
 
-  /// Called when the model was loaded, and again each time it took over a change made elsewhere.
+  /// Called when the model was loaded, and again each time it took over an external change.
   open func didLoad() {}
 
   /// Called before the model is saved, before anything is validated or written.
@@ -234,7 +234,7 @@ nonisolated open class Model {
   /// It is called once per model for each deletion. If the deletion then fails, nothing is deleted,
   /// but changes that the hooks made remain; the next attempt calls the hooks again. It cannot
   /// throw: to prevent a deletion, use ``DeleteRule/deny``. It is not called for a model that was
-  /// never saved, nor when a document is deleted by a transaction, by undo, or elsewhere.
+  /// never saved, nor when a document is deleted by a transaction, by undo, or externally.
   open func willDelete() {}
 
   /// Called when the model was saved and has no unsaved changes.
@@ -243,7 +243,7 @@ nonisolated open class Model {
   /// in that transaction.
   open func didSave() {}
 
-  /// Reports what is invalid in the model, before it is saved.
+  /// Checks the model, and reports failures, before it is saved.
   ///
   /// It is called after ``willSave(_:)`` of all models in the save. If any model reports a failure,
   /// none is saved, and the error lists all failures of all models.
@@ -281,7 +281,7 @@ extension PersistableOptional where Self: Model {
   /// The storage of an optional reference: the ID of the other model's document.
   public static var _optionalStorage: _PersistedStorage {
     // Here `Self` is the class that the property declares; in `Model` it would be `Model`.
-    _PersistedStorage { ReferenceProperty<Self>(place: $0) }
+    _PersistedStorage { ReferenceProperty<Self>(location: $0) }
   }
 }
 
@@ -313,16 +313,16 @@ extension Model {
     return isUnsaved
   }
 
-  /// The time since the model last took over a change made elsewhere, or a deletion.
+  /// The time since the model last took over an external change or deletion.
   ///
   /// Nil if it never did. ``markExternallyChanged()`` restarts it. Observers are notified each time
   /// it restarts.
   public final var timeSinceExternallyChanged: Duration? {
     noteAccess(ModelObservation.externalChangePath)
-    return lastExternalChange.map { Self.firstMoment.duration(to: .now) - $0 }
+    return lastExternalChange.map { Self.referenceTime.duration(to: .now) - $0 }
   }
 
-  /// Restarts ``timeSinceExternallyChanged`` at zero, as after a change made elsewhere.
+  /// Restarts ``timeSinceExternallyChanged`` at zero, as after an external change.
   ///
   /// ```swift
   /// // Highlight this item the way a newly arrived one is highlighted.
@@ -332,15 +332,15 @@ extension Model {
   /// Nothing else in the model changes, and it does not need to be saved.
   public final func markExternallyChanged() { noteExternalChange() }
 
-  /// Records that the model took over a change made elsewhere just now.
+  /// Records that the model took over an external change just now.
   final func noteExternalChange() {
     announcing(ModelObservation.externalChangePath) {
-      lastExternalChange = Self.firstMoment.duration(to: .now)
+      lastExternalChange = Self.referenceTime.duration(to: .now)
     }
   }
 
   /// The reference point of `lastExternalChange`, before any recorded change.
-  private static let firstMoment = ContinuousClock.now
+  private static let referenceTime = ContinuousClock.now
 
   /// Whether the model has changes, or is marked as needing a save.
   final var isUnsaved: Bool { hasChanges || state == .stored && mark != .none }
@@ -360,7 +360,7 @@ extension Model {
   final var changedNames: [String] {
     guard isChanged else { return [] }
     var names: [String] = []
-    for place in modelClass.places where isDirty(place) { names.append(place.name) }
+    for location in modelClass.locations where isDirty(location) { names.append(location.name) }
     if let pendingChanges { names += pendingChanges.undeclared.keys.sorted() }
     return names
   }
@@ -384,8 +384,8 @@ extension Model {
   /// without calling the hooks of their models. Other changes in those models stay unsaved.
   ///
   /// - Throws: ``DatabaseError`` with the codes
-  ///   - `conflict` if the document, or one that is deleted with it, was changed elsewhere since it
-  ///     was read: refresh the context, and delete again.
+  ///   - `conflict` if the document, or one that is deleted with it, was changed externally since
+  ///     it was read: refresh the context, and delete again.
   ///   - `stillReferenced` if a ``DeleteRule/deny`` rule forbids it.
   ///   - `notInContext` if a rule reaches into another context
   ///     (``ModelContext/setContext(_:for:)``).
@@ -401,7 +401,7 @@ extension Model {
   /// reports the error: see ``ModelContext/errorHandler`` and ``ModelContext/mismatchHandler``.
   ///
   /// - Throws: ``DatabaseError/Code/mismatchedType`` for the first property whose value is not of
-  ///   its type; `damaged` if the document's bytes are not what was stored.
+  ///   its type; `damaged` if the document's bytes are damaged.
   public final func load() throws {
     for property in modelClass.properties {
       if let problem = try property.problem(in: self) { throw problem }
@@ -432,7 +432,7 @@ extension Model {
   /// marked. A mark that hooks of other models set after this model's `willSave` applies to the
   /// next save. ``revert()`` clears the mark. A deleted model is not saved even if it is marked.
   public final func markNeedsSave() {
-    if isRefused { core?.noteMended(self) }
+    if hasFailedToSave { core?.scheduleRetry(self) }
     guard mark != .set else { return }
     announcing(ModelObservation.statePath) { mark = .set }
     if isUnsaved { core?.noteUnsaved(self) }
@@ -444,8 +444,8 @@ extension Model {
   /// document, to those of the document.
   public final func revert() {
     if mark != .none { announcing(ModelObservation.statePath) { mark = .none } }
-    takeBackChanges()
-    if state != .new { core?.noteClean(self) } else if isRefused { core?.noteMended(self) }
+    discardChanges()
+    if state != .new { core?.noteClean(self) } else if hasFailedToSave { core?.scheduleRetry(self) }
     upgradeIfOutdated()
   }
 

@@ -18,7 +18,7 @@ extension Database {
   ///
   /// Changes, purges and expiries show once they can be read; at ``Durability/full``, once they are
   /// durable. The sequence ends when the task is cancelled, and throws
-  /// ``DatabaseError/Code/closed`` when the database is closed. Any number of tasks may follow
+  /// ``DatabaseError/Code/closed`` when the database is closed. Any number of tasks may observe
   /// views, and each view is updated once for all of them.
   ///
   /// After a change, the changed documents are mapped and the query is evaluated again, at the cost

@@ -21,7 +21,7 @@ import DivanLog
 /// The rows are computed by the first query, with one call of the map function for each document,
 /// and kept in memory while the database is open. From time to time and by
 /// ``Database/close(discardsUnsavedModels:isolation:)`` they are also written to a file in the
-/// store's directory, if that is worthwhile, so that the next opening can read them. They are found
+/// store's directory, if that is worthwhile, and the next opening can read them. They are found
 /// by the view's name, and trusted if its version and document type are the same. So a map function
 /// must give the same rows for the same document at any time and in any program; when you change
 /// it, change its version.
@@ -149,10 +149,10 @@ extension MapReduceView {
     } catch {
       throw DatabaseError(
         .viewFailed, "the map function of the view \"\(name)\" failed for a document",
-        hint: "Mend the function, and give the view another version", documentID: document.id,
+        hint: "Correct the function, and change the view's version", documentID: document.id,
         underlying: error)
     }
-    // One string for all rows: of a document that was read, each access creates one.
+    // One string for all rows, because each access to the ID of a stored document creates one.
     let id = emitter.rows.isEmpty ? "" : document.id
     return emitter.rows.enumerated().map { index, row in
       ViewContents.Row(

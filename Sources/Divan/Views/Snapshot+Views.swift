@@ -25,7 +25,7 @@ extension Snapshot {
 
   /// Returns the number of view rows that a query matches, whether it reduces them or not.
   ///
-  /// Steps over no row.
+  /// It does not iterate over the rows.
   /// - Throws: The errors of ``rows(of:_:)``.
   public func rowCount(of view: MapReduceView, _ query: ViewQuery = .all) throws -> Int {
     try query.validate(for: view)
@@ -45,7 +45,7 @@ extension Snapshot {
     return try self.view.store.views.contents(of: view, in: self, isCancelled: isCancelled)
   }
 
-  /// Does the same; throws if the computation is cancelled.
+  /// Returns the rows like ``rows(of:_:)``; throws if the computation is cancelled.
   func rows(
     of view: MapReduceView, _ query: ViewQuery, isCancelled: () -> Bool
   ) throws -> ViewRows {
@@ -66,15 +66,15 @@ extension Snapshot {
 extension ViewQuery {
   fileprivate func validate(for view: MapReduceView) throws(DatabaseError) {
     guard skip >= 0, limit ?? 0 >= 0, groupLevel ?? 0 >= 0, prefixLevel >= 0 else {
-      throw DatabaseError(.invalidQuery, "a limit, or what to skip, or a level is below 0")
+      throw DatabaseError(.invalidQuery, "a limit, a skip count or a level is negative")
     }
     guard isReduced != false || groupLevel == nil else {
-      throw DatabaseError(.invalidQuery, "rows are grouped to be reduced, and are not to be")
+      throw DatabaseError(.invalidQuery, "a query that groups rows must reduce them")
     }
     guard isReduced == true || groupLevel != nil, view.reduction == nil else { return }
     throw DatabaseError(
-      .invalidQuery, "the view \"\(view.name)\" has no reduction, and the query asks for one",
-      hint: "Give the view a reduction, or ask for its rows")
+      .invalidQuery, "the view \"\(view.name)\" has no reduction, and the query requires one",
+      hint: "Give the view a reduction, or query its rows")
   }
 
   fileprivate func reduction(of view: MapReduceView) -> ViewReduction? {

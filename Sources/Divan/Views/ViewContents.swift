@@ -1,6 +1,6 @@
 import DivanLog
 
-/// The rows of a view as of one version of the database, and the documents that they are of.
+/// The rows of a view as of one version of the database, and their documents.
 ///
 /// A copy costs nothing and shares its storage with the original where possible.
 ///
@@ -49,7 +49,7 @@ struct ViewContents: Sendable {
 
   /// The rows of one document.
   ///
-  /// An object, so that moving it among many others while they are sorted costs little.
+  /// It is an object, because moving it costs little while many are sorted.
   final class DocumentRows: Sendable {
     let id: String
     let rows: [Row]
@@ -78,21 +78,20 @@ extension ViewContents {
   /// Updates the contents to a later snapshot.
   ///
   /// Costs one call of the map function for each document that has changed since. If documents were
-  /// purged, it also costs a walk over the IDs of all documents, because the log does not tell
-  /// which.
+  /// purged, it also costs a scan of all IDs, because purges are not in the change feed.
   mutating func advance(
     _ view: MapReduceView, to snapshot: Snapshot, isCancelled: () -> Bool
   ) throws {
     guard !isCurrent(in: snapshot) else { return }
     if purgeCount != snapshot.view.state.purgeCount { try removePurged(snapshot, isCancelled) }
-    try takeUp(view, snapshot, isCancelled)
+    try applyChanges(view, snapshot, isCancelled)
     sequence = snapshot.sequence
     purgeCount = snapshot.view.state.purgeCount
     noteOrigin(snapshot.view.state)
   }
 
   /// Replaces the rows of changed documents.
-  private mutating func takeUp(
+  private mutating func applyChanges(
     _ view: MapReduceView, _ snapshot: Snapshot, _ isCancelled: () -> Bool
   ) throws {
     var changes = snapshot.changes(since: sequence)
@@ -129,7 +128,7 @@ extension ViewContents {
   }
 
   static let cancelledError = DatabaseError(
-    .cancelled, "making the rows of a view was cancelled")
+    .cancelled, "computing the rows of a view was cancelled")
 
   private func documentRows(_ id: String) -> DocumentRows? {
     documents.find({ compareUTF8($0.id, id) < 0 }, { haveSameUTF8($0.id, id) })
@@ -139,18 +138,18 @@ extension ViewContents {
   private mutating func removePurged(_ snapshot: Snapshot, _ isCancelled: () -> Bool) throws {
     var ids = snapshot.ids()
     var next = try ids.next()
-    var gone: [DocumentRows] = []
+    var purged: [DocumentRows] = []
     try documents.forEach(from: documents.start, to: documents.end) { document in
       guard !isCancelled() else { throw ViewContents.cancelledError }
       while let id = next, compareUTF8(id, document.id) < 0 {
         guard !isCancelled() else { throw ViewContents.cancelledError }
         next = try ids.next()
       }
-      if next.map({ !haveSameUTF8($0, document.id) }) ?? true { gone.append(document) }
+      if next.map({ !haveSameUTF8($0, document.id) }) ?? true { purged.append(document) }
       return true
     }
-    replace(gone, with: [])
-    changeCount += gone.count
+    replace(purged, with: [])
+    changeCount += purged.count
   }
 }
 

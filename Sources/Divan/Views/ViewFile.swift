@@ -28,7 +28,7 @@ struct ViewFile {
   /// Reads all rows, and checks that they are in order.
   consuming func contents(isCancelled: () -> Bool) throws(LogError) -> ViewContents {
     // The row count is trusted only after they were read: there may not be enough memory for it.
-    var placed: [PlacedRow] = []
+    var positioned: [PositionedRow] = []
     let rowCount = Int(header.rowCount)
     var documents: [ViewContents.DocumentRows] = []
     while let frame = try reader.next() {
@@ -38,9 +38,9 @@ struct ViewFile {
       var bytes = ByteReader(frame)
       do throws(ByteError) {
         while !bytes.isAtEnd {
-          let document = try ViewFile.readDocument(&bytes, rowCount, &placed)
+          let document = try ViewFile.readDocument(&bytes, rowCount, &positioned)
           if let last = documents.last, compareUTF8(last.id, document.id) >= 0 {
-            throw ByteError(offset: bytes.offset, reason: "documents that are not in their order")
+            throw ByteError(offset: bytes.offset, reason: "documents out of order")
           }
           documents.append(document)
         }
@@ -48,20 +48,21 @@ struct ViewFile {
         throw reader.damage(error.reason)
       }
     }
-    guard placed.count == rowCount else {
-      throw reader.damage("\(placed.count) rows, and not \(rowCount) as the header says")
+    guard positioned.count == rowCount else {
+      throw reader.damage(
+        "\(positioned.count) rows instead of \(rowCount), the count in the header")
     }
-    var places = [ViewContents.Row?](repeating: nil, count: rowCount)
-    for (place, row) in placed {
-      guard places[place] == nil else { throw reader.damage("two rows in one place") }
-      places[place] = row
+    var slots = [ViewContents.Row?](repeating: nil, count: rowCount)
+    for (position, row) in positioned {
+      guard slots[position] == nil else { throw reader.damage("two rows at one position") }
+      slots[position] = row
     }
     var rows: [ViewContents.Row] = []
     rows.reserveCapacity(rowCount)
-    for row in places {
+    for row in slots {
       guard let row else { throw reader.damage("a row is missing") }
       if let last = rows.last, last.compare(row) >= 0 {
-        throw reader.damage("rows that are not in their order")
+        throw reader.damage("rows out of order")
       }
       rows.append(row)
     }
@@ -69,11 +70,11 @@ struct ViewFile {
   }
 
   /// A row, and its position among all rows.
-  private typealias PlacedRow = (place: Int, row: ViewContents.Row)
+  private typealias PositionedRow = (position: Int, row: ViewContents.Row)
 
   /// Reads the rows of one document; `rowCount` is the number of rows in the file.
   private static func readDocument(
-    _ bytes: inout ByteReader, _ rowCount: Int, _ placed: inout [PlacedRow]
+    _ bytes: inout ByteReader, _ rowCount: Int, _ positioned: inout [PositionedRow]
   ) throws(ByteError) -> ViewContents.DocumentRows {
     let id = try bytes.readPrefixedText()
     let count = try bytes.readCount(limit: rowCount)
@@ -82,12 +83,12 @@ struct ViewFile {
     }
     var rows: [ViewContents.Row] = []
     for index in 0..<count {
-      let place = try bytes.readCount(limit: rowCount - 1)
+      let position = try bytes.readCount(limit: rowCount - 1)
       let (key, sortKey) = try readKey(&bytes)
       let value = try readValue(&bytes).decoded
       let row = ViewContents.Row(
         sortKey: sortKey, id: id, index: index, key: key, value: value)
-      placed.append((place, row))
+      positioned.append((position, row))
       rows.append(row)
     }
     return ViewContents.DocumentRows(id: id, rows: rows)
@@ -100,7 +101,7 @@ struct ViewFile {
     do throws(DatabaseError) {
       return (key, try Collation.key(of: stored))
     } catch {
-      throw ByteError(offset: bytes.offset, reason: "bytes that are no key")
+      throw ByteError(offset: bytes.offset, reason: "bytes that are not a key")
     }
   }
 
@@ -111,7 +112,7 @@ struct ViewFile {
     do throws(DatabaseError) {
       return (stored, try stored.decode())
     } catch {
-      throw ByteError(offset: bytes.offset, reason: "bytes that are no value")
+      throw ByteError(offset: bytes.offset, reason: "bytes that are not a value")
     }
   }
 }
@@ -148,14 +149,14 @@ extension ViewContents {
     view.encode(to: &frame)
     try writer.append(frame)
     frame.removeAll()
-    let places = places()
+    let positions = positions()
     var scratch = ByteWriter()
     var coding = ValueCoding()
     for document in documents.chunks.joined() {
       frame.appendPrefixed(document.id)
       frame.appendVarint(document.rows.count)
       for row in document.rows {
-        frame.appendVarint(places[ObjectIdentifier(row)] ?? 0)
+        frame.appendVarint(positions[ObjectIdentifier(row)] ?? 0)
         for value in [row.key, row.value] {
           scratch.removeAll()
           do throws(DatabaseError) {
@@ -177,11 +178,11 @@ extension ViewContents {
   }
 
   /// Returns the position of each row among all rows.
-  private func places() -> [ObjectIdentifier: Int] {
-    var places: [ObjectIdentifier: Int] = [:]
-    places.reserveCapacity(rows.count)
-    for row in rows.chunks.joined() { places[ObjectIdentifier(row)] = places.count }
-    return places
+  private func positions() -> [ObjectIdentifier: Int] {
+    var positions: [ObjectIdentifier: Int] = [:]
+    positions.reserveCapacity(rows.count)
+    for row in rows.chunks.joined() { positions[ObjectIdentifier(row)] = positions.count }
+    return positions
   }
 
   private static func tooLarge(_ path: String) -> LogError {
@@ -198,7 +199,7 @@ package struct InspectedView: Sendable {
   private let fileName: FileName
   private let directory: StoreDirectory
 
-  /// Reads the identity of a file's view, and the version of the store that it is of.
+  /// Reads the identity of a file's view, and the version of the store whose rows it has.
   package init(_ fileName: FileName, in directory: StoreDirectory) throws(LogError) {
     let file = try ViewFile(fileName, in: directory)
     header = file.header

@@ -36,7 +36,7 @@ extension ViewIdentity {
     version = try reader.readPrefixedText()
     documentType = reader.isAtEnd ? nil : try reader.readPrefixedText()
     guard reader.isAtEnd else {
-      throw ByteError(offset: reader.offset, reason: "bytes behind what says which view it is")
+      throw ByteError(offset: reader.offset, reason: "bytes after the identity of the view")
     }
   }
 }

@@ -1,10 +1,10 @@
 import DivanLog
 import Synchronization
 
-/// The contents of one view that are kept in memory.
+/// The contents of one view that are cached in memory.
 ///
-/// These are the contents as of the newest snapshot queried, and those of others while they are
-/// held.
+/// These are the contents as of the newest snapshot queried, and as of other snapshots that still
+/// exist.
 final class ViewIndex: Sendable {
   let view: ViewIdentity
   /// Serializes the computation of contents, so that no two threads compute the same.
@@ -12,11 +12,11 @@ final class ViewIndex: Sendable {
   private let state = Guarded(State())
 
   private struct State {
-    var newest: KeptContents?
+    var newest: CachedContents?
     /// All contents in memory: the newest, and those that older snapshots retain.
-    var kept: [Weak] = []
+    var cached: [Weak] = []
     /// Whether the view's file was found unusable.
-    var isFileUseless = false
+    var isFileUnusable = false
     /// The change count of the contents when they were last written to or read from the file.
     var savedCount: Int?
     /// The change count when saving was last attempted.
@@ -25,18 +25,18 @@ final class ViewIndex: Sendable {
     var isRemoved = false
 
     /// All contents that are in memory.
-    var contents: [ViewContents] { kept.compactMap { $0.contents?.value } }
+    var contents: [ViewContents] { cached.compactMap { $0.contents?.value } }
   }
 
   private struct Weak {
-    weak var contents: KeptContents?
+    weak var contents: CachedContents?
   }
 
   init(_ view: MapReduceView) { self.view = ViewIdentity(view) }
 }
 
 /// The contents of a view as of one version of the store, until they are dropped.
-private final class KeptContents: Sendable {
+private final class CachedContents: Sendable {
   private let contents: Guarded<ViewContents?>
 
   init(_ contents: ViewContents) { self.contents = Guarded(contents) }
@@ -46,11 +46,11 @@ private final class KeptContents: Sendable {
   func drop() { contents.withLock { $0 = nil } }
 }
 
-/// The contents of views that are kept for a version of the store, and released with it.
+/// The cached contents of views as of one version of the store, which are released with it.
 private final class VersionContents: Sendable {
-  private let contents = Guarded<[KeptContents]>([])
+  private let contents = Guarded<[CachedContents]>([])
 
-  func add(_ kept: KeptContents) { contents.withLock { $0.append(kept) } }
+  func add(_ cached: CachedContents) { contents.withLock { $0.append(cached) } }
 }
 
 extension ViewIndex {
@@ -58,7 +58,7 @@ extension ViewIndex {
   func contents(
     of view: MapReduceView, in snapshot: Snapshot, isCancelled: () -> Bool
   ) throws -> ViewContents {
-    try MapFunctionGuard.refuse("asks for the rows of a view")
+    try MapFunctionGuard.refuse("queries the rows of a view")
     // A past version may have the same numbers as another snapshot, and is seldom queried
     // repeatedly.
     if snapshot.view.past != nil {
@@ -77,7 +77,7 @@ extension ViewIndex {
       contents = read
     }
     try contents.advance(view, to: snapshot, isCancelled: isCancelled)
-    keep(contents, for: snapshot)
+    store(contents, for: snapshot)
     return contents
   }
 
@@ -90,7 +90,7 @@ extension ViewIndex {
   private func find(_ snapshot: Snapshot) -> ViewContents? {
     state.withLock { state in
       // The newest is used most often.
-      for each in state.kept.reversed() {
+      for each in state.cached.reversed() {
         if let contents = each.contents?.value, contents.isCurrent(in: snapshot) { return contents }
       }
       return nil
@@ -105,34 +105,34 @@ extension ViewIndex {
     }
   }
 
-  private func keep(_ contents: ViewContents, for snapshot: Snapshot) {
-    let kept = KeptContents(contents)
-    let isKept = state.withLock { state in
+  private func store(_ contents: ViewContents, for snapshot: Snapshot) {
+    let cached = CachedContents(contents)
+    let isCached = state.withLock { state in
       guard !state.isRemoved else { return false }
-      state.kept.removeAll { $0.contents == nil }
-      state.kept.append(Weak(contents: kept))
+      state.cached.removeAll { $0.contents == nil }
+      state.cached.append(Weak(contents: cached))
       let newest = state.newest?.value
       let isNewest =
         newest.map {
           ($0.sequence, $0.purgeCount) < (contents.sequence, contents.purgeCount)
         } ?? true
-      if isNewest { state.newest = kept }
+      if isNewest { state.newest = cached }
       return true
     }
-    guard isKept else { return }
-    snapshot.view.state.services.get(VersionContents.self) { VersionContents() }.add(kept)
+    guard isCached else { return }
+    snapshot.view.state.services.get(VersionContents.self) { VersionContents() }.add(cached)
   }
 
   /// The number of contents in memory.
-  var keptCount: Int { state.withLock { $0.contents.count } }
+  var cachedCount: Int { state.withLock { $0.contents.count } }
 
   /// Drops all contents, permanently.
   func remove() {
     state.withLock { state in
       state.isRemoved = true
-      for each in state.kept { each.contents?.drop() }
+      for each in state.cached { each.contents?.drop() }
       state.newest = nil
-      state.kept = []
+      state.cached = []
     }
   }
 }
@@ -143,7 +143,7 @@ extension ViewIndex {
   /// Reads the contents of an earlier version from the file; nil if there is no usable one.
   private func read(for snapshot: Snapshot, _ isCancelled: () -> Bool) throws -> ViewContents? {
     let store = snapshot.view.store
-    guard !state.withLock({ $0.isFileUseless }), store.report.damage.isEmpty else { return nil }
+    guard !state.withLock({ $0.isFileUnusable }), store.report.damage.isEmpty else { return nil }
     var contents: ViewContents?
     do throws(LogError) {
       let file = try ViewFile(.view(named: view.name), in: store.directory)
@@ -158,7 +158,7 @@ extension ViewIndex {
       // Whatever the error is, the rows can be computed without the file.
     }
     guard var contents else {
-      state.withLock { $0.isFileUseless = true }
+      state.withLock { $0.isFileUnusable = true }
       return nil
     }
     try contents.catchUpWithPurges(snapshot, isCancelled)
@@ -201,7 +201,7 @@ extension ViewIndex {
       state.attemptedCount = contents?.changeCount ?? state.attemptedCount
       if isSaved {
         state.savedCount = contents?.changeCount
-        state.isFileUseless = false
+        state.isFileUnusable = false
       }
     }
   }

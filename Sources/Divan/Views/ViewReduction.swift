@@ -44,7 +44,7 @@ extension ViewReduction {
   ///
   /// `min` and `max` are null if there are none.
   public static let statistics = ViewReduction {
-    NumberSummary(tellsExtremes: true) {
+    NumberSummary(includesExtremes: true) {
       [
         "count": .int(Int64($0.numberCount)), "sum": $0.total, "sumsqr": $0.squares,
         "min": $0.least ?? .null, "max": $0.greatest ?? .null,
@@ -97,11 +97,11 @@ private struct NumberSummary: ViewAccumulator {
   /// The running mean and sum of squared distances from it (Welford).
   private var runningMean = 0.0
   private var distances = 0.0
-  private let tellsExtremes: Bool
+  private let includesExtremes: Bool
   private let result: (NumberSummary) -> Value
 
-  init(tellsExtremes: Bool = false, _ result: @escaping (NumberSummary) -> Value) {
-    self.tellsExtremes = tellsExtremes
+  init(includesExtremes: Bool = false, _ result: @escaping (NumberSummary) -> Value) {
+    self.includesExtremes = includesExtremes
     self.result = result
   }
 
@@ -118,7 +118,7 @@ private struct NumberSummary: ViewAccumulator {
     let distance = number - runningMean
     runningMean += distance / Double(numberCount)
     distances += distance * (number - runningMean)
-    guard tellsExtremes else { return }
+    guard includesExtremes else { return }
     sumOfSquares += number * number
     if least.map({ Collation.compare(row.value, $0) < 0 }) ?? true { least = row.value }
     if greatest.map({ Collation.compare(row.value, $0) > 0 }) ?? true { greatest = row.value }
@@ -199,7 +199,7 @@ private struct MiddleNumber: ViewAccumulator {
     let lower = numbers[numbers.count / 2 - 1]
     if Collation.compare(lower, upper) == 0 { return upper }
     guard let one = lower.doubleValue, let other = upper.doubleValue else { return .null }
-    // Halved first, so that the sum never overflows a double.
+    // Halved first, because the sum could overflow a double.
     return .double(one / 2 + other / 2)
   }
 }

@@ -1,14 +1,14 @@
 import DivanLog
 import Synchronization
 
-/// The views of an open database, with their kept contents.
+/// The views of an open database, with their cached contents.
 final class ViewRegistry: Sendable {
   /// The indexes, by the UTF-8 bytes of their views' names.
   private let indexes = Guarded<[[UInt8]: ViewIndex]>([:])
   /// Serializes writing and removing files.
   private let files = WriterLock()
 
-  /// Returns the index of a view; an empty one if the kept one is of another version.
+  /// Returns the index of a view; an empty one if the existing one is of another version.
   func index(of view: MapReduceView) -> ViewIndex {
     let name = Array(view.name.utf8)
     let (index, former) = indexes.withLock { indexes in
@@ -45,7 +45,7 @@ extension ViewRegistry {
     index.save(store)
   }
 
-  /// Drops a view and its file; returns whether there was any of it.
+  /// Drops a view and its file; returns whether either existed.
   func remove(_ name: String, from store: Store) -> Bool {
     files.acquire()
     defer { files.release() }
@@ -53,13 +53,13 @@ extension ViewRegistry {
     index?.remove()
     guard store.refusal == nil, !store.isClosed else { return index != nil }
     do throws(DatabaseError) {
-      let isThere = try translating { () throws(LogError) in
+      let exists = try translating { () throws(LogError) in
         let file = FileName.view(named: name)
-        let isThere = try store.directory.listing().files.contains(file)
-        if isThere { try store.directory.remove(file) }
-        return isThere
+        let exists = try store.directory.listing().files.contains(file)
+        if exists { try store.directory.remove(file) }
+        return exists
       }
-      return isThere || index != nil
+      return exists || index != nil
     } catch {
       // A remaining file is read only for a query of this view, and is then still valid.
       store.maintenance.note(error)

@@ -83,11 +83,10 @@ extension ViewRows {
     try row.documentID.flatMap { try snapshot.get($0) }
   }
 
-  /// Returns the documents that the rows link to, in the order of the rows.
+  /// Returns the documents that the rows link to, in the order of the rows; nil for a missing one.
   ///
-  /// The result has nil where there is none.
+  /// They are read in the order of their locations in the log, which is faster than one by one.
   ///
-  /// They are read in the order of their places in the log, which is faster than one by one.
   /// - Throws: The errors of ``Snapshot/get(_:)-([String])``.
   public func documents() throws -> [Document?] {
     try snapshot.get(map { $0.documentID ?? "" })

@@ -66,7 +66,7 @@ struct ModelDamageTests {
   {
     let reported = errors(of: context)
     let todo = try #require(try context.model(Todo.self, "t"))
-    let whole = try #require(todo.body?.bytes.array)
+    let whole = try #require(todo.storedProperties?.bytes.array)
     todo.attach(EncodedValue(SharedBytes(copying: Array(whole.dropLast(2)))), state: .stored)
     // The properties before the damage are intact.
     #expect(todo.text == "" && todo.priority == 1 && !todo.needsSave)

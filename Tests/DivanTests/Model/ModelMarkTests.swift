@@ -271,10 +271,10 @@ struct ModelMarkTests {
     let saving = Task { await context.autosave(after: .seconds(20)) { _ in failures += 1 } }
     saving.cancel()
     await saving.value
-    #expect(failures > 0 && page.isRefused && page.needsSave)
+    #expect(failures > 0 && page.hasFailedToSave && page.needsSave)
     page.problem = nil
     page.markNeedsSave()
-    #expect(!page.isRefused)
+    #expect(!page.hasFailedToSave)
     try context.saveAllModels()
     #expect(try database.json("a") == #"{"size":0,"text":"x"}"#)
   }

@@ -40,10 +40,10 @@ struct PredicateCacheTests {
     let database = try database()
     let first = try database.snapshot().explain(open)
     #expect(first.rows == 100 && first.rowsRemembered == 0 && first.documentsRead == 100)
-    #expect(!first.description.contains("remembered"))
+    #expect(!first.description.contains("predicate cache"))
     let again = try database.snapshot().explain(open)
     #expect(again.rows == 100 && again.rowsRemembered == 100 && again.documentsRead == 0)
-    #expect(again.results == 34 && again.description.contains("of which 100 were remembered"))
+    #expect(again.results == 34 && again.description.contains("100 decided by the predicate cache"))
     try database.write { transaction in
       try put(1, isOpen: true, in: transaction)
       try put(100, isOpen: true, in: transaction)
@@ -265,12 +265,12 @@ struct PredicateCacheTests {
     }
     var column = cache.column(of: n)
     _ = column.note([1].span, of: 5)
-    cache.keep(column, of: n)
+    cache.store(column, of: n)
     for identity in identities {
       var matchResults = cache.matchResults(of: identity)
       #expect(matchResults.isEmpty)
       matchResults.note(.accepted, of: 5)
-      cache.keep(matchResults, of: identity)
+      cache.store(matchResults, of: identity)
       // The first filter is used all the time.
       #expect(cache.matchResults(of: identities[0])[5] == .accepted)
     }
@@ -283,7 +283,7 @@ struct PredicateCacheTests {
     for identity in identities {
       var matchResults = large.matchResults(of: identity)
       matchResults.note(.refused, of: 7)
-      large.keep(matchResults, of: identity)
+      large.store(matchResults, of: identity)
     }
     #expect(
       identities.filter { !large.matchResults(of: $0).isEmpty }.count == PredicateCache.countLimit)
@@ -325,7 +325,8 @@ struct PredicateCacheTests {
       #expect(column.note([1].span, of: sequence) == nil)
       column.noteDeletion(of: sequence)
     }
-    #expect(matchResults.isEmpty && !matchResults.hasNews && column.isEmpty && !column.hasNews)
+    #expect(
+      matchResults.isEmpty && !matchResults.isModified && column.isEmpty && !column.isModified)
     for sequence in [10 * span, 10 * span + 1, 10 * span - span / 4] {
       matchResults.note(.refused, of: sequence)
       #expect(matchResults[sequence] == .refused)

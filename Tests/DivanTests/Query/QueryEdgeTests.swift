@@ -146,7 +146,7 @@ struct QueryEdgeTests {
     let query = Query<Host>().filter { $0.name == "Ada" }
     let error = #expect(throws: DatabaseError.self) { try database.snapshot().count(query) }
     #expect(error?.code == .invalidQuery)
-    #expect(error?.message.contains("no value of Mood can be made up, for \"mood\"") == true)
+    #expect(error?.message.contains("no sample value of Mood can be created, for \"mood\"") == true)
     #expect(error?.hint?.contains("declare it CaseIterable") == true)
   }
 

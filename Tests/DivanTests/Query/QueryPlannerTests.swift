@@ -256,7 +256,7 @@ struct QueryPlannerTests {
     let found = try explain(todos.filter { $0["list"] == "list 4" && $0["kind"] == "y" })
     #expect((50...200).contains(found.estimatedRows) && found.rows == 100, "\(found)")
     #expect(found.estimatedResults > 0 && found.estimatedCost > 100, "\(found)")
-    #expect(found.description.contains("Expected about \(found.estimatedRows) rows"))
-    #expect(found.description.contains("Looked at 100 rows"))
+    #expect(found.description.contains("Estimate: \(found.estimatedRows) candidates"))
+    #expect(found.description.contains("Actual: 100 candidates"))
   }
 }

@@ -112,7 +112,7 @@ struct RandomQueries {
     case 5: return .oneOf((0..<random.below(4)).map { _ in value() })
     case 6: return .isMissing
     default:
-      let position: FilterTest.TextPlace = pick([
+      let position: FilterTest.TextMatch = pick([
         .beginning, .beginning, .end, .anywhere, .pattern, .whole,
       ])
       var text = pick(RandomQueries.texts)

@@ -511,14 +511,14 @@ struct ViewFileTests {
       let before = try database.snapshot()
       #expect(try before.rows(of: view).count == 12)
       try changeAndQuery()
-      withExtendedLifetime(before) { #expect(index.keptCount == 2) }
+      withExtendedLifetime(before) { #expect(index.cachedCount == 2) }
       _ = mapped.take()
       #expect(try before.rows(of: view).map(\.key) == (0..<12).map { .int(1920 + $0) })
       #expect(mapped.take() == 0)
     }
-    #expect(index.keptCount == 1)
+    #expect(index.cachedCount == 1)
     let last = try database.snapshot()
     try database.close()
-    withExtendedLifetime(last) { #expect(index.keptCount == 0) }
+    withExtendedLifetime(last) { #expect(index.cachedCount == 0) }
   }
 }

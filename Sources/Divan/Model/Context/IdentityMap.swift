@@ -22,7 +22,7 @@ struct IdentityMap {
   /// All models, in no particular order.
   var all: [Model] { slots.compactMap { $0?.model.ifAlive } }
 
-  /// The order in which models are updated, so that their hooks run in the same order each time.
+  /// The order in which models are updated and their hooks are called, the same each time.
   static func isOrdered(_ a: Model, _ b: Model) -> Bool {
     compareUTF8(a.documentID, b.documentID) < 0
   }
@@ -51,9 +51,9 @@ struct IdentityMap {
     model.isKnown = true
   }
 
-  /// Removes a model, so that a lookup of its ID no longer finds it.
+  /// Removes a model; a lookup of its ID no longer finds it.
   ///
-  /// - Returns: false if another model has taken its place.
+  /// - Returns: false if another model has replaced it.
   @discardableResult
   mutating func remove(_ model: Model) -> Bool {
     model.isKnown = false
@@ -88,7 +88,7 @@ extension IdentityMap {
     guard !isEmpty else { return nil }
     var index = firstIndex(for: hash)
     while let slot = slots[index] {
-      if slot.hash == hash, slot.model.stands(for: id) { return index }
+      if slot.hash == hash, slot.model.hasID(id) { return index }
       index = self.index(after: index)
     }
     return nil

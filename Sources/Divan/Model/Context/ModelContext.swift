@@ -23,7 +23,7 @@ public final class ModelContext {
   /// property. The property then has its declared value, and the document keeps its own.
   public var mismatchHandler: ((DatabaseError) -> Void)?
 
-  /// Resolves a property that was changed both in a model and elsewhere, when the model is saved.
+  /// Resolves a property with both an unsaved and an external change when the model is saved.
   ///
   /// It is called only if the two values differ. Without a handler, saving throws
   /// ``DatabaseError/Code/conflict``. It is called within the transaction, once for each such
@@ -74,7 +74,7 @@ extension ModelContext {
       guard case .transaction = core.source else { return try core.requireSnapshot() }
       throw DatabaseError(
         .inTransaction, "the context reads a transaction, and not a snapshot",
-        hint: "Ask the transaction itself")
+        hint: "Read the transaction itself")
     }
   }
 
@@ -92,12 +92,12 @@ extension ModelContext {
     guard model.core == nil || model.core === core else {
       throw DatabaseError(
         .notInContext, "the model is in another context, and stays there",
-        hint: "Ask this context for its own model of the document", documentID: model.id)
+        hint: "Get this context's own model of the document", documentID: model.id)
     }
     if model.core == nil, model.state == .stored, core.known(model.id)?.isDeleted == false {
       throw DatabaseError(
-        .alreadyExists, "the context has a model of the document already",
-        hint: "Ask the context for it, and set there what is to be changed", documentID: model.id)
+        .alreadyExists, "the context already has a model of the document",
+        hint: "Get that model from the context, and change it", documentID: model.id)
     }
     let isCopy = model.core == nil && model.state == .stored
     core.insert(model)
@@ -120,8 +120,8 @@ extension ModelContext {
   public func insert<M: Model>(_ type: M.Type, id: String) throws -> M {
     guard try !core.isTaken(id) else {
       throw DatabaseError(
-        .alreadyExists, "there is a document of this ID, or a model of it in the context",
-        hint: "Ask the context for the model of the ID, or choose another one", documentID: id)
+        .alreadyExists, "a document with this ID exists, or the context has a model with it",
+        hint: "Get the model with this ID from the context, or choose another ID", documentID: id)
     }
     let model = type.init()
     model.documentID = id
@@ -142,7 +142,7 @@ extension ModelContext {
     let content = try ModelContent(document)
     let model = try core.modelClass(type, of: content).init()
     model.documentID = content.id
-    model.attach(content.body, state: .new)
+    model.attach(content.properties, state: .new)
     model.give(document.attachments)
     core.insert(model)
     return model
@@ -162,7 +162,7 @@ extension ModelContext {
   /// Returns a cursor over the models of the documents in a range, in the order of their IDs.
   ///
   /// If the class declares a ``Model/documentType``, only documents with that `type` are included.
-  /// With a ``ModelRegistry``, documents of its subclasses are included too, and those of other
+  /// With a ``ModelRegistry``, documents of its subclasses are included too, and documents of other
   /// registered classes are not. Models that were never saved are not included.
   public func models<M: Model>(_ type: M.Type, in range: IDRange = .all) throws -> ModelCursor<M> {
     ModelCursor(core, try core.requireSnapshot(), range)
@@ -178,10 +178,10 @@ extension ModelContext {
   /// models are stored even if those models are not saved along with them.
   ///
   /// - Throws: ``DatabaseError`` with the codes
-  ///   - `conflict` if a property was changed here and elsewhere to different values and
-  ///     ``conflictHandler`` does not resolve it; if a changed model's document was deleted
-  ///     elsewhere; or if a document with a new model's ID exists. After ``refresh()``, the changes
-  ///     made here win; ``Model/revert()`` discards them.
+  ///   - `conflict` if a property has an unsaved and an external change to different values and
+  ///     ``conflictHandler`` does not resolve it; if the document of a changed model was deleted
+  ///     externally; or if a document with a new model's ID exists. After ``refresh()``, the
+  ///     unsaved changes win; ``Model/revert()`` discards them.
   ///   - `notFound` if a changed model is deleted.
   ///   - `invalidValue` if a property cannot be stored, such as a number that is not finite.
   ///   - `invalidModel` if ``Model/validate(_:)`` of any model reports a failure; the underlying
@@ -197,10 +197,10 @@ extension ModelContext {
 
   /// Moves the context to the newest snapshot.
   ///
-  /// Properties without changes here are read again. Changed properties keep their values, and the
-  /// next save writes them over those in the document.
+  /// Properties without unsaved changes are read again. Changed properties keep their values, and
+  /// the next save writes them into the document.
   ///
-  /// - Returns: the models that took over changes made elsewhere.
+  /// - Returns: the models that took over external changes.
   /// - Throws: the errors of reading.
   @discardableResult
   public func refresh() throws -> ModelUpdate { try core.refresh(settlesConflicts: true) }
@@ -226,8 +226,8 @@ public struct ModelCursor<M: Model> {
     while true {
       // The context may have ended, and with it the source that the cursor reads.
       try core.requireReadable()
-      guard let (id, body) = try documents.nextProperties() else { return nil }
-      let found = ModelContent(id: id, body: EncodedValue(body))
+      guard let (id, bytes) = try documents.nextProperties() else { return nil }
+      let found = ModelContent(id: id, properties: EncodedValue(bytes))
       if core.snapshotCount == snapshotCount, !core.isInTransaction {
         if let model = try core.member(M.self, of: found) { return model }
         // The context has moved to another snapshot, whose version its models must show.

@@ -1,18 +1,18 @@
 extension ModelContextCore {
   /// Whether models of a class are in another context.
-  func isElsewhere(_ type: Model.Type) -> Bool { crossContext.contains { $0.includes(type) } }
+  func isInOtherContext(_ type: Model.Type) -> Bool { crossContext.contains { $0.includes(type) } }
 
   /// Returns the context in which to look up the targets of references to a class.
   ///
   /// - Throws: ``DatabaseError/Code/closed`` if it was released.
-  func home(of type: Model.Type) throws(DatabaseError) -> ModelContextCore {
+  func targetCore(of type: Model.Type) throws(DatabaseError) -> ModelContextCore {
     guard !crossContext.isEmpty, let found = crossContext.first(where: { $0.includes(type) }) else {
       return self
     }
     guard let context = found.context else {
       throw DatabaseError(
-        .closed, "the context in which the models of \(type) are is gone",
-        hint: "Hold it as long as the one that refers to them")
+        .closed, "the context of the models of \(type) was released",
+        hint: "Retain it as long as the context that refers to its models")
     }
     return context.core
   }
@@ -21,7 +21,7 @@ extension ModelContextCore {
   func insert(_ target: Model, referredToAs type: Model.Type) {
     guard target.core == nil else { return }
     do throws(DatabaseError) {
-      try home(of: type).insert(target)
+      try targetCore(of: type).insert(target)
     } catch {
       handle?.errorHandler?(error)
     }

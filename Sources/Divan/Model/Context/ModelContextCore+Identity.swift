@@ -3,19 +3,19 @@
 extension ModelContextCore {
   /// Returns the live model with an ID.
   func known(_ id: String) -> Model? {
-    live.isEmpty ? nil : live[id, hash: IdentityMap.hash(of: id)]
+    identityMap.isEmpty ? nil : identityMap[id, hash: IdentityMap.hash(of: id)]
   }
 
   func register(_ model: Model) {
     let hash = IdentityMap.hash(of: model.id)
     // If the client chose an ID that is taken, saving finds the conflict.
-    if let other = live[model.documentID, hash: hash], other.state != .deleted { return }
-    live.set(model, hash: hash)
+    if let other = identityMap[model.documentID, hash: hash], other.state != .deleted { return }
+    identityMap.set(model, hash: hash)
   }
 
   /// Removes a model that is being deallocated.
   func forget(_ model: Model) {
-    if live.remove(model), hasInverseReaders {
+    if identityMap.remove(model), hasInverseReaders {
       forgetInverseReaders(DocumentKey(model.documentID))
     }
   }
@@ -29,7 +29,7 @@ extension ModelContextCore {
       return model.awakeFromInitializer()
     }
     var arrived = [model]
-    // Iterative, so that a long chain does not overflow the stack.
+    // Iterative, because a long chain would overflow the stack.
     var arriving: [Model] = takeTargets(of: model).reversed()
     while let next = arriving.popLast() {
       guard next.core == nil else { continue }
@@ -56,7 +56,7 @@ extension ModelContextCore {
     for property in model.modelClass.properties {
       guard let type = property.target else { continue }
       for target in property.takeTargets(of: model) {
-        if isElsewhere(type) {
+        if isInOtherContext(type) {
           insert(target, referredToAs: type)
         } else {
           targets.append(target)
@@ -68,10 +68,10 @@ extension ModelContextCore {
 
   /// Retains a model until it is saved.
   func noteUnsaved(_ model: Model) {
-    guard model.unsavedPlace == 0, isOpen else { return }
+    guard model.unsavedPosition == 0, isOpen else { return }
     lastOrder += 1
     unsaved.add(model)
-    if savesByItself, let handle, let savingActor { kept = (handle, savingActor) }
+    if autosaves, let handle, let savingActor { retainedSelf = (handle, savingActor) }
     autosaving?.note(hasUnsaved: true)
     unsavedSignal?.note(lastOrder)
   }
@@ -87,25 +87,25 @@ extension ModelContextCore {
   /// Releases a model that was saved, reverted or deleted.
   func noteClean(_ model: Model) {
     unsaved.remove(model)
-    if model.isRefused { forgetFailure(of: model) }
-    if model.holdsFound { model.letGoOfFound() }
+    if model.hasFailedToSave { forgetFailure(of: model) }
+    if model.retainsFound { model.releaseFound() }
     guard unsaved.isEmpty else { return }
     autosaving?.note(hasUnsaved: false)
-    kept = nil
+    retainedSelf = nil
   }
 
   /// Turns autosaving on.
-  func startSaving(on actor: any Actor) {
-    savesByItself = true
+  func startAutosaving(on actor: any Actor) {
+    autosaves = true
     savingActor = actor
     beginAutosaving(on: actor)
   }
 
   /// Turns autosaving off, because the database is closed.
-  func stopSaving() {
-    savesByItself = false
+  func stopAutosaving() {
+    autosaves = false
     forgetAutosaving()
-    kept = nil
+    retainedSelf = nil
   }
 
   /// The unsaved models, in the order in which they became unsaved.
@@ -119,6 +119,6 @@ extension ModelContextCore {
     saveFailures = [:]
     let models = unsaved.removeAll()
     // Their references to each other would otherwise keep them alive.
-    for case let model? in models where model.holdsFound { model.letGoOfFound() }
+    for case let model? in models where model.retainsFound { model.releaseFound() }
   }
 }

@@ -5,12 +5,12 @@ import DivanLog
 /// The content of a model: its document's ID, and the properties in their stored form.
 struct ModelContent {
   let id: String
-  let body: EncodedValue
+  let properties: EncodedValue
 }
 
 extension ModelContent {
   init(_ document: Document) throws(DatabaseError) {
-    self.init(id: document.id, body: try document.encoded())
+    self.init(id: document.id, properties: try document.encoded())
   }
 }
 
@@ -23,24 +23,24 @@ extension ModelContextCore {
   /// Returns the model of a document.
   func model<M: Model>(_ type: M.Type, of content: ModelContent) throws -> M {
     let hash = IdentityMap.hash(of: content.id)
-    if let known = live[content.id, hash: hash] {
+    if let known = identityMap[content.id, hash: hash] {
       if let model = known as? M { return model }
-      guard hasOtherClass(content.body, than: known) else { return try cast(known) }
-      _ = telling { taken in detach(known, &taken) }
+      guard hasOtherClass(content.properties, than: known) else { return try cast(known) }
+      _ = notifying { taken in detach(known, &taken) }
     }
     let model = try modelClass(type, of: content).init()
     model.core = self
     if !isObservable { model.stopObservation() }
     model.documentID = content.id
-    model.attach(content.body, state: .stored)
+    model.attach(content.properties, state: .stored)
     if isInTransaction { rollbackLog.noteReading(of: model) }
     // Before any hook is called, which may read references to this document.
-    live.set(model, hash: hash)
+    identityMap.set(model, hash: hash)
     model.upgradeIfOutdated()
     do {
       if isStrict { try model.load() }
     } catch {
-      live.remove(model)
+      identityMap.remove(model)
       noteClean(model)
       throw error
     }
@@ -51,7 +51,7 @@ extension ModelContextCore {
 
   /// Returns the model of a document if it is of the class and was not deleted here.
   func member<M: Model>(_ type: M.Type, of content: ModelContent) throws -> M? {
-    guard isDocument(content.body, of: type) else { return nil }
+    guard isDocument(content.properties, of: type) else { return nil }
     let model = try model(type, of: content)
     return model.state == .deleted ? nil : model
   }
@@ -69,7 +69,7 @@ extension ModelContextCore {
   func modelClass<M: Model>(
     _ type: M.Type, of content: ModelContent
   ) throws(DatabaseError) -> M.Type {
-    guard let registered = registry?.modelClass(of: content.body) else { return type }
+    guard let registered = registry?.modelClass(of: content.properties) else { return type }
     guard let found = registered as? M.Type else {
       throw DatabaseError(
         .otherModelClass, "the document is of the class \(registered), not \(type)",
@@ -81,13 +81,13 @@ extension ModelContextCore {
   /// Whether a document is of a class or a subclass of it, if anything determines that.
   func isDocument<M: Model>(_ document: Document, of type: M.Type) -> Bool {
     // A document that cannot be encoded is of no class.
-    guard let body = try? document.encoded() else { return false }
-    return isDocument(body, of: type)
+    guard let properties = try? document.encoded() else { return false }
+    return isDocument(properties, of: type)
   }
 
-  private func isDocument<M: Model>(_ body: EncodedValue, of type: M.Type) -> Bool {
-    guard let registry else { return ModelKind.includes(body, type) }
-    return ModelKind.includes(body, type, registry)
+  private func isDocument<M: Model>(_ properties: EncodedValue, of type: M.Type) -> Bool {
+    guard let registry else { return ModelKind.includes(properties, type) }
+    return ModelKind.includes(properties, type, registry)
   }
 
   /// Whether the context has a model with an ID, or a new model with it would conflict.
@@ -113,9 +113,9 @@ extension ModelContextCore {
   /// Returns the target of a reference; nil if it does not exist or is of another class.
   func target<M: Model>(_ id: String, _ type: M.Type) -> M? {
     do {
-      let home = try home(of: type)
-      if let known = home.known(id) { return known.state == .deleted ? nil : known as? M }
-      return try home.model(type, id)
+      let targetCore = try targetCore(of: type)
+      if let known = targetCore.known(id) { return known.state == .deleted ? nil : known as? M }
+      return try targetCore.model(type, id)
     } catch {
       handle?.errorHandler?(error)
       return nil
@@ -126,7 +126,7 @@ extension ModelContextCore {
   func targets<M: Model>(of references: [ModelReference], _ type: M.Type) throws -> [M] {
     try references.compactMap { reference in
       do {
-        return try home(of: type).model(type, reference.id)
+        return try targetCore(of: type).model(type, reference.id)
       } catch let error as DatabaseError where error.code == .otherModelClass {
         return nil
       }
@@ -136,7 +136,8 @@ extension ModelContextCore {
   private func cast<M: Model>(_ model: Model) throws(DatabaseError) -> M {
     guard let cast = model as? M else {
       throw DatabaseError(
-        .otherModelClass, "the context has a \(type(of: model)) for it, not a \(M.self)",
+        .otherModelClass,
+        "the context's model of the document is a \(type(of: model)), not a \(M.self)",
         documentID: model.id)
     }
     return cast

@@ -10,7 +10,7 @@ extension ModelContextCore {
     case .transaction(let transaction):
       return try transaction.nested { try body(transaction) }
     case .snapshot: throw ModelSource.readOnly
-    case .over(let error): throw error
+    case .ended(let error): throw error
     }
   }
 }

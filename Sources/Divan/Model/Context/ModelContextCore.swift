@@ -3,7 +3,7 @@ import DivanLog
 /// The state of a ``ModelContext``, which its models retain.
 ///
 /// It retains the unsaved models, and they retain it. The deinitializer of `ModelContext` breaks
-/// that cycle, so that models without other owners are released with it, saved or not.
+/// that cycle, and models without other owners are released with it, saved or not.
 ///
 /// Invariants:
 /// - `unsaved` has the models that are new or changed and not deleted, while `isOpen`.
@@ -32,31 +32,31 @@ final class ModelContextCore {
   private(set) var snapshotCount = 0
   /// The error that prevents all reading.
   private var failure: (any Error)?
-  var live = IdentityMap()
+  var identityMap = IdentityMap()
   var unsaved = UnsavedModels()
   /// The number of times that a model became unsaved.
   var lastOrder: UInt64 = 0
   /// Notifies autosaving tasks that models became unsaved; nil while there are none.
   var unsavedSignal: ChangeSignal?
   /// The iterators to notify of models that took over changes.
-  var observers: [ModelUpdates.WeakFollower] = []
+  var observers: [ModelUpdates.WeakObserver] = []
   /// The live queries that show the context's snapshot.
   var liveQueries: [WeakLiveQuery] = []
   /// Documents that their models have not fully taken over; `refresh` checks them again.
   ///
-  /// These are changed models whose documents were changed elsewhere, and documents that could not
-  /// be read.
+  /// These are changed models with external changes of their documents, and documents that could
+  /// not be read.
   var outdated: Set<DocumentKey> = []
   /// Whether the context autosaves.
   ///
   /// While it has unsaved models, it then retains itself and the actor on which it saves.
-  var savesByItself = false
+  var autosaves = false
   weak var savingActor: (any Actor)?
   /// The context as seen by closing the database; nil while it does not autosave.
   var autosaving: AutosavingContext?
-  /// The failures of autosaving, by model; all of the models are unsaved and ``Model/isRefused``.
+  /// The failures of autosaving, by model; all of the models are unsaved.
   var saveFailures: [ObjectIdentifier: SaveFailure] = [:]
-  var kept: (handle: ModelContext, actor: any Actor)?
+  var retainedSelf: (handle: ModelContext, actor: any Actor)?
   /// Background tasks, which are cancelled when the context is deallocated.
   var tasks: [Task<Void, Never>] = []
 
@@ -68,7 +68,7 @@ final class ModelContextCore {
   /// The classes whose declared indexes were checked.
   var indexedClasses: Set<ObjectIdentifier> = []
   var undoHistory = UndoHistory()
-  /// What a rollback within the transaction can restore; empty elsewhere.
+  /// The nested changes that can be rolled back; empty outside of a transaction.
   var rollbackLog = RollbackLog()
   /// The classes whose models are in other contexts.
   var crossContext: [CrossContextReference] = []
@@ -93,7 +93,7 @@ final class ModelContextCore {
       case .transaction(let transaction):
         isInTransaction = true
         transaction.observers.add(self)
-      case .over(let error): failure = error
+      case .ended(let error): failure = error
       }
     } catch {
       failure = error
@@ -123,7 +123,7 @@ final class ModelContextCore {
   /// Ends the context: nothing can be read or saved any more, and the source is released.
   func end(_ error: DatabaseError) {
     failure = error
-    source = .over(error)
+    source = .ended(error)
     isInTransaction = false
     snapshot = nil
     scannedReferences = [:]

@@ -9,7 +9,7 @@ enum ModelSource {
   /// A fixed snapshot; nothing can be saved.
   case snapshot(Snapshot)
   /// Invalidated: the scope that owned the context has ended.
-  case over(DatabaseError)
+  case ended(DatabaseError)
 }
 
 extension ModelSource {
@@ -19,7 +19,7 @@ extension ModelSource {
     case .database(let database): database.store
     case .transaction(let transaction): transaction.store
     case .snapshot(let snapshot): snapshot.view.store
-    case .over: nil
+    case .ended: nil
     }
   }
 
@@ -35,7 +35,7 @@ extension ModelSource {
     switch self {
     case .database, .transaction: return
     case .snapshot: throw ModelSource.readOnly
-    case .over(let error): throw error
+    case .ended(let error): throw error
     }
   }
 

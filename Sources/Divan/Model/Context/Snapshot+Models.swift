@@ -28,7 +28,7 @@ extension Snapshot {
     defer {
       context.core.end(
         DatabaseError(
-          .closed, "the context is over", hint: "Use it only within the closure it was lent to")
+          .closed, "the context has ended", hint: "Use it only within its closure")
       )
     }
     return try body(context)

@@ -15,7 +15,7 @@ extension WriteTransaction {
   /// the model is stored in the transaction.
   ///
   /// A model shows the state of the transaction when it was loaded. Documents that you put or
-  /// delete without their models are treated like changes made elsewhere: saving merges them, and
+  /// delete without their models are treated like external changes: saving merges them, and
   /// ``ModelContext/refresh()`` shows them. If ``nested(_:)`` rolls back, models that it saved are
   /// unsaved again with their changes, and models that it deleted exist again. Models that were
   /// loaded or refreshed in it then show the restored state.
@@ -37,6 +37,6 @@ extension WriteTransaction {
   ///   class that you request.
   /// - Returns: the context, which the caller must retain, and which ends with the transaction.
   public func makeContext(_ registry: ModelRegistry? = nil) -> ModelContext {
-    ModelContext(isOver ? .over(WriteTransaction.overError) : .transaction(self), registry)
+    ModelContext(isOver ? .ended(WriteTransaction.overError) : .transaction(self), registry)
   }
 }

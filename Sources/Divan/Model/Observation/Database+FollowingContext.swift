@@ -8,8 +8,8 @@ extension Database {
   /// }
   /// ```
   ///
-  /// Its models take over changes made elsewhere on that actor, soon after they were committed, as
-  /// with ``ModelContext/updates``. Changes to its models are saved after a delay, as with
+  /// Its models take over external changes on that actor, soon after they were committed, as with
+  /// ``ModelContext/updates``. Changes to its models are saved after a delay, as with
   /// ``ModelContext/autosave(after:isolation:onError:)``. ``ModelContext/errorHandler`` receives
   /// the errors of both.
   ///
@@ -34,7 +34,7 @@ extension Database {
     let observer = ModelUpdateObserver(context, of: self, on: actor)
     core.tasks.append(Task.detached { await observer.follow() })
     if let delay {
-      core.startSaving(on: actor)
+      core.startAutosaving(on: actor)
       core.tasks.append(Task.detached { await observer.save(after: delay) })
     }
     return context

@@ -25,7 +25,7 @@ public final class LiveQuery<M: Model>: Observable {
   /// Whether `models` has one model for each row.
   private var isAligned = true
   /// Documents whose changes were not passed to `onChange`, because the update failed.
-  private var untold: Set<DocumentKey> = []
+  private var unreported: Set<DocumentKey> = []
   /// Whether an update is in progress, including its notifications.
   private var isUpdating = false
   /// Whether the context moved on during the update.
@@ -72,7 +72,7 @@ extension LiveQuery {
 extension LiveQuery: ContextObserver {
   func contextMoved() {
     // Observers are notified during an update, and `onChange` is called at its end. If they save,
-    // the resulting update waits until they return, so that changes are reported in order.
+    // the resulting update waits until they return, which keeps the changes in order.
     guard !isUpdating else {
       isOutdated = true
       return
@@ -90,8 +90,8 @@ extension LiveQuery: ContextObserver {
     do {
       guard !core.isInTransaction else {
         throw DatabaseError(
-          .inTransaction, "the context reads a transaction, and no query is live there",
-          hint: "Ask the context again with `find`")
+          .inTransaction, "the context of a transaction has no live queries",
+          hint: "Run the query with `find`")
       }
       let change = try rows.advance(to: try core.requireSnapshot().view)
       let difference = try take(change)
@@ -111,26 +111,26 @@ extension LiveQuery: ContextObserver {
   /// Updates the models to the changed rows.
   private func take(_ change: ListDifference) throws -> ListDifference {
     guard !change.isEmpty || !isAligned else { return change }
-    for update in change.updates { untold.insert(DocumentKey(rows.row(at: update.to).id)) }
+    for update in change.updates { unreported.insert(DocumentKey(rows.row(at: update.to).id)) }
     guard isAligned else { return try takeAll() }
     // Stays false if this fails: loading a model may throw, or a model may be missing.
     isAligned = false
-    let come = try models(at: change.insertions)
-    guard come.count == change.insertions.count else { return try takeAll() }
-    var isOther = !change.deletions.isEmpty || !come.isEmpty || !change.moves.isEmpty
+    let inserted = try models(at: change.insertions)
+    guard inserted.count == change.insertions.count else { return try takeAll() }
+    var isListChanged = !change.deletions.isEmpty || !inserted.isEmpty || !change.moves.isEmpty
     var exchanged: [(index: Int, model: M)] = []
     for update in change.updates where models[update.from].state == .deleted {
       // The document now belongs to another class.
       guard let model = try models(at: [update.to]).first else { return try takeAll() }
       exchanged.append((update.to, model))
-      isOther = true
+      isListChanged = true
     }
-    set(telling: isOther || !ModelObservation.isObservable(M.self)) { models in
-      change.apply(to: &models, inserting: come)
+    set(notifying: isListChanged || !ModelObservation.isObservable(M.self)) { models in
+      change.apply(to: &models, inserting: inserted)
       for (index, model) in exchanged { models[index] = model }
     }
     isAligned = true
-    untold = []
+    unreported = []
     return change
   }
 
@@ -139,18 +139,18 @@ extension LiveQuery: ContextObserver {
     let all = try models(at: Array(0..<rows.window.count))
     let difference = ListDifference(
       from: models, to: all, id: { ObjectIdentifier($0) },
-      isEqual: { _, model in !untold.contains(DocumentKey(model.documentID)) })
-    let isOther =
+      isEqual: { _, model in !unreported.contains(DocumentKey(model.documentID)) })
+    let isListChanged =
       !difference.deletions.isEmpty || !difference.insertions.isEmpty || !difference.moves.isEmpty
-    let isTold = isOther || !difference.isEmpty && !ModelObservation.isObservable(M.self)
-    set(telling: isTold) { $0 = all }
+    let notifies = isListChanged || !difference.isEmpty && !ModelObservation.isObservable(M.self)
+    set(notifying: notifies) { $0 = all }
     isAligned = all.count == rows.window.count
-    untold = []
+    unreported = []
     return difference
   }
 
-  private func set(telling: Bool, _ change: (inout [M]) -> Void) {
-    guard telling else { return change(&models) }
+  private func set(notifying: Bool, _ change: (inout [M]) -> Void) {
+    guard notifying else { return change(&models) }
     observers.withMutation(of: self, keyPath: \.results) { change(&models) }
   }
 

@@ -13,10 +13,12 @@ extension Model {
     }
     if observers != nil { core.noteInverseRead(by: self) }
     do {
-      let home = try core.home(of: relation.source)
-      if observers != nil, home !== core { home.noteInverseRead(by: self) }
-      return try home.models(referringTo: self, by: relation) { core.handle?.errorHandler?($0) }
-        .compactMap { $0 as? Source }
+      let targetCore = try core.targetCore(of: relation.source)
+      if observers != nil, targetCore !== core { targetCore.noteInverseRead(by: self) }
+      return try targetCore.models(referringTo: self, by: relation) {
+        core.handle?.errorHandler?($0)
+      }
+      .compactMap { $0 as? Source }
     } catch {
       core.handle?.errorHandler?(error)
       return []

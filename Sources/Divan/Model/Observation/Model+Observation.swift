@@ -2,16 +2,16 @@ import Observation
 
 extension Model {
   /// The observation path of a property.
-  final func observationPath(of place: PropertyLocation) -> ModelObservation.Path {
-    modelClass.observationPaths[place.index]
+  final func observationPath(of location: PropertyLocation) -> ModelObservation.Path {
+    modelClass.observationPaths[location.index]
   }
 
   /// Whether observers are notified of reads and changes.
   private var isObserved: Bool { modelClass.isObservable && !isUnobserved }
 
   /// The initial flags of a property of this model.
-  final func initialFlags(at place: PropertyLocation) -> UInt16 {
-    isUnobserved ? place.initialFlags & ~PropertyFlags.observed : place.initialFlags
+  final func initialFlags(at location: PropertyLocation) -> UInt16 {
+    isUnobserved ? location.initialFlags & ~PropertyFlags.observed : location.initialFlags
   }
 
   /// Notifies the observation library of a read.
@@ -31,7 +31,7 @@ extension Model {
     withObservers { $0.noteAccess(ofProperty: index) }
   }
 
-  /// Kept apart from the code that runs at each read.
+  /// Separate from the code that runs at each read.
   @inline(never)
   private final func startObservation() {
     observers = ModelObservers(modelClass.observationPaths)
@@ -63,8 +63,8 @@ extension Model {
   /// Stops notifying observers of reads and changes.
   final func stopObservation() {
     isUnobserved = true
-    for place in modelClass.places {
-      setFlags(flags(at: place) & ~PropertyFlags.observed, at: place)
+    for location in modelClass.locations {
+      setFlags(flags(at: location) & ~PropertyFlags.observed, at: location)
     }
   }
 }

@@ -5,20 +5,20 @@ extension ModelContextCore {
   ///
   /// Stored models come in the order of their IDs, followed by unsaved ones. With `orStored`,
   /// models whose document still refers to it are included even if the model no longer does.
-  /// `passOver` receives the errors of models that cannot be loaded; without it, they are thrown.
+  /// `onError` receives the errors of models that cannot be loaded; without it, they are thrown.
   func models(
     referringTo model: Model, by relation: InverseRelation, orStored: Bool = false,
-    passOver: ((any Error) -> Void)? = nil
+    onError: ((any Error) -> Void)? = nil
   ) throws -> [Model] {
     let target = DocumentKey(model.id)
     var found: [Model] = []
-    for id in try ids(referringTo: model.id, by: relation, passOver: passOver) {
+    for id in try ids(referringTo: model.id, by: relation, onError: onError) {
       do {
         guard let source = try source(id, of: relation) else { continue }
         if orStored || !relation.isUnsaved(source) { found.append(source) }
       } catch {
-        guard let passOver else { throw error }
-        passOver(error)
+        guard let onError else { throw error }
+        onError(error)
       }
     }
     for source in unsavedModels
@@ -32,7 +32,7 @@ extension ModelContextCore {
 
   /// Returns the IDs of the documents that refer to another one, in order.
   func ids(
-    referringTo id: String, by relation: InverseRelation, passOver: ((any Error) -> Void)? = nil
+    referringTo id: String, by relation: InverseRelation, onError: ((any Error) -> Void)? = nil
   ) throws -> [String] {
     let snapshot = try requireSnapshot()
     let index = relation.index
@@ -41,12 +41,12 @@ extension ModelContextCore {
       return try ids.rest()
     }
     if case .database = source, !refusedIndexes.contains(index) { missingIndexes.insert(index) }
-    return try scanned(index, snapshot, passOver)[DocumentKey(id)] ?? []
+    return try scanned(index, snapshot, onError)[DocumentKey(id)] ?? []
   }
 
   /// Returns what an index would contain, from a scan of all documents, once per snapshot.
   private func scanned(
-    _ index: DocumentIndex, _ snapshot: Snapshot, _ passOver: ((any Error) -> Void)?
+    _ index: DocumentIndex, _ snapshot: Snapshot, _ onError: ((any Error) -> Void)?
   ) throws -> [DocumentKey: [String]] {
     if let known = scannedReferences[index], known.snapshot.isSameVersion(as: snapshot) {
       return known.ids
@@ -56,9 +56,9 @@ extension ModelContextCore {
     try snapshot.forEachValue(
       of: index,
       orDamaged: { error in
-        guard let passOver else { throw error }
+        guard let onError else { throw error }
         isWhole = false
-        passOver(error)
+        onError(error)
       },
       { value, source in
         guard let target = value.stringValue.map(DocumentKey.init) else { return }
@@ -67,7 +67,7 @@ extension ModelContextCore {
           ids[target, default: []].append(source)
         }
       })
-    // A transaction's state changes, so that the result would become outdated.
+    // A transaction's state changes, and the result would become outdated.
     if isWhole, !isInTransaction { scannedReferences[index] = (snapshot, ids) }
     return ids
   }

@@ -3,15 +3,15 @@
 extension ModelContextCore {
   /// Moves the context and its models to the newest snapshot.
   ///
-  /// - Parameter settlesConflicts: whether changes made here win over those made elsewhere so far.
-  ///   If not, saving detects the conflict.
+  /// - Parameter settlesConflicts: whether unsaved changes win over external changes so far. If
+  ///   not, saving detects the conflict.
   /// - Returns: the models that took over changes.
   /// - Throws: the errors of reading.
   @discardableResult
   func refresh(settlesConflicts: Bool) throws -> ModelUpdate {
     try requireReadable()
     defer { updateLiveQueries() }
-    return try telling { (taken) throws in
+    return try notifying { (taken) throws in
       try advance(settlesConflicts: settlesConflicts, &taken)
       if isInTransaction { noteAllOutdated() }
       try updateOutdated(settlesConflicts: settlesConflicts, &taken)
@@ -21,7 +21,7 @@ extension ModelContextCore {
   /// Updates a model that is a copy to its document in the context's snapshot.
   func catchUp(_ model: Model) throws {
     let snapshot = try requireSnapshot()
-    _ = try telling { (taken) throws in
+    _ = try notifying { (taken) throws in
       try update(model, snapshot.get(model.id), settlesConflicts: false, &taken)
     }
   }
@@ -42,7 +42,7 @@ extension ModelContextCore {
         }
         if settlesConflicts {
           model.settleConflicts()
-          if model.isRefused { noteMended(model) }
+          if model.hasFailedToSave { scheduleRetry(model) }
         }
         try update(model, newest.get(key.id), settlesConflicts: settlesConflicts, &taken)
         // A model with changes stays outdated until a refresh settles its conflicts.
@@ -56,11 +56,10 @@ extension ModelContextCore {
 
   /// Updates models to the state of the transaction after a rollback.
   ///
-  /// The rollback is not a change by others, so that the models' own changes do not conflict with
-  /// it.
-  func showAgain(_ models: [Model]) {
+  /// The rollback is not an external change, so the models' own changes do not conflict with it.
+  func updateAfterRollback(_ models: [Model]) {
     guard !models.isEmpty else { return }
-    _ = telling { taken in
+    _ = notifying { taken in
       for model in models.sorted(by: IdentityMap.isOrdered) {
         do {
           let document = try requireSnapshot().get(model.id)
@@ -73,8 +72,8 @@ extension ModelContextCore {
     }
   }
 
-  /// Notifies followers and hooks of the models that `body` updates.
-  func telling(_ body: (inout ModelUpdate) throws -> Void) rethrows -> ModelUpdate {
+  /// Runs `body`, then notifies observers and hooks of the models that it updated.
+  func notifying(_ body: (inout ModelUpdate) throws -> Void) rethrows -> ModelUpdate {
     var taken = ModelUpdate()
     defer {
       if !taken.isEmpty { for each in observers { each.observer?.note(taken) } }
@@ -90,8 +89,8 @@ extension ModelContextCore {
   /// - Parameters:
   ///   - ownChanges: the number of changes that the context itself just made, and that its models
   ///     have already.
-  ///   - settlesConflicts: whether changes made here win. If not, changed models remember the base
-  ///     values of their properties, so that saving detects conflicts.
+  ///   - settlesConflicts: whether unsaved changes win. If not, changed models record the base
+  ///     values of their properties, and saving detects conflicts.
   ///   - taken: receives the models that took over changes.
   /// - Throws: the errors of reading.
   private func advance(
@@ -103,11 +102,11 @@ extension ModelContextCore {
     snapshot = newest
     // They retain files that may no longer be needed.
     scannedReferences = [:]
-    guard !live.isEmpty else { return }
+    guard !identityMap.isEmpty else { return }
     if newest.hasPurged(since: last) {
       defer { announceInverses() }
-      // A purge is not in the changes, so that each document must be checked.
-      for model in live.all.sorted(by: IdentityMap.isOrdered) where model.state == .stored {
+      // Purges are not in the change feed, so each document must be checked.
+      for model in identityMap.all.sorted(by: IdentityMap.isOrdered) where model.state == .stored {
         if try newest.exists(model.id) { continue }
         try update(model, nil, settlesConflicts: settlesConflicts, &taken)
       }
@@ -137,7 +136,7 @@ extension ModelContextCore {
 
   /// Marks all models with documents as outdated.
   private func noteAllOutdated() {
-    for model in live.all where model.state != .new {
+    for model in identityMap.all where model.state != .new {
       outdated.insert(DocumentKey(model.id))
     }
   }
@@ -152,7 +151,7 @@ extension ModelContextCore {
   ///   - merged: the models that took over changes when they were saved.
   func advance(ownChanges: Int, merged: [Model] = []) {
     do {
-      _ = try telling { (taken) throws in
+      _ = try notifying { (taken) throws in
         for model in merged { noteExternalChange(of: model, &taken) }
         try advance(ownChanges: ownChanges, settlesConflicts: false, &taken)
         guard isInTransaction, ownChanges == 0 else { return }
@@ -182,30 +181,30 @@ extension ModelContextCore {
       taken.deleted.append(model)
       return
     }
-    let body = try document.encoded()
-    if model.state == .deleted, let type = registry?.modelClass(of: body),
+    let properties = try document.encoded()
+    if model.state == .deleted, let type = registry?.modelClass(of: properties),
       type != Swift.type(of: model)
     {
       // The ID now belongs to another object, which gets its own model when it is requested.
-      live.remove(model)
+      identityMap.remove(model)
       return
     }
-    if hasOtherClass(body, than: model) { return detach(model, &taken) }
+    if hasOtherClass(properties, than: model) { return detach(model, &taken) }
     model.noteOtherDocument()
     let keepsConflicts = model.isChanged && !settlesConflicts
     if keepsConflicts {
       outdated.insert(DocumentKey(model.id))
-      model.rememberBases(before: body)
+      model.recordBases(before: properties)
     }
     let hasOtherAttachments =
       !(keepsConflicts && model.hasChangedAttachments)
       && model.rebase(onAttachments: document.attachments)
-    guard body.bytes != model.body?.bytes || model.state == .deleted else {
+    guard properties.bytes != model.storedProperties?.bytes || model.state == .deleted else {
       if hasOtherAttachments { noteExternalChange(of: model, &taken) }
       return
     }
     let wasDeleted = model.state == .deleted
-    model.rebase(on: body)
+    model.rebase(on: properties)
     if isInTransaction { rollbackLog.noteReading(of: model) }
     if !model.isKnown { register(model) }
     if wasDeleted, model.isUnsaved { noteUnsaved(model) }
@@ -214,14 +213,14 @@ extension ModelContextCore {
   }
 
   /// Whether a document has changed from a model's class to another one.
-  func hasOtherClass(_ body: EncodedValue, than model: Model) -> Bool {
-    guard let old = model.body, old.bytes != body.bytes else { return false }
-    if let registered = registry?.modelClass(of: body) {
+  func hasOtherClass(_ properties: EncodedValue, than model: Model) -> Bool {
+    guard let old = model.storedProperties, old.bytes != properties.bytes else { return false }
+    if let registered = registry?.modelClass(of: properties) {
       return registered != Swift.type(of: model) && registered != registry?.modelClass(of: old)
     }
     guard let type = model.modelClass.documentType else { return false }
     let key = model.modelClass.documentTypeKey
-    return (try? old.string(key)) == type && (try? body.string(key)) != type
+    return (try? old.string(key)) == type && (try? properties.string(key)) != type
   }
 
   /// Removes a model whose document has changed to another class.
@@ -241,8 +240,8 @@ extension ModelContextCore {
     model.report(
       DatabaseError(
         .otherModelClass,
-        "the document has become one of another class than \(type(of: model)), and what was changed in the model is not saved",
-        hint: "Ask the context for the document's new model, and change that"))
+        "the document is no longer of the class \(type(of: model)), and the model's unsaved changes are lost",
+        hint: "Get the document's new model from the context, and change that"))
   }
 
   private func noteExternalChange(of model: Model, _ taken: inout ModelUpdate) {

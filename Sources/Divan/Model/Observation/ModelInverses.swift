@@ -11,7 +11,7 @@ extension InverseRelation {
 
   /// Whether a model refers to a document.
   func refers(_ model: Model, to target: DocumentKey) -> Bool {
-    model.modelClass.properties[property.place.index].references(in: model)
+    model.modelClass.properties[property.location.index].references(in: model)
       .contains { $0.key == target }
   }
 

@@ -8,9 +8,11 @@ import Observation
 enum ModelObservation {
   /// The subject that the observation library sees instead of the model.
   ///
-  /// The library only compares key paths, and those of a model would be too slow for that.
+  /// The library only compares key paths, and key paths of a model would be too slow.
   struct Subject: Observable, Sendable {
-    subscript(property: Int) -> Never { preconditionFailure("Nobody reads a model through this") }
+    subscript(property: Int) -> Never {
+      preconditionFailure("The library never reads through the subject")
+    }
   }
 
   typealias Path = any KeyPath<Subject, Never> & Sendable
@@ -23,7 +25,7 @@ enum ModelObservation {
   static let undeclaredPath: Path = \Subject[-3]
   /// The inverses of the model.
   static let inversePath: Path = \Subject[-4]
-  /// The time of the last change made elsewhere.
+  /// The time of the last external change.
   static let externalChangePath: Path = \Subject[-5]
   /// The revision of the document that the model's context has.
   static let documentPath: Path = \Subject[-6]
@@ -67,6 +69,6 @@ final class ModelObservers {
 extension ModelProperty {
   /// The property's observation path.
   func observationPath(in model: Model) -> ModelObservation.Path {
-    model.observationPath(of: place)
+    model.observationPath(of: location)
   }
 }

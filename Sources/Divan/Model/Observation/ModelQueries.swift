@@ -35,16 +35,16 @@ enum ModelKind {
 
   /// Whether a document is of a class or a subclass of it, if anything determines that.
   static func includes<M: Model>(
-    _ body: EncodedValue, _ type: M.Type, _ registry: ModelRegistry
+    _ properties: EncodedValue, _ type: M.Type, _ registry: ModelRegistry
   ) -> Bool {
-    if let registered = registry.modelClass(of: body) { return registered is M.Type }
-    return includes(body, type)
+    if let registered = registry.modelClass(of: properties) { return registered is M.Type }
+    return includes(properties, type)
   }
 
   /// Whether a document is of a class, without a registry.
-  static func includes<M: Model>(_ body: EncodedValue, _ type: M.Type) -> Bool {
+  static func includes<M: Model>(_ properties: EncodedValue, _ type: M.Type) -> Bool {
     guard let name = type.documentType else { return true }
-    guard let stored = try? body.string(type.documentTypeKey) else { return false }
+    guard let stored = try? properties.string(type.documentTypeKey) else { return false }
     return haveSameUTF8(stored, name)
   }
 }

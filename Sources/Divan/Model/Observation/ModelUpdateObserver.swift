@@ -62,7 +62,7 @@ final class ModelUpdateObserver: @unchecked Sendable {
     let core = context.core
     let round = await context.saveUnsaved(last, after: delay) { context.errorHandler?($0) }
     guard !core.source.isClosed else {
-      core.stopSaving()
+      core.stopAutosaving()
       return nil
     }
     return round

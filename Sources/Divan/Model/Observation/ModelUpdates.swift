@@ -1,11 +1,11 @@
-/// The models that took over changes made elsewhere.
+/// The models that took over external changes, which were not made in their context.
 public struct ModelUpdate {
   /// The models whose documents were changed, in the order of the changes.
   public private(set) var changed: [Model] = []
   /// The models whose documents were deleted.
   public internal(set) var deleted: [Model] = []
 
-  /// The models in ``changed``, so that none is added twice.
+  /// The models in ``changed``, to add none twice.
   private var known: Set<ObjectIdentifier> = []
 
   /// Whether there are no models.
@@ -25,11 +25,11 @@ public struct ModelUpdates: AsyncSequence {
   let core: ModelContextCore
 
   /// Creates an iterator that waits for changes.
-  public func makeAsyncIterator() -> Iterator { Iterator(observer: Follower(core)) }
+  public func makeAsyncIterator() -> Iterator { Iterator(observer: Observer(core)) }
 
   /// An iterator that waits for one update after another.
   public struct Iterator: AsyncIteratorProtocol {
-    fileprivate let observer: Follower
+    fileprivate let observer: Observer
 
     /// Returns the next update; nil when the task is cancelled or the context is released.
     public mutating func next() async throws -> ModelUpdate? {
@@ -55,15 +55,15 @@ public struct ModelUpdates: AsyncSequence {
     }
   }
 
-  /// Collects all updates of a context between two steps, including those of saves.
-  final class Follower {
+  /// Collects all updates of a context between two steps, including updates by saves.
+  final class Observer {
     fileprivate let core: ModelContextCore
     /// The updates that were not yielded yet.
     fileprivate var missed: ModelUpdate?
 
     fileprivate init(_ core: ModelContextCore) {
       self.core = core
-      core.observers.append(WeakFollower(observer: self))
+      core.observers.append(WeakObserver(observer: self))
     }
 
     deinit { core.observers.removeAll { $0.observer == nil } }
@@ -77,9 +77,9 @@ public struct ModelUpdates: AsyncSequence {
     }
   }
 
-  /// A weak reference to a follower, for the context.
-  struct WeakFollower {
-    weak var observer: Follower?
+  /// A weak reference to an observer, for the context.
+  struct WeakObserver {
+    weak var observer: Observer?
   }
 }
 

@@ -16,7 +16,7 @@ import Synchronization
 /// ```
 ///
 /// Nothing is stored for an inverse. Each read looks it up in the context's snapshot and among the
-/// context's unsaved models, so that the result is as if everything were saved. Models are in the
+/// context's unsaved models, as if everything were saved. Models are in the
 /// order of their IDs, followed by unsaved ones. A model in no context has an empty inverse.
 ///
 /// With an index of the other property (``Database/addIndexes(for:progress:)``), a read costs one
@@ -30,7 +30,7 @@ import Synchronization
 /// of that name refers to the model.
 ///
 /// If models are observed, reading an inverse observes it. Observers are notified when a reference
-/// to the model is added or removed in the context, and when documents were changed elsewhere.
+/// to the model is added or removed in the context, and after external changes of documents.
 @propertyWrapper
 public struct Inverse<Source: Model> {
   private let path: any PartialKeyPath<Source> & Sendable
@@ -144,7 +144,7 @@ final class InverseRelation: Sendable {
     let model = source.type.init()
     for property in source.properties {
       guard let probe = property.setProbe(in: model) else { continue }
-      if target(model) === probe { return property.place.index }
+      if target(model) === probe { return property.location.index }
     }
     refuseUse(
       "@Inverse \(name) needs a @Persisted property of \(source.type) that refers to models")

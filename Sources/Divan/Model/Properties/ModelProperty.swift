@@ -23,16 +23,16 @@ struct PropertyLocation: Sendable {
 
 /// A type-erased wrapper.
 protocol PersistedWrapper {
-  static func place(at offset: Int) -> PropertyLocation
-  static func makeProperty(_ place: PropertyLocation) -> any ModelProperty
+  static func location(at offset: Int) -> PropertyLocation
+  static func makeProperty(_ location: PropertyLocation) -> any ModelProperty
 }
 
 extension Persisted: PersistedWrapper {
-  static func place(at offset: Int) -> PropertyLocation {
+  static func location(at offset: Int) -> PropertyLocation {
     guard let indexOffset = MemoryLayout<Self>.offset(of: \._index),
       let flagsOffset = MemoryLayout<Self>.offset(of: \._flags)
     else { refuseUse("\(Self.self) has no stored properties") }
-    precondition(MemoryLayout<Self>.offset(of: \._value) == 0, "The value is not in its place")
+    precondition(MemoryLayout<Self>.offset(of: \._value) == 0, "The value is not the first field")
     let property = storage.makeProperty(
       PropertyLocation(
         offset: offset, indexOffset: indexOffset, flagsOffset: flagsOffset, initialFlags: 0))
@@ -41,8 +41,8 @@ extension Persisted: PersistedWrapper {
       initialFlags: property.classFlags)
   }
 
-  static func makeProperty(_ place: PropertyLocation) -> any ModelProperty {
-    storage.makeProperty(place)
+  static func makeProperty(_ location: PropertyLocation) -> any ModelProperty {
+    storage.makeProperty(location)
   }
 
   /// The storage of the values: their own form, references, or else their `Codable` form.
@@ -56,7 +56,7 @@ extension Persisted: PersistedWrapper {
 
 /// A type-erased property of a model class.
 protocol ModelProperty: AnyObject, Sendable {
-  var place: PropertyLocation { get }
+  var location: PropertyLocation { get }
   /// The declared type of the property.
   var valueType: Any.Type { get }
   var keyBytes: SharedBytes { get }
@@ -64,7 +64,7 @@ protocol ModelProperty: AnyObject, Sendable {
   var classFlags: UInt16 { get }
   /// Loads the value from the document into the model.
   func load(_ model: Model)
-  /// Ensures that the wrapper holds the value.
+  /// Ensures that the wrapper contains the value.
   ///
   /// If the property is a reference, `finishReading` must follow once the value was read.
   func prepareToRead(_ model: Model)
@@ -120,14 +120,14 @@ extension ModelProperty {
   func removeReferences(to target: DocumentKey, in model: Model) {}
   func setProbe(in model: Model) -> Model? { nil }
 
-  var name: String { place.name }
-  var key: String { place.key }
+  var name: String { location.name }
+  var key: String { location.key }
 
   /// Whether the property has an unsaved change.
-  func isDirty(in model: Model) -> Bool { model.isDirty(place) }
+  func isDirty(in model: Model) -> Bool { model.isDirty(location) }
 
   func set(_ flags: UInt16, in model: Model) {
-    model.setFlags(model.flags(at: place) | flags, at: place)
+    model.setFlags(model.flags(at: location) | flags, at: location)
   }
 
   /// Makes the next access load the value from the document.
@@ -138,22 +138,22 @@ extension ModelProperty {
   }
 
   func clear(_ flags: UInt16, in model: Model) {
-    model.setFlags(model.flags(at: place) & ~flags, at: place)
+    model.setFlags(model.flags(at: location) & ~flags, at: location)
   }
 
   /// Reports that the document's value is not of the property's type.
-  func noteMisfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) {
+  func noteTypeMismatch(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) {
     guard let typeMismatch = typeMismatch(bytes, range, in: model) else { return }
     model.core?.handle?.mismatchHandler?(typeMismatch)
   }
 
   /// The error of reading the property from the model's document, if there is one.
   func problem(in model: Model) throws(DatabaseError) -> DatabaseError? {
-    guard !isDirty(in: model), let body = model.body else { return nil }
+    guard !isDirty(in: model), let properties = model.storedProperties else { return nil }
     let range = try keyBytes.withSpan { (key) throws(DatabaseError) in
-      try body.propertyRange(key)
+      try properties.propertyRange(key)
     }
-    return range.flatMap { typeMismatch(body.bytes, $0, in: model) }
+    return range.flatMap { typeMismatch(properties.bytes, $0, in: model) }
   }
 }
 

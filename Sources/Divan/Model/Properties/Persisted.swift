@@ -24,7 +24,7 @@
 ///
 /// How nil, null and missing values are treated:
 /// - A nil is not stored. If the declared value is not nil, as in `var color: String? = "red"`, nil
-///   is stored as null, so that it is read as nil again.
+///   is stored as null, and is read as nil again.
 /// - If the document has no value, the property has its declared value.
 /// - If the document has a null, the property is nil if its type allows that, and otherwise has its
 ///   declared value.
@@ -35,7 +35,7 @@
 ///
 /// A stored value can contain properties that its type does not know, such as one that another
 /// program added to an address. They are kept when the property changes, as long as the new value
-/// has an object in the place of the old one. A type knows the keys that it decodes or encodes,
+/// has an object in place of the old one. A type knows the keys that it decodes or encodes,
 /// even if their values are nil: those are removed when they become nil. A dictionary knows all of
 /// its entries. Elements of arrays replace old elements as follows:
 /// - If all elements, before and after, have an `id` of their own, those with the same `id` match.
@@ -324,7 +324,7 @@ extension Persisted {
     guard let property = model.property(index) else {
       preconditionFailure("Only a property that is known is a reference")
     }
-    let value = model.withValue(at: property.place.offset, of: Value.self) { $0 }
+    let value = model.withValue(at: property.location.offset, of: Value.self) { $0 }
     property.finishReading(model)
     return value
   }

@@ -51,7 +51,7 @@ enum PropertyFlags {
   }
 }
 
-/// What `@Persisted(key:index:)` declares about a property, apart from its value.
+/// The declaration of a property by `@Persisted(key:index:)`, apart from its value.
 struct PropertyDeclaration: Sendable, Hashable {
   /// The key in the document; nil for the property's name.
   var key: String?
@@ -66,7 +66,7 @@ struct PropertyDeclaration: Sendable, Hashable {
 /// initializer costs one relaxed load.
 @usableFromInline
 enum PropertyKeys {
-  private static let lookers = Atomic<Int>(0)
+  private static let discoveryCount = Atomic<Int>(0)
   private static let declarations = Mutex<[PropertyDeclaration]>([])
 
   /// The number of no declaration; no property has this number either.
@@ -75,7 +75,7 @@ enum PropertyKeys {
   /// The number of a declaration, counted down from the maximum; `none` outside discovery.
   @usableFromInline
   static func _number(of key: String?, _ index: PropertyIndexKind? = nil) -> UInt16 {
-    guard lookers.load(ordering: .relaxed) > 0 else { return none }
+    guard discoveryCount.load(ordering: .relaxed) > 0 else { return none }
     let declaration = PropertyDeclaration(key: key, index: index)
     return declarations.withLock { declarations in
       let number = declarations.firstIndex(of: declaration) ?? declarations.count
@@ -93,10 +93,10 @@ enum PropertyKeys {
   }
 
   /// Runs `body` while wrappers get the numbers of their declarations.
-  static func whileLooking(_ body: () -> Void) {
-    lookers.add(1, ordering: .relaxed)
+  static func whileDiscovering(_ body: () -> Void) {
+    discoveryCount.add(1, ordering: .relaxed)
     body()
-    lookers.subtract(1, ordering: .relaxed)
+    discoveryCount.subtract(1, ordering: .relaxed)
   }
 
   /// The limit on properties per class, and on declarations of all classes together.

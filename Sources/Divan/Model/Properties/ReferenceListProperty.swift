@@ -8,7 +8,7 @@ protocol ReferenceList {
 extension Array: ReferenceList where Element: Model {
   /// The storage as the IDs of the other models' documents.
   static var referenceStorage: _PersistedStorage {
-    _PersistedStorage { ReferenceListProperty<Element>(place: $0) }
+    _PersistedStorage { ReferenceListProperty<Element>(location: $0) }
   }
 }
 
@@ -20,12 +20,12 @@ extension Array: ReferenceList where Element: Model {
 /// change of the list removes references to deleted documents. It keeps other references without a
 /// target, whose documents may arrive later.
 final class ReferenceListProperty<Target: Model>: ModelProperty {
-  let place: PropertyLocation
+  let location: PropertyLocation
   let keyBytes: SharedBytes
 
-  init(place: PropertyLocation) {
-    self.place = place
-    keyBytes = SharedBytes(copying: Array(place.key.utf8))
+  init(location: PropertyLocation) {
+    self.location = location
+    keyBytes = SharedBytes(copying: Array(location.key.utf8))
   }
 
   var valueType: Any.Type { [Target].self }
@@ -39,35 +39,37 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   }
 
   func load(_ model: Model) {
-    let body = model.body
-    let range = body.flatMap { model.storedRange(of: keyBytes, in: $0) }
-    let found = range.flatMap { range in body.flatMap { ids($0.bytes, range) } }
-    model.withValue(at: place.offset, of: [Target].self) { $0 = [] }
-    model.referenceLists[place.index] = found?.map { ModelReference(id: $0, target: nil) }
+    let properties = model.storedProperties
+    let range = properties.flatMap { model.storedRange(of: keyBytes, in: $0) }
+    let found = range.flatMap { range in properties.flatMap { ids($0.bytes, range) } }
+    model.withValue(at: location.offset, of: [Target].self) { $0 = [] }
+    model.referenceLists[location.index] = found?.map { ModelReference(id: $0, target: nil) }
     clear(PropertyFlags.unloaded | PropertyFlags.unreadable, in: model)
-    guard found == nil, let range, let body else { return }
+    guard found == nil, let range, let properties else { return }
     set(PropertyFlags.unreadable, in: model)
-    noteMisfit(body.bytes, range, in: model)
+    noteTypeMismatch(properties.bytes, range, in: model)
   }
 
   func typeMismatch(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {
     guard !bytes.isNull(range), ids(bytes, range) == nil else { return nil }
     return DatabaseError(
       .mismatchedType,
-      "\(type(of: model)).\(name) refers to models, and the document has no array of texts",
-      hint: "Assign the property to replace what the document has",
+      "\(type(of: model)).\(name) refers to models, but the document's value is not an array of texts",
+      hint: "Assign the property to replace the document's value",
       documentID: model.documentID, propertyPath: key)
   }
 
   /// Turns declared models, or ones set by the initializer, into references by ID.
   private func prepare(_ model: Model) {
-    if model.flags(at: place) & PropertyFlags.unloaded != 0 { return load(model) }
-    let targets = model.withValue(at: place.offset, of: [Target].self) { current in
+    if model.flags(at: location) & PropertyFlags.unloaded != 0 { return load(model) }
+    let targets = model.withValue(at: location.offset, of: [Target].self) { current in
       defer { current = [] }
       return current
     }
     if !targets.isEmpty {
-      model.referenceLists[place.index] = targets.map { model.reference(to: $0, as: Target.self) }
+      model.referenceLists[location.index] = targets.map {
+        model.reference(to: $0, as: Target.self)
+      }
     }
   }
 
@@ -75,40 +77,43 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
 
   func prepareToRead(_ model: Model) {
     prepare(model)
-    let targets = findTargets(model, isHolding: model.isDirty(place) && model.unsavedPlace > 0)
-    model.withValue(at: place.offset, of: [Target].self) { $0 = targets }
+    let targets = findTargets(
+      model, isRetaining: model.isDirty(location) && model.unsavedPosition > 0)
+    model.withValue(at: location.offset, of: [Target].self) { $0 = targets }
   }
 
-  /// Returns the existing targets of the list, and retains those it looked up if `isHolding`.
-  private func findTargets(_ model: Model, isHolding: Bool) -> [Target] {
-    guard let references = model.referenceLists[place.index] else { return [] }
+  /// Returns the existing targets of the list, and retains those it looked up if `isRetaining`.
+  private func findTargets(_ model: Model, isRetaining: Bool) -> [Target] {
+    guard let references = model.referenceLists[location.index] else { return [] }
     var targets: [Target] = []
     targets.reserveCapacity(references.count)
-    var held: [(index: Int, target: Target)] = []
+    var newlyFound: [(index: Int, target: Target)] = []
     for (index, reference) in references.enumerated() {
       if let found = reference.found as? Target, found.state != .deleted {
         targets.append(found)
       } else if let target = find(reference, for: model) {
         targets.append(target)
-        if isHolding, model.core != nil { held.append((index, target)) }
+        if isRetaining, model.core != nil { newlyFound.append((index, target)) }
       }
     }
-    if !held.isEmpty, model.referenceLists[place.index]?.count == references.count {
-      model.holdsFound = true
-      for (index, target) in held { model.referenceLists[place.index]?[index].found = target }
+    if !newlyFound.isEmpty, model.referenceLists[location.index]?.count == references.count {
+      model.retainsFound = true
+      for (index, target) in newlyFound {
+        model.referenceLists[location.index]?[index].found = target
+      }
     }
     return targets
   }
 
   func finishReading(_ model: Model) {
-    model.withValue(at: place.offset, of: [Target].self) { $0 = [] }
+    model.withValue(at: location.offset, of: [Target].self) { $0 = [] }
   }
 
   private func find(_ reference: ModelReference, for model: Model) -> Target? {
     if let target = reference.target { return target as? Target }
     guard let core = model.core else { return nil }
     do {
-      return try core.home(of: Target.self).model(Target.self, reference.id)
+      return try core.targetCore(of: Target.self).model(Target.self, reference.id)
     } catch {
       core.handle?.errorHandler?(error)
       return nil
@@ -122,9 +127,9 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   private func isDeleted(_ reference: ModelReference, for model: Model) -> Bool {
     guard reference.target == nil, let core = model.core else { return false }
     do {
-      let home = try core.home(of: Target.self)
-      if let known = home.known(reference.id) { return known.state == .deleted }
-      let snapshot = try home.requireSnapshot()
+      let targetCore = try core.targetCore(of: Target.self)
+      if let known = targetCore.known(reference.id) { return known.state == .deleted }
+      let snapshot = try targetCore.requireSnapshot()
       return try snapshot.revision(of: reference.id) != nil && !snapshot.exists(reference.id)
     } catch {
       return false
@@ -137,7 +142,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     prepare(model)
     set(
       identical(value, as: [Target].self).map { reference(to: $0, from: model) }, in: model)
-    if model.holdsFound, model.unsavedPlace == 0 { model.letGoOfFound() }
+    if model.retainsFound, model.unsavedPosition == 0 { model.releaseFound() }
   }
 
   func assign(stored bytes: SharedBytes, to model: Model) -> Bool {
@@ -153,16 +158,16 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   }
 
   private func set(_ references: [ModelReference], in model: Model) {
-    let flags = model.flags(at: place)
-    let current = model.referenceLists[place.index] ?? []
+    let flags = model.flags(at: location)
+    let current = model.referenceLists[location.index] ?? []
     if flags & (PropertyFlags.dirty | PropertyFlags.unreadable) == 0,
       current.map(\.key) == references.map(\.key)
     {
       return
     }
     model.announcing(observationPath(in: model)) {
-      model.referenceLists[place.index] = references
-      model.noteChange(at: place)
+      model.referenceLists[location.index] = references
+      model.noteChange(at: location)
     }
     guard let core = model.core, core.hasInverseReaders else { return }
     core.announceInverses(of: Set(current.map(\.key)).symmetricDifference(references.map(\.key)))
@@ -172,8 +177,8 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
 
   func references(in model: Model) -> [ModelReference] {
     prepare(model)
-    let references = model.referenceLists[place.index] ?? []
-    return model.holdsFound ? references.map(\.unheld) : references
+    let references = model.referenceLists[location.index] ?? []
+    return model.retainsFound ? references.map(\.unretained) : references
   }
 
   func set(references: [ModelReference], in model: Model) {
@@ -195,27 +200,27 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     // Removes declared models, which would otherwise replace the probe.
     prepare(model)
     let target = Target()
-    model.referenceLists[place.index] = [ModelReference(id: target.id, target: target)]
+    model.referenceLists[location.index] = [ModelReference(id: target.id, target: target)]
     return target
   }
 
   func beginModifying(_ model: Model) {
     prepare(model)
-    let targets = findTargets(model, isHolding: true)
-    model.withValue(at: place.offset, of: [Target].self) { $0 = targets }
+    let targets = findTargets(model, isRetaining: true)
+    model.withValue(at: location.offset, of: [Target].self) { $0 = targets }
   }
 
   func endModifying(_ model: Model) {
-    let targets = model.withValue(at: place.offset, of: [Target].self) { current in
+    let targets = model.withValue(at: location.offset, of: [Target].self) { current in
       defer { current = [] }
       return current
     }
     // The references still retain the targets found in `beginModifying`.
-    let before = model.referenceLists[place.index] ?? []
+    let before = model.referenceLists[location.index] ?? []
     take(targets, in: model, before)
     // A model that is not unsaved retains no targets; they are released once everything is
     // consistent.
-    if model.holdsFound, model.unsavedPlace == 0 { model.letGoOfFound() }
+    if model.retainsFound, model.unsavedPosition == 0 { model.releaseFound() }
   }
 
   /// Sets the list to these models, and keeps the references that currently have no target.
@@ -245,12 +250,12 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   private func append(_ targets: ArraySlice<Target>, to model: Model) {
     let new = targets.map { reference(to: $0, from: model) }
     model.announcing(observationPath(in: model)) {
-      model.referenceLists[place.index, default: []] += new
-      model.noteChange(at: place)
+      model.referenceLists[location.index, default: []] += new
+      model.noteChange(at: location)
     }
     guard let core = model.core else { return }
     // The model may have become unsaved only by this change.
-    if model.unsavedPlace > 0 { model.holdsFound = true }
+    if model.unsavedPosition > 0 { model.retainsFound = true }
     if core.hasInverseReaders { core.announceInverses(of: Set(new.map(\.key))) }
   }
 
@@ -259,7 +264,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     var reference = model.reference(to: target, as: Target.self)
     if model.core != nil {
       reference.found = target
-      model.holdsFound = true
+      model.retainsFound = true
     }
     return reference
   }
@@ -274,7 +279,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   func encode(_ model: Model, into encoder: inout ValueEncoder) {
     prepare(model)
     encoder.beginArray()
-    for reference in model.referenceLists[place.index] ?? [] {
+    for reference in model.referenceLists[location.index] ?? [] {
       _ = reference.id.encode(into: &encoder)
     }
     encoder.endArray()
@@ -282,10 +287,10 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
 
   func takeTargets(of model: Model) -> [Model] {
     prepare(model)
-    guard let references = model.referenceLists[place.index] else { return [] }
-    model.referenceLists[place.index] = references.map { ModelReference(id: $0.id, target: nil) }
+    guard let references = model.referenceLists[location.index] else { return [] }
+    model.referenceLists[location.index] = references.map { ModelReference(id: $0.id, target: nil) }
     return references.compactMap(\.target)
   }
 
-  func forgetTargets(of model: Model) { model.referenceLists[place.index] = nil }
+  func forgetTargets(of model: Model) { model.referenceLists[location.index] = nil }
 }

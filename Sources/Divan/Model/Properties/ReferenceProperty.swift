@@ -2,15 +2,15 @@ import DivanLog
 
 /// A property that refers to another model by its ID, which the model stores.
 ///
-/// The wrapper retains the target only during a read or a modification, so that models that refer
-/// to each other do not form a cycle.
+/// The wrapper retains the target only during a read or a modification, because models that
+/// refer to each other would form a cycle.
 final class ReferenceProperty<Target: Model>: ModelProperty {
-  let place: PropertyLocation
+  let location: PropertyLocation
   let keyBytes: SharedBytes
 
-  init(place: PropertyLocation) {
-    self.place = place
-    keyBytes = SharedBytes(copying: Array(place.key.utf8))
+  init(location: PropertyLocation) {
+    self.location = location
+    keyBytes = SharedBytes(copying: Array(location.key.utf8))
   }
 
   var valueType: Any.Type { Target?.self }
@@ -18,15 +18,15 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   var target: Model.Type? { Target.self }
 
   func load(_ model: Model) {
-    let body = model.body
-    let range = body.flatMap { model.storedRange(of: keyBytes, in: $0) }
-    let id = range.flatMap { range in body?.bytes.withSpan { String.decode($0, range) } }
-    model.withValue(at: place.offset, of: Target?.self) { $0 = nil }
-    model.references[place.index] = id.map { ModelReference(id: $0, target: nil) }
+    let properties = model.storedProperties
+    let range = properties.flatMap { model.storedRange(of: keyBytes, in: $0) }
+    let id = range.flatMap { range in properties?.bytes.withSpan { String.decode($0, range) } }
+    model.withValue(at: location.offset, of: Target?.self) { $0 = nil }
+    model.references[location.index] = id.map { ModelReference(id: $0, target: nil) }
     clear(PropertyFlags.unloaded | PropertyFlags.unreadable, in: model)
-    guard id == nil, let range, let body else { return }
+    guard id == nil, let range, let properties else { return }
     set(PropertyFlags.unreadable, in: model)
-    noteMisfit(body.bytes, range, in: model)
+    noteTypeMismatch(properties.bytes, range, in: model)
   }
 
   func typeMismatch(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {
@@ -34,22 +34,25 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
       return nil
     }
     return DatabaseError(
-      .mismatchedType, "\(type(of: model)).\(name) is a reference, and the document has no text",
-      hint: "Assign the property to replace what the document has",
+      .mismatchedType,
+      "\(type(of: model)).\(name) is a reference, but the document's value is not a text",
+      hint: "Assign the property to replace the document's value",
       documentID: model.documentID, propertyPath: key)
   }
 
   /// Turns a declared value, or one set by the initializer, into a reference by ID.
   private func takeFromWrapper(_ model: Model) {
-    let target = model.withValue(at: place.offset, of: Target?.self) { current in
+    let target = model.withValue(at: location.offset, of: Target?.self) { current in
       defer { current = nil }
       return current
     }
-    if let target { model.references[place.index] = model.reference(to: target, as: Target.self) }
+    if let target {
+      model.references[location.index] = model.reference(to: target, as: Target.self)
+    }
   }
 
   func prepare(_ model: Model) {
-    if model.flags(at: place) & PropertyFlags.unloaded != 0 {
+    if model.flags(at: location) & PropertyFlags.unloaded != 0 {
       load(model)
     } else {
       takeFromWrapper(model)
@@ -58,13 +61,13 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
 
   func prepareToRead(_ model: Model) {
     prepare(model)
-    guard let reference = model.references[place.index] else { return }
+    guard let reference = model.references[location.index] else { return }
     let target = reference.target as? Target ?? model.core?.target(reference.id, Target.self)
-    model.withValue(at: place.offset, of: Target?.self) { $0 = target }
+    model.withValue(at: location.offset, of: Target?.self) { $0 = target }
   }
 
   func finishReading(_ model: Model) {
-    model.withValue(at: place.offset, of: Target?.self) { $0 = nil }
+    model.withValue(at: location.offset, of: Target?.self) { $0 = nil }
   }
 
   func assign<T>(_ value: T, to model: Model) {
@@ -74,12 +77,12 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
 
   func takeTargets(of model: Model) -> [Model] {
     prepare(model)
-    guard let reference = model.references[place.index] else { return [] }
-    model.references[place.index] = ModelReference(id: reference.id, target: nil)
+    guard let reference = model.references[location.index] else { return [] }
+    model.references[location.index] = ModelReference(id: reference.id, target: nil)
     return reference.target.map { [$0] } ?? []
   }
 
-  func forgetTargets(of model: Model) { model.references[place.index] = nil }
+  func forgetTargets(of model: Model) { model.references[location.index] = nil }
 
   func assign(stored bytes: SharedBytes, to model: Model) -> Bool {
     if bytes.isNull(0..<bytes.count) {
@@ -102,16 +105,16 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   }
 
   private func set(_ reference: ModelReference?, in model: Model) {
-    let flags = model.flags(at: place)
+    let flags = model.flags(at: location)
     if flags & (PropertyFlags.dirty | PropertyFlags.unreadable) == 0,
-      reference.map(\.key) == model.references[place.index].map(\.key)
+      reference.map(\.key) == model.references[location.index].map(\.key)
     {
       return
     }
-    let before = model.references[place.index]
+    let before = model.references[location.index]
     model.announcing(observationPath(in: model)) {
-      model.references[place.index] = reference
-      model.noteChange(at: place)
+      model.references[location.index] = reference
+      model.noteChange(at: location)
     }
     model.core?.announceInverses(of: [before, reference].compactMap { $0?.key })
   }
@@ -120,7 +123,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
 
   func references(in model: Model) -> [ModelReference] {
     prepare(model)
-    return model.references[place.index].map { [$0] } ?? []
+    return model.references[location.index].map { [$0] } ?? []
   }
 
   func set(references: [ModelReference], in model: Model) {
@@ -140,19 +143,19 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
     // Removes a declared value, which would otherwise replace the probe.
     prepare(model)
     let target = Target()
-    model.references[place.index] = ModelReference(id: target.id, target: target)
+    model.references[location.index] = ModelReference(id: target.id, target: target)
     return target
   }
 
   func beginModifying(_ model: Model) { prepareToRead(model) }
 
   func endModifying(_ model: Model) {
-    let target = model.withValue(at: place.offset, of: Target?.self) { current in
+    let target = model.withValue(at: location.offset, of: Target?.self) { current in
       defer { current = nil }
       return current
     }
     // A reference whose target could not be found stays, unless another model was assigned.
-    if target == nil, let id = model.references[place.index]?.id,
+    if target == nil, let id = model.references[location.index]?.id,
       model.core?.target(id, Target.self) == nil
     {
       return
@@ -162,12 +165,12 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
 
   func isAbsent(in model: Model) -> Bool {
     prepare(model)
-    return model.references[place.index] == nil
+    return model.references[location.index] == nil
   }
 
   func encode(_ model: Model, into encoder: inout ValueEncoder) {
     prepare(model)
-    guard let id = model.references[place.index]?.id else { return encoder.addNull() }
+    guard let id = model.references[location.index]?.id else { return encoder.addNull() }
     _ = id.encode(into: &encoder)
   }
 }
@@ -184,7 +187,7 @@ struct ModelReference {
   var found: Model?
 
   /// The reference without `found`.
-  var unheld: ModelReference { ModelReference(id: id, target: target) }
+  var unretained: ModelReference { ModelReference(id: id, target: target) }
 }
 
 /// Models that are released one after another.

@@ -12,7 +12,7 @@ protocol StorableValue: PersistableValue {
   static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Self?
   /// Replaces `value` with the one that fills `range`; returns false if it is of another type.
   ///
-  /// This is a requirement so that it is specialized for each type.
+  /// It is a requirement, because it is then specialized for each type.
   static func read(_ bytes: SharedBytes, _ range: Range<Int>, into value: inout Self) -> Bool
   /// Encodes the value; returns false if it cannot be stored.
   func encode(into encoder: inout ValueEncoder) -> Bool

@@ -79,8 +79,8 @@ enum CodedForm<Value: Codable>: StoredForm {
     let session = DecodingSession(userInfo: [:], id: nil, revision: nil, keys: keys)
     guard let own = bytes.slice(range.lowerBound, range.count) else { throw TypeMismatch.damaged }
     let part = DecodingPart(session, own)
-    guard let place = part.whole(hasMetadata: false) else { throw TypeMismatch.damaged }
-    return try part.decode(Value.self, at: place)
+    guard let location = part.whole(hasMetadata: false) else { throw TypeMismatch.damaged }
+    return try part.decode(Value.self, at: location)
   }
 
   static func write(_ value: Value, to encoder: inout ValueEncoder) throws(DatabaseError) {
@@ -100,7 +100,7 @@ enum CodedForm<Value: Codable>: StoredForm {
     } catch {
       let error = DatabaseError.encoding(Value.self, session.failure ?? error)
       throw error as? DatabaseError
-        ?? DatabaseError(.invalidValue, "it does not encode itself", underlying: error)
+        ?? DatabaseError(.invalidValue, "encoding it failed", underlying: error)
     }
   }
 
@@ -167,7 +167,7 @@ extension Optional: MayBeNil {
 
 extension _PersistedStorage {
   static func of<V: StorableValue>(_: V.Type) -> _PersistedStorage {
-    _PersistedStorage { TypedProperty<OwnForm<V>>(place: $0) }
+    _PersistedStorage { TypedProperty<OwnForm<V>>(location: $0) }
   }
 
   /// The storage of a `Codable` type; nil for other types.
@@ -177,7 +177,7 @@ extension _PersistedStorage {
   }
 
   static func form<C: Codable>(of _: C.Type) -> _PersistedStorage {
-    _PersistedStorage { TypedProperty<CodedForm<C>>(place: $0) }
+    _PersistedStorage { TypedProperty<CodedForm<C>>(location: $0) }
   }
 
   // The form of the elements is not known at compile time; it is determined when the class is
@@ -204,6 +204,6 @@ extension _PersistedStorage {
   }
 
   private static func unknown(_ type: Any.Type) -> _PersistedStorage {
-    refuseUse("\(type) was made PersistableElement, which only Divan can do")
+    refuseUse("\(type) conforms to PersistableElement, which only types of Divan may")
   }
 }

@@ -16,7 +16,9 @@ final class AutosavingContexts: ClosingGuard {
     guard all.contains(where: \.hasUnsaved) else { return }
     throw DatabaseError(
       .unsavedModels, "the database was not closed: a context of another actor has unsaved models",
-      hint: "Save them there or close it there, or say that they are to be discarded")
+      hint:
+        "Save them or close the database on that actor, or discard them with `discardsUnsavedModels`"
+    )
   }
 }
 

@@ -1,16 +1,16 @@
 extension Model {
   /// The keys of the properties with unsaved changes.
   final var changedKeys: [String] {
-    modelClass.places.filter { isDirty($0) }.map(\.key)
+    modelClass.locations.filter { isDirty($0) }.map(\.key)
       + (pendingChanges?.undeclared.keys.sorted() ?? [])
   }
 
-  /// Remembers the base values of changed properties that differ in the document to take over.
-  final func rememberBases(before next: EncodedValue) {
+  /// Records the base values of changed properties that differ in the document to take over.
+  final func recordBases(before next: EncodedValue) {
     var bases = pendingChanges?.bases ?? [:]
     for key in changedKeys where bases[key] == nil {
       do throws(DatabaseError) {
-        let old = try body?.property(key)
+        let old = try storedProperties?.property(key)
         if try next.property(key)?.bytes != old?.bytes { bases[key] = .some(old) }
       } catch {
         // The error of an unreadable document is reported when the model is saved.
@@ -22,6 +22,6 @@ extension Model {
     self.pendingChanges = pendingChanges
   }
 
-  /// Makes the changes made here win over all changes that were taken over so far.
+  /// Makes the unsaved changes win over all external changes that were taken over so far.
   final func settleConflicts() { pendingChanges?.bases = [:] }
 }

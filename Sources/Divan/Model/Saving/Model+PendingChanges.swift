@@ -11,15 +11,15 @@ extension Model {
     let declared = modelClass.property(for: key)
     noteAccess(declared.map { $0.observationPath(in: self) } ?? ModelObservation.undeclaredPath)
     if let property = declared {
-      guard body != nil, !property.isDirty(in: self) else {
-        return try ModelCoder.value(of: property, in: self, over: body)
+      guard storedProperties != nil, !property.isDirty(in: self) else {
+        return try ModelCoder.value(of: property, in: self, over: storedProperties)
       }
     } else if isUnsaved, modelClass.hasOwn(key) {
       return try ModelCoder.properties(of: self).property(key)?.decode()
     } else if let changed = pendingChanges?.undeclared[key] {
       return changed
     }
-    return try body?.property(key)?.decode()
+    return try storedProperties?.property(key)?.decode()
   }
 
   /// Sets the value under a key, whether the class declares a property with it or not.
@@ -48,7 +48,7 @@ extension Model {
     try PropertyNames.validate([key: value ?? .null])
     if let value { _ = try ValueCoding.encode(value) }
     var pendingChanges = pendingChanges ?? PendingChanges()
-    if try body?.property(key)?.decode() == value {
+    if try storedProperties?.property(key)?.decode() == value {
       pendingChanges.undeclared[key] = nil
     } else {
       pendingChanges.undeclared[key] = .some(value)
@@ -58,8 +58,8 @@ extension Model {
 
   /// Returns all properties as saving the model now would store them.
   ///
-  /// They include those of the document that the class does not declare, but not the changes that
-  /// were made elsewhere since the model was read.
+  /// They include properties of the document that the class does not declare, but no external
+  /// changes since the model was read.
   ///
   /// - Throws: the errors of ``value(for:)``.
   public final func propertiesToSave() throws -> Value.Object {
@@ -69,7 +69,7 @@ extension Model {
     return object
   }
 
-  /// Sets the extras, and updates whether the model is changed.
+  /// Sets the pending changes, and updates whether the model is changed.
   private func change(_ changed: PendingChanges) {
     pendingChanges = changed
     if changed.isChanged { return noteChange() }
@@ -91,10 +91,10 @@ extension Model {
   /// ```
   ///
   /// Reading this property reads the attachments' descriptions, not their content. Setting it
-  /// changes the model. Saving the model writes the changed attachments over those of the current
-  /// document, and throws ``DatabaseError/Code/conflict`` if one of them was also changed
-  /// elsewhere. If the document cannot be read, the result is empty, and the context's
-  /// ``ModelContext/errorHandler`` receives the error.
+  /// changes the model. Saving the model writes the changed attachments into the current document,
+  /// and throws ``DatabaseError/Code/conflict`` if one of them was also changed externally. If the
+  /// document cannot be read, the result is empty, and the context's ``ModelContext/errorHandler``
+  /// receives the error.
   public final var attachments: Document.Attachments {
     get {
       noteAccess(ModelObservation.attachmentsPath)
@@ -107,7 +107,7 @@ extension Model {
     set {
       let original = originalAttachments()
       var pendingChanges = pendingChanges ?? PendingChanges()
-      // Saving compares with them to find changes made elsewhere, even if there were none.
+      // Saving compares with them to find external changes, even if there were no attachments.
       pendingChanges.originalAttachments = original
       pendingChanges.attachments = [:]
       for (name, attachment) in newValue where original[name] != attachment {
@@ -134,7 +134,7 @@ extension Model {
       // The attachments are those that the transaction has now, which a rollback may change.
       if core.isInTransaction { core.rollbackLog.noteReading(of: self) }
       guard let document = try core.requireSnapshot().get(id) else { return [:] }
-      // Most documents have none, and need no extras.
+      // Most documents have none, and need no pending changes.
       if !document.attachments.isEmpty || pendingChanges != nil {
         var pendingChanges = pendingChanges ?? PendingChanges()
         pendingChanges.originalAttachments = document.attachments
@@ -160,7 +160,8 @@ extension Model {
       if let original = pendingChanges.originalAttachments, theirs != original[name], theirs != mine
       {
         throw DatabaseError(
-          .conflict, "the attachment \(name.debugDescription) was changed here and elsewhere",
+          .conflict,
+          "the attachment \(name.debugDescription) has both an unsaved and an external change",
           hint: "Refresh the context and save again, or revert the model", documentID: id,
           propertyPath: "_attachments.\(name)")
       }

@@ -4,14 +4,14 @@ extension Model {
   /// Upgrades a model whose document an earlier version of its class saved.
   final func upgradeIfOutdated() {
     let version = modelClass.version
-    guard version > 1, let body, !isChanged, state == .stored else { return }
+    guard version > 1, let storedProperties, !isChanged, state == .stored else { return }
     do {
-      let stored = try body.property(modelClass.versionKey)?.decode().intValue ?? 1
+      let stored = try storedProperties.property(modelClass.versionKey)?.decode().intValue ?? 1
       guard stored < version else { return }
       try upgrade(from: stored)
       upgradedFrom = stored
     } catch {
-      takeBackChanges()
+      discardChanges()
       if !isUnsaved { core?.noteClean(self) }
       if let error = error as? DatabaseError {
         report(error)
@@ -22,14 +22,14 @@ extension Model {
   }
 
   /// Resets every property to the document's value, or else to the declared one.
-  final func takeBackChanges() {
+  final func discardChanges() {
     upgradedFrom = nil
     let given = state == .new ? pendingChanges?.givenAttachments ?? [:] : [:]
     announcing(dirtyPaths + ModelObservation.otherPaths) {
-      for place in modelClass.places {
+      for location in modelClass.locations {
         setFlags(
-          flags(at: place) & PropertyFlags.replaced | initialFlags(at: place)
-            | PropertyFlags.unloaded, at: place)
+          flags(at: location) & PropertyFlags.replaced | initialFlags(at: location)
+            | PropertyFlags.unloaded, at: location)
       }
       references.removeAll()
       referenceLists.removeAll()

@@ -10,61 +10,62 @@ struct ModelCoder: ~Copyable {
   mutating func document(
     for model: Model, in transaction: WriteTransaction
   ) throws -> (Document, SavedModel) {
-    guard let base = model.body, model.state == .stored else {
-      let body = try properties(of: model)
+    guard let base = model.storedProperties, model.state == .stored else {
+      let encoded = try properties(of: model)
       let document = Document(
-        id: model.id, revision: nil, body, attachments: try model.merge(into: [:]))
-      return (document, SavedModel(model: model, body: body, isMerged: false))
+        id: model.id, revision: nil, encoded, attachments: try model.merge(into: [:]))
+      return (document, SavedModel(model: model, properties: encoded, isMerged: false))
     }
     guard let current = try transaction.get(model.id) else {
       throw DatabaseError(
         .conflict, "the document was deleted since the model was read", documentID: model.id)
     }
-    let currentBody = try current.encoded()
-    let isMerged = currentBody.bytes != base.bytes || model.pendingChanges?.bases.isEmpty == false
-    if isMerged, model.core?.hasOtherClass(currentBody, than: model) == true {
+    let currentProperties = try current.encoded()
+    let isMerged =
+      currentProperties.bytes != base.bytes || model.pendingChanges?.bases.isEmpty == false
+    if isMerged, model.core?.hasOtherClass(currentProperties, than: model) == true {
       throw DatabaseError(
         .conflict,
-        "the document has become one of another class than \(type(of: model)) since the model was read",
-        hint: "Refresh the context, and ask it for the document's new model", documentID: model.id)
+        "the document is no longer of the class \(type(of: model)), as which the model was read",
+        hint: "Refresh the context, and get the document's new model from it", documentID: model.id)
     }
-    var body = try merge(model, over: currentBody, type: nil)
+    var encoded = try merge(model, over: currentProperties, type: nil)
     var keys: [String] = []
     var mine: EncodedValue?
     if isMerged {
       let resolved = try ModelCoder.resolveConflicts(
-        of: model, base: base, current: currentBody, result: body)
+        of: model, base: base, current: currentProperties, result: encoded)
       if !resolved.isEmpty {
-        mine = body
-        body = try merge(resolved, into: body) { _ in }
+        mine = encoded
+        encoded = try merge(resolved, into: encoded) { _ in }
       }
       keys = Array(resolved.keys)
     }
     let document = Document(
-      id: model.id, revision: current.revision, body,
+      id: model.id, revision: current.revision, encoded,
       attachments: try model.merge(into: current.attachments))
     return (
       document,
-      SavedModel(model: model, body: body, isMerged: isMerged, resolved: keys, mine: mine)
+      SavedModel(model: model, properties: encoded, isMerged: isMerged, resolved: keys, mine: mine)
     )
   }
 
-  /// Returns the properties that saving stores if the document was not changed elsewhere.
+  /// Returns the properties that saving stores if there were no external changes.
   static func properties(of model: Model) throws(DatabaseError) -> EncodedValue {
     var coder = ModelCoder()
     return try coder.properties(of: model)
   }
 
   private mutating func properties(of model: Model) throws(DatabaseError) -> EncodedValue {
-    if let base = model.body {
+    if let base = model.storedProperties {
       let type = model.state == .new ? model.modelClass.documentType : nil
       return try merge(model, over: base, type: type)
     }
-    let body = try encodeNew(model)
+    let encoded = try encodeNew(model)
     guard let undeclared = model.pendingChanges?.undeclared, !undeclared.isEmpty else {
-      return body
+      return encoded
     }
-    return try merge(undeclared, into: body) { _ in }
+    return try merge(undeclared, into: encoded) { _ in }
   }
 
   /// Encodes the properties of a new model directly.
@@ -122,7 +123,7 @@ struct ModelCoder: ~Copyable {
     _ change: (inout Value.Object) throws(DatabaseError) -> Void
   ) throws(DatabaseError) -> EncodedValue {
     guard case .object(var object) = try document.decode() else {
-      throw DatabaseError(.damaged, "the document is no object of properties")
+      throw DatabaseError(.damaged, "the document's properties are not an object")
     }
     for (key, value) in changed.entries { object[key] = value }
     try change(&object)

@@ -1,4 +1,4 @@
-/// A property that was changed in a model and elsewhere, to different values.
+/// A property with an unsaved and an external change to different values.
 ///
 /// See ``ModelContext/conflictHandler``.
 public struct ModelConflict {
@@ -32,7 +32,7 @@ extension ModelConflict: Sendable {}
 extension ModelConflict {
   var error: DatabaseError {
     DatabaseError(
-      .conflict, "the property \(key.debugDescription) was changed here and elsewhere",
+      .conflict, "the property \(key.debugDescription) has both an unsaved and an external change",
       hint:
         "Refresh the context and save again, revert the model, or set the context's `conflictHandler`",
       documentID: model.id, propertyPath: key)
@@ -40,7 +40,7 @@ extension ModelConflict {
 }
 
 extension ModelCoder {
-  /// Finds the properties that were changed here and elsewhere, and resolves them.
+  /// Finds the properties with conflicting external changes, and resolves them.
   ///
   /// - Returns: the values to store in place of the model's, by the properties' keys.
   /// - Throws: ``DatabaseError/Code/conflict`` for the first property that the handler does not
@@ -53,8 +53,8 @@ extension ModelCoder {
       let theirs = try current.property(key)
       let mine = try result.property(key)
       let before: EncodedValue?
-      if let remembered = model.pendingChanges?.bases[key] {
-        before = remembered
+      if let recorded = model.pendingChanges?.bases[key] {
+        before = recorded
       } else {
         before = try base.property(key)
       }

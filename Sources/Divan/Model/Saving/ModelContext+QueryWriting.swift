@@ -8,11 +8,11 @@ extension ModelContext {
   /// ```
   ///
   /// The query is executed in the transaction before anything is changed, on the newest documents,
-  /// so that no model is visited twice. With a ``ModelRegistry``, a query for a class includes its
+  /// so no model is visited twice. With a ``ModelRegistry``, a query for a class includes its
   /// subclasses.
   ///
-  /// `change` receives models that are created for this call, a few hundred at a time, so that
-  /// memory use is limited. They belong to a context of the transaction and are invalid after the
+  /// `change` receives models that are created for this call, a few hundred at a time, which
+  /// limits memory use. They belong to a context of the transaction and are invalid after the
   /// call: see ``WriteTransaction/models``. You may set their references to models of this context.
   /// New models that they refer to are saved with them.
   ///
@@ -24,8 +24,8 @@ extension ModelContext {
   ///
   /// Afterwards, this context's models show the changes, and ``undo()`` undoes them as a whole.
   /// Models that match and have unsaved changes keep them, as if the documents had been changed
-  /// elsewhere. Saving them keeps both changes; if they concern the same property, it is a conflict
-  /// until ``refresh()``.
+  /// externally. Saving them keeps both changes; if they concern the same property, it is a
+  /// conflict until ``refresh()``.
   ///
   /// - Parameters:
   ///   - query: the models to change.

@@ -19,7 +19,7 @@ extension ModelContextCore {
   func saveDue(retriesAll: Bool, after delay: Duration, _ onError: (any Error) -> Void) {
     let now = ContinuousClock.now
     let models = unsavedModels
-    let fresh = models.filter { !$0.isRefused }
+    let fresh = models.filter { !$0.hasFailedToSave }
     do {
       if !fresh.isEmpty { try save(fresh, isEverything: fresh.count == models.count) }
     } catch {
@@ -31,7 +31,7 @@ extension ModelContextCore {
       }
     }
     let due = models.filter { model in
-      guard model.isRefused, let failure = saveFailures[ObjectIdentifier(model)] else {
+      guard model.hasFailedToSave, let failure = saveFailures[ObjectIdentifier(model)] else {
         return false
       }
       return retriesAll || failure.nextTry <= now
@@ -55,21 +55,21 @@ extension ModelContextCore {
   private func noteFailure(
     _ error: any Error, of model: Model, after delay: Duration, _ onError: (any Error) -> Void
   ) {
-    if model.unsavedPlace > 0, !source.isClosed {
+    if model.unsavedPosition > 0, !source.isClosed {
       let count = (saveFailures[ObjectIdentifier(model)]?.count ?? 0) + 1
       let pause = min(max(delay, .seconds(1)) * (1 << min(count, 16)), .seconds(60))
       saveFailures[ObjectIdentifier(model)] = SaveFailure(count: count, nextTry: .now + pause)
-      model.isRefused = true
+      model.hasFailedToSave = true
       // Otherwise writes to properties that are already dirty would go unnoticed.
-      for place in model.modelClass.places where model.isDirty(place) {
-        model.setFlags(model.flags(at: place) | PropertyFlags.hooked, at: place)
+      for location in model.modelClass.locations where model.isDirty(location) {
+        model.setFlags(model.flags(at: location) | PropertyFlags.hooked, at: location)
       }
     }
     onError(error)
   }
 
   /// Schedules a save of a failed model because it has changed.
-  func noteMended(_ model: Model) {
+  func scheduleRetry(_ model: Model) {
     // Changes that hooks make during the retry do not count.
     guard !isSaving else { return }
     forgetFailure(of: model)
@@ -79,10 +79,10 @@ extension ModelContextCore {
 
   /// Clears the failure of a model.
   func forgetFailure(of model: Model) {
-    model.isRefused = false
+    model.hasFailedToSave = false
     saveFailures[ObjectIdentifier(model)] = nil
-    for place in model.modelClass.places {
-      model.setFlags(model.flags(at: place) & ~PropertyFlags.hooked, at: place)
+    for location in model.modelClass.locations {
+      model.setFlags(model.flags(at: location) & ~PropertyFlags.hooked, at: location)
     }
   }
 }

@@ -24,12 +24,12 @@ extension ModelContextCore {
       isPreparingDeletion = false
       alsoDeleted = []
     }
-    var told: Set<Model> = []
+    var notified: Set<Model> = []
     while true {
       // Starts over each time, because the hooks may have changed references.
       var deletion = ModelDeletion(self)
       for model in models + alsoDeleted { try deletion.add(model) }
-      let next = deletion.models.filter { $0.state == .stored && told.insert($0).inserted }
+      let next = deletion.models.filter { $0.state == .stored && notified.insert($0).inserted }
       guard !next.isEmpty else { return deletion }
       try source.requireWritable()
       for model in next where model.state == .stored { model.willDelete() }
@@ -37,18 +37,20 @@ extension ModelContextCore {
   }
 
   /// Throws if a rule reaches into another context, which the transaction cannot change.
-  fileprivate func requireHere(_ model: Model) throws(DatabaseError) {
+  fileprivate func requireNoCrossContextRule(_ model: Model) throws(DatabaseError) {
     guard !crossContext.isEmpty else { return }
-    let inverse = model.modelClass.inverses.first { $0.rule != .none && isElsewhere($0.source) }
+    let inverse = model.modelClass.inverses.first {
+      $0.rule != .none && isInOtherContext($0.source)
+    }
     let property = model.modelClass.properties.first {
-      ($0.place.deleteRule == .cascade || $0.place.deleteRule == .deny)
-        && ($0.target.map(isElsewhere) ?? false)
+      ($0.location.deleteRule == .cascade || $0.location.deleteRule == .deny)
+        && ($0.target.map(isInOtherContext) ?? false)
     }
     guard let name = inverse?.name ?? property?.name else { return }
     throw DatabaseError(
       .notInContext,
-      "the rule of \(type(of: model)).\(name) reaches into another context, and cannot be followed",
-      hint: "Declare no rule there, and do by yourself what it says", documentID: model.id,
+      "the delete rule of \(type(of: model)).\(name) cannot be applied in another context",
+      hint: "Remove the rule, and delete or change the models there yourself", documentID: model.id,
       propertyPath: name)
   }
 
@@ -68,7 +70,7 @@ extension ModelContextCore {
       }
       undoHistory.note(nullified.map(\.change) + deleted)
     }
-    noteReversal(ofDeleting: deletion.models)
+    noteRollbackEntry(ofDeleting: deletion.models)
     for model in deletion.models {
       model.announcing(ModelObservation.statePath) { model.state = .deleted }
       noteClean(model)
@@ -81,15 +83,15 @@ extension ModelContextCore {
     for each in nullified { try? settle(each.change, each.key) }
   }
 
-  /// Applies a reference's removal to the document's model, so that it is no conflict with changes.
+  /// Applies the removal of a reference to the document's model, so it is not an external change.
   private func takeOver(_ change: SavedChange) throws {
     guard let model = known(change.id), model.state == .stored,
-      // If others changed the document too, the model takes it over like any change made elsewhere.
-      try change.before?.encoded().bytes == model.body?.bytes, let after = change.after
+      // If there were external changes too, the removal is taken over with them.
+      try change.before?.encoded().bytes == model.storedProperties?.bytes, let after = change.after
     else { return }
-    let body = try after.encoded()
-    noteReversal(ofRebasing: model)
-    model.rebase(on: body)
+    let properties = try after.encoded()
+    noteRollbackEntry(ofRebasing: model)
+    model.rebase(on: properties)
   }
 
   /// Settles the conflict with a removed reference in a model that also took over other changes.
@@ -104,7 +106,7 @@ extension ModelContextCore {
     _ model: Model, in transaction: WriteTransaction
   ) throws -> SavedChange? {
     guard let document = try transaction.get(model.id) else { return nil }
-    let isCurrent = try document.encoded().bytes == model.body?.bytes
+    let isCurrent = try document.encoded().bytes == model.storedProperties?.bytes
     guard isCurrent, model.pendingChanges?.bases.isEmpty ?? true else {
       throw DatabaseError(
         .conflict, "the document was changed since the model was read",
@@ -152,14 +154,14 @@ private struct ModelDeletion {
 
   /// Adds a model, and the models that are deleted with it.
   mutating func add(_ first: Model) throws {
-    // Iterative, so that a long chain does not overflow the stack.
+    // Iterative, because a long chain would overflow the stack.
     var next = [first]
     while let model = next.popLast() {
       guard model.state != .deleted, chosen.insert(ObjectIdentifier(model)).inserted else {
         continue
       }
       models.append(model)
-      try core.requireHere(model)
+      try core.requireNoCrossContextRule(model)
       for relation in model.modelClass.inverses where relation.rule != .none {
         incoming.append(
           Incoming(
@@ -174,7 +176,7 @@ private struct ModelDeletion {
         }
       }
       for property in model.modelClass.properties {
-        let rule = property.place.deleteRule
+        let rule = property.location.deleteRule
         guard rule == .cascade || rule == .deny else { continue }
         let targets = try property.targets(in: model)
         if rule == .cascade {
@@ -195,7 +197,7 @@ private struct ModelDeletion {
         .stillReferenced,
         "\(type(of: model)).\(property) has \(left.count == 1 ? "a model" : "\(left.count) models") that "
           + "\(left.count == 1 ? "is" : "are") not deleted with it, such as \(first.id.debugDescription)",
-        hint: "Delete these first, or take the references out", documentID: model.id,
+        hint: "Delete these first, or remove the references", documentID: model.id,
         propertyPath: property)
     }
   }
@@ -208,7 +210,7 @@ private struct ModelDeletion {
       let now = try transaction.ids(of: each.relation.index, equalTo: .string(each.target.id))
       guard let new = now.first(where: { !known.contains(DocumentKey($0)) }) else { continue }
       throw DatabaseError(
-        .conflict, "the document \(new.debugDescription) came to refer to it elsewhere",
+        .conflict, "the document \(new.debugDescription) refers to it since an external change",
         hint: "Refresh the context, and delete the model again", documentID: each.target.id)
     }
   }
@@ -217,10 +219,10 @@ private struct ModelDeletion {
   func nullify(
     in transaction: WriteTransaction
   ) throws -> [(change: SavedChange, key: String)] {
-    let gone = Set(models.map { DocumentKey($0.id) })
+    let deletedKeys = Set(models.map { DocumentKey($0.id) })
     var edited: [(change: SavedChange, key: String)] = []
     for each in nullified {
-      for id in each.ids where !gone.contains(DocumentKey(id)) {
+      for id in each.ids where !deletedKeys.contains(DocumentKey(id)) {
         guard let before = try transaction.get(id), each.relation.isDocument(before, core) else {
           continue
         }
@@ -246,10 +248,10 @@ extension ModelDeletion.Incoming {
   /// Removes the references from unsaved models.
   func removeUnsaved(in core: ModelContextCore) {
     for source in core.unsavedModels where relation.includes(source) && relation.isUnsaved(source) {
-      let property = source.modelClass.properties[relation.property.place.index]
+      let property = source.modelClass.properties[relation.property.location.index]
       let before = property.references(in: source)
       property.removeReferences(to: DocumentKey(target.id), in: source)
-      core.noteReversal(
+      core.noteRollbackEntry(
         ofRemoving: before, leaving: property.references(in: source), property, in: source)
     }
   }

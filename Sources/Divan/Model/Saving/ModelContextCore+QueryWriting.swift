@@ -2,7 +2,7 @@ import DivanLog
 
 extension ModelContextCore {
   /// The number of models that are changed before they are saved and released.
-  private static let pieceCount = 256
+  private static let batchSize = 256
 
   /// The number of rounds of saving while ``Model/didSave()`` changes models.
   static let saveLimit = 16
@@ -17,18 +17,18 @@ extension ModelContextCore {
     try write { transaction in
       var ids = try transaction.ids(known(query))[...]
       while !ids.isEmpty {
-        // Each piece has its own context, which releases its bookkeeping when it ends.
-        let piece = makePiece(of: transaction)
-        defer { piece.core.end(ModelContextCore.pieceIsOver) }
-        for id in ids.prefix(ModelContextCore.pieceCount) {
+        // Each batch has its own context, which releases its bookkeeping when it ends.
+        let batch = makeBatchContext(of: transaction)
+        defer { batch.core.end(ModelContextCore.batchEnded) }
+        for id in ids.prefix(ModelContextCore.batchSize) {
           // The change of another model may have deleted it.
-          guard let model = try piece.model(M.self, id) else { continue }
+          guard let model = try batch.model(M.self, id) else { continue }
           count += 1
           try change(model)
         }
-        try piece.core.saveUntilClean()
-        changes += piece.core.undoHistory.done.joined()
-        ids = ids.dropFirst(ModelContextCore.pieceCount)
+        try batch.core.saveUntilClean()
+        changes += batch.core.undoHistory.done.joined()
+        ids = ids.dropFirst(ModelContextCore.batchSize)
       }
     }
     undoHistory.note(changes)
@@ -37,15 +37,15 @@ extension ModelContextCore {
   }
 
   /// Creates a context of the transaction with the settings of this one.
-  private func makePiece(of transaction: WriteTransaction) -> ModelContext {
-    let piece = transaction.makeContext(registry)
-    piece.errorHandler = handle?.errorHandler
-    piece.mismatchHandler = handle?.mismatchHandler
-    piece.isStrict = isStrict
-    piece.isObservable = false
-    piece.undoLimit = undoHistory.isOn ? .max : 0
-    piece.core.crossContext = crossContext
-    return piece
+  private func makeBatchContext(of transaction: WriteTransaction) -> ModelContext {
+    let batch = transaction.makeContext(registry)
+    batch.errorHandler = handle?.errorHandler
+    batch.mismatchHandler = handle?.mismatchHandler
+    batch.isStrict = isStrict
+    batch.isObservable = false
+    batch.undoLimit = undoHistory.isOn ? .max : 0
+    batch.core.crossContext = crossContext
+    return batch
   }
 
   /// Saves unsaved models, including those that hooks change in the process.
@@ -56,14 +56,14 @@ extension ModelContextCore {
     guard let model = unsavedModels.first else { return }
     throw DatabaseError(
       .invalidModel,
-      "nothing was changed: models are unsaved still after they were saved \(ModelContextCore.saveLimit) times",
+      "nothing was changed: models still have changes after \(ModelContextCore.saveLimit) saves",
       hint: "Let `didSave` change models only if there is something to change",
       documentID: model.documentID)
   }
 
-  private static var pieceIsOver: DatabaseError {
+  private static var batchEnded: DatabaseError {
     DatabaseError(
-      .closed, "the model was lent to a change of many",
-      hint: "Use it only within the closure, and ask the context for its own model afterwards")
+      .closed, "the model is valid only while the update is running",
+      hint: "Use it only within the closure, and get the model from the context afterwards")
   }
 }

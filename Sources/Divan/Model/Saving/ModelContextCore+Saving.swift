@@ -3,12 +3,12 @@ import DivanLog
 /// The state that a model takes on once the transaction that saves it is committed.
 struct SavedModel {
   let model: Model
-  let body: EncodedValue
-  /// Whether the document was changed elsewhere, so that properties must be read again.
+  let properties: EncodedValue
+  /// Whether there were external changes, after which properties must be read again.
   let isMerged: Bool
   /// The keys of the properties for which conflict resolution chose another value.
   var resolved: [String] = []
-  /// The body with the model's values for `resolved`; nil if that is empty.
+  /// The properties with the model's values for `resolved`; nil if that is empty.
   var mine: EncodedValue?
 }
 
@@ -19,23 +19,23 @@ extension ModelContextCore {
   func save(_ models: some Sequence<Model>, isEverything: Bool = false) throws {
     guard !isSaving else {
       throw DatabaseError(
-        .nestedWrite, "a hook of a model that is being saved saves",
-        hint: "Save in `didSave`, or let `saveAllModels` save what `willSave` changes")
+        .nestedWrite, "a hook saves while its model is being saved",
+        hint: "Save in `didSave`, or let `saveAllModels` save the changes of `willSave`")
     }
     guard !isPreparingDeletion else {
       throw DatabaseError(
-        .nestedWrite, "a hook of a model that is being deleted saves",
-        hint: "Save what `willDelete` changes when the model is deleted")
+        .nestedWrite, "a hook saves while its model is being deleted",
+        hint: "Save the changes of `willDelete` after the deletion")
     }
     try source.requireWritable()
-    let asked = try prepare(Array(models), isEverything: isEverything)
-    let chosen = asked.filter(\.hasChanges)
+    let prepared = try prepare(Array(models), isEverything: isEverything)
+    let chosen = prepared.filter(\.hasChanges)
     if !chosen.isEmpty {
       addDeclaredIndexes(of: chosen.lazy.map { $0.modelClass })
       try store(chosen)
     }
     // Models without changes come first: a mark that `didSave` sets applies to the next save.
-    for model in asked where model.mark == .asked && !model.hasChanges { noteUnchanged(model) }
+    for model in prepared where model.mark == .handled && !model.hasChanges { noteUnchanged(model) }
     for model in chosen { model.didSave() }
   }
 
@@ -47,7 +47,7 @@ extension ModelContextCore {
 
   /// Calls the hooks of the models, and validates them.
   ///
-  /// Returns the models that have something to save, and those that are only marked.
+  /// Returns the models with something to save, including models that are only marked.
   private func prepare(_ models: [Model], isEverything: Bool) throws -> [Model] {
     isSaving = true
     defer { isSaving = false }
@@ -62,7 +62,7 @@ extension ModelContextCore {
       }
       for model in chosen[first...] {
         model.willSave(model.changedNames)
-        if model.mark == .set { model.mark = .asked }
+        if model.mark == .set { model.mark = .handled }
       }
       next = isEverything ? unsaved.all.filter { !seen.contains(ObjectIdentifier($0)) } : []
     }
@@ -88,7 +88,7 @@ extension ModelContextCore {
         .notInContext, "the model is in \(model.core == nil ? "no" : "another") context",
         documentID: model.documentID)
     }
-    if model.isUnknownToItself { throw model.unknownProperties }
+    if model.isUndiscovered { throw model.unknownProperties }
     if model.state == .deleted, model.isChanged {
       throw DatabaseError(
         .notFound, "the model was changed after its document was deleted",
@@ -104,7 +104,7 @@ extension ModelContextCore {
       let ids = undoHistory.isOn ? chosen.map(\.id) : []
       let before = try ids.map { try transaction.get($0) }
       var coder = ModelCoder()
-      // Documents are put in batches, so that only a batch of them is in memory twice.
+      // Documents are put in batches, and only one batch is in memory twice.
       var batch: [Document] = []
       for model in chosen {
         let (document, result) = try coder.document(for: model, in: transaction)
@@ -120,7 +120,7 @@ extension ModelContextCore {
         SavedChange(id: id, before: before, after: try transaction.get(id))
       }
     }
-    noteReversal(of: saved)
+    noteRollbackEntry(of: saved)
     undoHistory.note(changes)
     for result in saved { finish(result) }
     if saved.contains(where: \.isMerged) { announceInverses() }
@@ -133,27 +133,27 @@ extension ModelContextCore {
   private func finish(_ saved: SavedModel) {
     let model = saved.model
     if saved.isMerged {
-      model.rebase(on: saved.body, resolved: saved.resolved)
+      model.rebase(on: saved.properties, resolved: saved.resolved)
       outdated.remove(DocumentKey(model.id))
     } else {
-      model.body = saved.body
+      model.storedProperties = saved.properties
     }
-    // A merge also takes over the attachments that were changed elsewhere.
+    // A merge also takes over external changes of attachments.
     model.announcing(
       saved.isMerged ? ModelObservation.otherPaths : [ModelObservation.statePath]
     ) {
       model.state = .stored
       model.isChanged = false
-      if model.mark == .asked { model.mark = .none }
+      if model.mark == .handled { model.mark = .none }
       model.upgradedFrom = nil
       model.pendingChanges = nil
     }
-    for (index, place) in model.modelClass.places.enumerated() {
-      let flags = model.flags(at: place)
+    for (index, location) in model.modelClass.locations.enumerated() {
+      let flags = model.flags(at: location)
       guard flags & PropertyFlags.dirty != 0 else { continue }
       let isReadAgain = flags & PropertyFlags.readAfterSaving != 0
       model.setFlags(
-        flags & ~PropertyFlags.dirty | (isReadAgain ? PropertyFlags.unloaded : 0), at: place)
+        flags & ~PropertyFlags.dirty | (isReadAgain ? PropertyFlags.unloaded : 0), at: location)
       // The changed values are now part of the document, and are read again like the others.
       if saved.isMerged { model.modelClass.properties[index].readAgain(in: model) }
     }

@@ -13,7 +13,7 @@ public struct ModelValidation {
 
   init(_ model: Model) { self.model = model }
 
-  /// Reports a failure, so that nothing is saved.
+  /// Reports a failure, which prevents the whole save.
   ///
   /// - Parameters:
   ///   - message: a description of the failure, for the user or code that made the change.

@@ -1,6 +1,6 @@
-/// Changes that few models have: those of undeclared properties and of attachments.
+/// A model's pending changes of undeclared properties and of attachments, which few models have.
 ///
-/// Invariant: `undeclared` and `attachments` hold only differences from the document. `bases` is
+/// Invariant: `undeclared` and `attachments` contain only differences from the document. `bases` is
 /// used only for properties that are still changed.
 struct PendingChanges {
   /// Undeclared properties as they were set, by key; nil to remove one.

@@ -55,7 +55,7 @@ extension Database {
         wanted += (declared.indexes + known.inverses.map(\.index)).map { ($0, known) }
       }
     }
-    try ModelIndexes.requireOneMeaning(of: wanted.map(\.index))
+    try ModelIndexes.requireUniqueNames(of: wanted.map(\.index))
     for (index, _) in wanted { try index.validate(path) }
     let declared = DeclaredIndexes.of(store)
     declared.know(types)

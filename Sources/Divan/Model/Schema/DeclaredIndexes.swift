@@ -47,7 +47,7 @@ final class DeclaredIndexes: Sendable {
       state.indexes.append(index)
       return index
     }
-    try ModelIndexes.requireOneMeaning(of: [known, index])
+    try ModelIndexes.requireUniqueNames(of: [known, index])
   }
 
   /// Registers classes and their superclasses.

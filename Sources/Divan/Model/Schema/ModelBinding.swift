@@ -6,7 +6,7 @@ import Synchronization
 //
 // - Offsets come from the runtime's own description of a class, for exactly the field and type that
 //   are then accessed. Objects do not move.
-// - A model belongs to one isolation domain, so that there is no concurrent access.
+// - A model belongs to one isolation domain, so there is no concurrent access.
 // - A context stores the address of a model only while its memory is valid: the model's
 //   deinitializer removes it.
 // - Class tables are immutable once they are published, and are never freed.
@@ -23,7 +23,7 @@ struct PersistedField {
 }
 
 extension PersistedField {
-  /// Returns the wrapped properties of a class, those of its superclasses first.
+  /// Returns the wrapped properties of a class, from its top superclass down.
   static func all(of type: Model.Type) -> (persisted: [PersistedField], inverse: [InverseField]) {
     var fields: [PersistedField] = []
     var inverses: [InverseField] = []
@@ -60,7 +60,7 @@ extension Model {
   /// Calls a closure with the value of the property at an offset.
   ///
   /// - Precondition: the class has a wrapper of this type there, according to ``PersistedField``,
-  ///   and the value is its first field, which `Persisted.place(at:)` checks.
+  ///   and the value is its first field, which `Persisted.location(at:)` checks.
   @inline(__always)
   func withValue<Value, R>(
     at offset: Int, of _: Value.Type, _ body: (inout Value) throws -> R
@@ -73,28 +73,28 @@ extension Model {
   }
 
   /// The flags of a property.
-  func flags(at place: PropertyLocation) -> UInt16 {
+  func flags(at location: PropertyLocation) -> UInt16 {
     // As in `withValue`; the flags are stored in the wrapper as such.
     unsafe Unmanaged.passUnretained(self).toOpaque().load(
-      fromByteOffset: place.offset + place.flagsOffset, as: UInt16.self)
+      fromByteOffset: location.offset + location.flagsOffset, as: UInt16.self)
   }
 
   /// Sets the flags of a property.
-  func setFlags(_ flags: UInt16, at place: PropertyLocation) {
+  func setFlags(_ flags: UInt16, at location: PropertyLocation) {
     unsafe Unmanaged.passUnretained(self).toOpaque().storeBytes(
-      of: flags, toByteOffset: place.offset + place.flagsOffset, as: UInt16.self)
+      of: flags, toByteOffset: location.offset + location.flagsOffset, as: UInt16.self)
   }
 
   /// Stores the property's number in its wrapper.
-  func setIndex(_ index: UInt16, at place: PropertyLocation) {
+  func setIndex(_ index: UInt16, at location: PropertyLocation) {
     unsafe Unmanaged.passUnretained(self).toOpaque().storeBytes(
-      of: index, toByteOffset: place.offset + place.indexOffset, as: UInt16.self)
+      of: index, toByteOffset: location.offset + location.indexOffset, as: UInt16.self)
   }
 
   /// The number that `setIndex` or the wrapper's initializer stored.
-  func index(at place: PropertyLocation) -> UInt16 {
+  func index(at location: PropertyLocation) -> UInt16 {
     unsafe Unmanaged.passUnretained(self).toOpaque().load(
-      fromByteOffset: place.offset + place.indexOffset, as: UInt16.self)
+      fromByteOffset: location.offset + location.indexOffset, as: UInt16.self)
   }
 }
 
@@ -122,7 +122,7 @@ struct UnownedModel {
   }
 
   /// Whether the model's document has this ID.
-  func stands(for id: String) -> Bool {
+  func hasID(_ id: String) -> Bool {
     // The memory is valid, and the ID is stored until the end of the model's deinitializer.
     unsafe model._withUnsafeGuaranteedRef { haveSameUTF8($0.documentID, id) }
   }
@@ -164,7 +164,7 @@ enum ModelClassTable {
   }
 
   /// The slot of a key; metadata is 8 or 16 bytes apart, and the multiplication spreads the keys.
-  private static func place(of key: UInt, mask: UInt) -> UInt {
+  private static func slot(of key: UInt, mask: UInt) -> UInt {
     (key >> 3) &* 0x9E37_79B9_7F4A_7C15 >> 32 & mask
   }
 
@@ -175,7 +175,7 @@ enum ModelClassTable {
     guard let table = unsafe UnsafePointer<Slot>(bitPattern: current.load(ordering: .acquiring))
     else { return nil }
     let mask = unsafe table[0].type
-    var index = place(of: key, mask: mask)
+    var index = slot(of: key, mask: mask)
     while true {
       // At most half of the slots are taken, so the search ends at an empty one.
       let slot = unsafe table[Int(index) + 1]
@@ -198,7 +198,7 @@ enum ModelClassTable {
       unsafe table.initialize(repeating: Slot(type: 0, info: nil), count: count + 1)
       unsafe table[0].type = mask
       for (key, info) in all {
-        var index = place(of: key, mask: mask)
+        var index = slot(of: key, mask: mask)
         while unsafe table[Int(index) + 1].type != 0 { index = (index + 1) & mask }
         // `all` retains the description permanently.
         unsafe table[Int(index) + 1] = Slot(type: key, info: .passUnretained(info))
@@ -209,7 +209,7 @@ enum ModelClassTable {
   }
 }
 
-/// The model of a class that holds the declared values.
+/// The model of a class that has the declared values.
 ///
 /// `@unchecked Sendable`: after its initialization, values are only copied out of it.
 struct ModelPrototype: @unchecked Sendable {

@@ -3,13 +3,14 @@ import Synchronization
 
 /// The description of a model class, which is built once per class.
 ///
-/// Invariants: `properties` are in the order of their declaration, those of superclasses first, and
-/// the number of each is its index. `encodingOrder` has their numbers in the order of their keys.
+/// Invariants: `properties` are in the order of their declaration, from the top superclass down,
+/// and the number of each is its index. `encodingOrder` has their numbers in the order of their
+/// keys.
 final class ModelClass: Sendable {
   let type: Model.Type
   let properties: [any ModelProperty]
   /// The locations of the properties, for iterating over them without reference counting.
-  let places: [PropertyLocation]
+  let locations: [PropertyLocation]
   let encodingOrder: [Int]
   /// Whether any property refers to models.
   let hasReferences: Bool
@@ -32,7 +33,7 @@ final class ModelClass: Sendable {
     self.type = type
     self.properties = properties
     self.inverses = inverses
-    places = properties.map(\.place)
+    locations = properties.map(\.location)
     hasReferences = properties.contains { $0.target != nil }
     encodingOrder = properties.indices.sorted {
       compareUTF8(properties[$0].key, properties[$1].key) < 0
@@ -52,15 +53,15 @@ final class ModelClass: Sendable {
     for property in properties {
       require(
         property.key.utf8.first != UInt8(ascii: "_") && !property.key.isEmpty,
-        "\(type).\(property.name) cannot be stored under \"\(property.key)\": names must not be empty or begin with an underscore. Give it another with @Persisted(key:)"
+        "\(type).\(property.name) cannot be stored under \"\(property.key)\": names must not be empty or begin with an underscore. Give it another key with @Persisted(key:)"
       )
       require(
         version <= 1 || property.key != versionKey,
-        "\(type) declares a version, so that \(property.name) cannot be stored under \"\(versionKey)\""
+        "\(type) declares a version, so \(property.name) cannot be stored under \"\(versionKey)\""
       )
       require(
         documentType == nil || property.key != documentTypeKey,
-        "\(type) declares a document type, so that \(property.name) cannot be stored under \"\(documentTypeKey)\""
+        "\(type) declares a document type, so \(property.name) cannot be stored under \"\(documentTypeKey)\""
       )
     }
   }
@@ -91,7 +92,7 @@ extension ModelClass {
     properties.first { haveSameUTF8($0.key, key) }
   }
 
-  /// The model that holds the declared values of the properties.
+  /// The model that has the declared values of the properties.
   var defaults: Model {
     if let made = prototype.withLock({ $0 }) { return made.model }
     // Not under the lock, because it runs the client's initializer.
@@ -119,27 +120,27 @@ extension ModelClass {
       fields.persisted.count < PropertyKeys.propertyLimit, "\(type) has too many properties")
     var properties: [any ModelProperty] = []
     for (index, field) in fields.persisted.enumerated() {
-      var place = field.type.place(at: field.offset)
-      place.index = index
-      if ModelObservation.isObservable(type) { place.initialFlags |= PropertyFlags.observed }
-      place.name = field.name
-      place.key = field.name
-      let flags = model.flags(at: place)
-      if flags & PropertyFlags.cascading != 0 { place.deleteRule = .cascade }
-      if flags & PropertyFlags.denying != 0 { place.deleteRule = .deny }
+      var location = field.type.location(at: field.offset)
+      location.index = index
+      if ModelObservation.isObservable(type) { location.initialFlags |= PropertyFlags.observed }
+      location.name = field.name
+      location.key = field.name
+      let flags = model.flags(at: location)
+      if flags & PropertyFlags.cascading != 0 { location.deleteRule = .cascade }
+      if flags & PropertyFlags.denying != 0 { location.deleteRule = .deny }
       if flags & (PropertyFlags.keyed | PropertyFlags.indexed) != 0 {
-        guard let declaration = PropertyKeys.declaration(model.index(at: place)) else {
+        guard let declaration = PropertyKeys.declaration(model.index(at: location)) else {
           // Only wrappers that are initialized during discovery record their declarations.
-          PropertyKeys.whileLooking { _ = type.init() }
+          PropertyKeys.whileDiscovering { _ = type.init() }
           guard let info = ModelClassTable.find(type) else {
-            refuseUse("\(type).init() made no \(type)")
+            refuseUse("\(type).init() did not create a \(type)")
           }
           return info
         }
-        place.key = declaration.key ?? field.name
-        place.indexKind = declaration.index
+        location.key = declaration.key ?? field.name
+        location.indexKind = declaration.index
       }
-      properties.append(field.type.makeProperty(place))
+      properties.append(field.type.makeProperty(location))
     }
     let inverses = fields.inverse.map { $0.type.relation($0.name, in: model, at: $0.offset) }
     return ModelClassTable.insert(ModelClass(type, properties, inverses), for: type)

@@ -30,7 +30,7 @@ extension ModelContextCore {
             indexedClasses.subtract(new.map { ObjectIdentifier($0) })
             return
           } catch let error as DatabaseError where error.code == .alreadyExists {
-            // The index is being built elsewhere; the next save checks again.
+            // Another thread is building the index; the next save checks again.
             indexedClasses.remove(ObjectIdentifier(saved))
           } catch {
             handle?.errorHandler?(error)

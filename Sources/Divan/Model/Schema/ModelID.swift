@@ -57,12 +57,12 @@ extension PersistableOptional where Self: Model {
   public func detachedCopy() throws -> sending Self {
     let copy = type(of: self).init()
     copy.documentID = id
-    guard state != .new, let body else {
+    guard state != .new, let storedProperties else {
       copy.attach(try ModelCoder.properties(of: self), state: .new)
       copy.give(attachments)
       return copy
     }
-    copy.attach(body, state: .stored)
+    copy.attach(storedProperties, state: .stored)
     for property in modelClass.properties where property.isDirty(in: self) {
       let value = try ModelCoder.value(of: property, in: self)
       try copy.setValue(value, for: property.key)

@@ -2,7 +2,7 @@ import DivanLog
 
 /// What the index of a property contains: `@Persisted(index: .unique) var name = ""`.
 ///
-/// The index contains only documents of the class and its subclasses, so that queries for the class
+/// The index contains only documents of the class and its subclasses, and queries for the class
 /// use it. See ``Database/addIndexes(for:progress:)``.
 public struct PropertyIndex<Value>: Sendable {
   @usableFromInline let _kind: PropertyIndexKind
@@ -19,7 +19,7 @@ public struct PropertyIndex<Value>: Sendable {
 }
 
 extension PropertyIndex where Value: QueryElements {
-  /// Each element of an array, so that queries find models by any element.
+  /// Each element of an array: queries find models by any element.
   public static var eachElement: PropertyIndex { PropertyIndex(_kind: .eachElement) }
 }
 
@@ -79,7 +79,7 @@ public struct ModelIndex: Sendable {
 
 /// The indexes that a model class declares, or the error of one that cannot be built.
 ///
-/// They contain the documents of the class alone; ``DeclaredIndexes`` adds those of its subclasses.
+/// They contain only documents of the class; ``DeclaredIndexes`` adds documents of its subclasses.
 struct ModelIndexes: Sendable {
   private(set) var indexes: [DocumentIndex] = []
   private(set) var refusal: DatabaseError?
@@ -90,19 +90,19 @@ struct ModelIndexes: Sendable {
       for index in modelClass.type.indexes {
         indexes.append(try ModelIndexes.index(index, modelClass))
       }
-      try ModelIndexes.requireOneMeaning(of: indexes)
+      try ModelIndexes.requireUniqueNames(of: indexes)
     } catch {
       refusal = error
     }
   }
 
   /// Throws if two different indexes have the same name.
-  static func requireOneMeaning(of indexes: [DocumentIndex]) throws(DatabaseError) {
+  static func requireUniqueNames(of indexes: [DocumentIndex]) throws(DatabaseError) {
     for (number, index) in indexes.enumerated() {
       for other in indexes[..<number] where haveSameUTF8(other.name, index.name) && other != index {
         throw DatabaseError(
           .invalidModelClass,
-          "two indexes of different meaning are called \(index.name.debugDescription)",
+          "two different indexes are named \(index.name.debugDescription)",
           hint:
             "Give one of them another name with `named:`, or one of the classes another document type"
         )
@@ -114,7 +114,7 @@ struct ModelIndexes: Sendable {
     _ modelClass: ModelClass
   ) throws(DatabaseError) -> [DocumentIndex] {
     modelClass.properties.compactMap { property in
-      guard let kind = property.place.indexKind else { return nil }
+      guard let kind = property.location.indexKind else { return nil }
       return DocumentIndex(
         modelClass.indexName(property.key), path: [property.key], isUnique: kind == .unique,
         eachElement: kind == .eachElement, where: modelClass.typeConditions)
@@ -128,16 +128,16 @@ struct ModelIndexes: Sendable {
       DatabaseError(.invalidIndex, "an index of \(modelClass.type) \(what)", hint: hint)
     }
     if let refusal = index.refusal {
-      throw refuse("cannot be made: \(refusal.message)", refusal.hint ?? "Index what is stored")
+      throw refuse("cannot be built: \(refusal.message)", refusal.hint ?? "Index stored properties")
     }
     guard !index.paths.isEmpty else {
-      throw refuse("is of no property", "Name the properties by which models are to be found")
+      throw refuse("has no properties", "Name at least one property")
     }
     var paths: [[String]] = []
     for path in index.paths {
       guard let keys = path.keys else {
         throw refuse(
-          "is on \"\(path)\", which is no property of its documents",
+          "is on \"\(path)\", which is not a property of its documents",
           "Index a property, and follow references when you query")
       }
       paths.append(keys)
@@ -146,8 +146,8 @@ struct ModelIndexes: Sendable {
     for part in index.filter.conjuncts {
       guard let condition = part.indexCondition else {
         throw refuse(
-          "has a condition that no index can have: \(part)",
-          "Compare properties with constants, or with nil, and join that with &&")
+          "has a condition that indexes do not support: \(part)",
+          "Compare properties with constants or nil, and join the comparisons with &&")
       }
       conditions.append(condition)
     }

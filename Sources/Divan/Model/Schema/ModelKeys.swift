@@ -12,32 +12,32 @@ enum ModelKeys {
   ///
   /// - Throws: `invalidQuery` if the key path is not a ``Persisted`` property.
   static func key(of path: AnyKeyPath, in root: Model.Type) throws(DatabaseError) -> String? {
-    let place = Place(root: ObjectIdentifier(root), path: path)
-    if let found = known.withLock({ $0[place] }) { return try found.get() }
+    let cacheKey = CacheKey(root: ObjectIdentifier(root), path: path)
+    if let found = cache.withLock({ $0[cacheKey] }) { return try found.get() }
     let found: Result<String?, DatabaseError>
     do throws(DatabaseError) {
       found = .success(try search(for: path, in: root))
     } catch {
       found = .failure(error)
     }
-    known.withLock { known in
-      if known.count >= countLimit { known.removeAll() }
-      known[place] = found
+    cache.withLock { cache in
+      if cache.count >= countLimit { cache.removeAll() }
+      cache[cacheKey] = found
     }
     return try found.get()
   }
 
   /// A key path and the class it is applied to, which may be a subclass of the declaring one.
   ///
-  /// `@unchecked Sendable`: key paths are immutable, and those of stored properties capture
+  /// `@unchecked Sendable`: key paths are immutable, and key paths of stored properties capture
   /// nothing.
-  private struct Place: Hashable, @unchecked Sendable {
+  private struct CacheKey: Hashable, @unchecked Sendable {
     let root: ObjectIdentifier
     let path: AnyKeyPath
   }
 
   /// Cached results, including errors, since a search creates models and reads them several times.
-  private static let known = Mutex<[Place: Result<String?, DatabaseError>]>([:])
+  private static let cache = Mutex<[CacheKey: Result<String?, DatabaseError>]>([:])
   /// Far more than a program has properties; only key paths with subscripts are unlimited.
   private static let countLimit = 10_000
 
@@ -55,7 +55,7 @@ enum ModelKeys {
     let property = properties[index]
     guard property.valueType == type(of: path).valueType else { throw refusal(root, path) }
     for othersAreAltered in [true, false] {
-      for other in properties where other.place.index != index {
+      for other in properties where other.location.index != index {
         if othersAreAltered { _ = alter(other, in: model) } else { other.reset(in: model) }
       }
       property.reset(in: model)
@@ -88,13 +88,13 @@ enum ModelKeys {
   private static func recording(
     _ path: AnyKeyPath, in model: Model
   ) -> (found: Any?, read: Set<Int>) {
-    for place in model.modelClass.places {
-      model.setFlags(model.flags(at: place) | PropertyFlags.recording, at: place)
+    for location in model.modelClass.locations {
+      model.setFlags(model.flags(at: location) | PropertyFlags.recording, at: location)
     }
     let recorder = PropertyRecorder()
     let found = PropertyRecorder.current.withValue(recorder) { model[keyPath: path] }
-    for place in model.modelClass.places {
-      model.setFlags(model.flags(at: place) & ~PropertyFlags.recording, at: place)
+    for location in model.modelClass.locations {
+      model.setFlags(model.flags(at: location) & ~PropertyFlags.recording, at: location)
     }
     return (found, recorder.indexes)
   }
@@ -117,7 +117,7 @@ enum ModelKeys {
       let declared = (try? model.value(for: property.key)) ?? nil
       isEqual = value == declared ?? .null
     }
-    guard isEqual, read == [property.place.index] else {
+    guard isEqual, read == [property.location.index] else {
       throw refusal(Swift.type(of: model), path)
     }
   }
@@ -125,9 +125,9 @@ enum ModelKeys {
   private static func refusal(_ type: Model.Type, _ path: AnyKeyPath) -> DatabaseError {
     DatabaseError(
       .invalidQuery,
-      "a query asks for a property of \(type) that is not stored, of the type "
+      "a query uses a property of \(type) that is not stored, of the type "
         + "\(Swift.type(of: path).valueType)",
-      hint: "Only @Persisted properties can be asked for, by themselves")
+      hint: "Use only @Persisted properties, each by itself")
   }
 }
 

@@ -72,9 +72,9 @@ public struct ModelRegistry: Sendable {
   }
 
   /// Returns the class of a document with these properties; nil if it is unknown.
-  func modelClass(of body: EncodedValue) -> Model.Type? {
+  func modelClass(of properties: EncodedValue) -> Model.Type? {
     for key in typeKeys {
-      guard let name = try? body.string(key), let found = self[name],
+      guard let name = try? properties.string(key), let found = self[name],
         haveSameUTF8(found.documentTypeKey, key)
       else { continue }
       return found

@@ -16,10 +16,10 @@ extension ModelContext {
 
   /// Undoes the last save or deletion of this context as a whole, in one transaction.
   ///
-  /// Changed properties and attachments get their previous values; changes that others made to the
+  /// Changed properties and attachments get their previous values; external changes of the
   /// rest of the document stay. New documents are deleted, and deleted ones are restored with the
   /// same IDs. For a document in conflict, this applies to the winning branch. The models take this
-  /// over like changes made elsewhere. Unsaved changes are not affected: ``Model/revert()``
+  /// over like external changes. Unsaved changes are not affected: ``Model/revert()``
   /// discards those.
   ///
   /// A change that can never be undone, because of a conflict, damage or a rule that refuses it, is
@@ -27,9 +27,9 @@ extension ModelContext {
   ///
   /// - Returns: false if there is nothing to undo.
   /// - Throws: ``DatabaseError`` with the codes `conflict` if the affected values were changed
-  ///   again since, here or elsewhere; `damaged` if an attachment to restore was removed by
-  ///   cleaning; and those of ``Database/write(durability:timeout:_:)-4yolg``. Nothing is undone
-  ///   then.
+  ///   again since, in this context or externally; `damaged` if an attachment to restore was
+  ///   removed by cleaning; and the codes of ``Database/write(durability:timeout:_:)-4yolg``.
+  ///   Nothing is undone then.
   @discardableResult
   public func undo() throws -> Bool { try core.undo() }
 

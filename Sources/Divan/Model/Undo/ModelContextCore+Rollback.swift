@@ -8,23 +8,24 @@ extension ModelContextCore: TransactionObserver {
     undoHistory = nested.undoHistory
     undoHistory.limit = limit
     guard nested.isNoted else { return }
-    takeBack(nested.models, since: nested.number)
-    showAgain(live.all.filter { $0.lastReading >= nested.number && $0.state != .new })
+    rollBack(nested.models, since: nested.number)
+    updateAfterRollback(
+      identityMap.all.filter { $0.lastReading >= nested.number && $0.state != .new })
     announceInverses()
   }
 
   func transactionEnded(isCommitted: Bool) {
-    if !isCommitted { takeBack(live.all, since: 0) }
-    for model in live.all { model.rollbackEntry = nil }
+    if !isCommitted { rollBack(identityMap.all, since: 0) }
+    for model in identityMap.all { model.rollbackEntry = nil }
     end(WriteTransaction.overError)
   }
 
   /// Restores models to their states before everything recorded since a number.
-  private func takeBack(_ models: [Model], since number: Int) {
+  private func rollBack(_ models: [Model], since number: Int) {
     for model in models {
       while let last = model.rollbackEntry, last.number >= number {
         model.rollbackEntry = last.previous
-        last.takeBack(model)
+        last.rollBack(model)
       }
       if model.isUnsaved { noteUnsaved(model) }
     }
@@ -32,30 +33,30 @@ extension ModelContextCore: TransactionObserver {
 }
 
 extension ModelContextCore {
-  /// Records models that the context's transaction just saved, so that a rollback restores them.
-  func noteReversal(of saved: [SavedModel]) {
+  /// Records models that the context's transaction just saved, for a rollback to restore.
+  func noteRollbackEntry(of saved: [SavedModel]) {
     guard isInTransaction else { return }
     for each in saved { rollbackLog.note(.saving(RollbackEntry.Saving(each)), of: each.model) }
   }
 
   /// Records models that are about to be deleted.
-  func noteReversal(ofDeleting models: [Model]) {
+  func noteRollbackEntry(ofDeleting models: [Model]) {
     guard isInTransaction else { return }
     for model in models { rollbackLog.note(.deletion(model.state), of: model) }
   }
 
   /// Records a model from whose document a reference is about to be removed.
-  func noteReversal(ofRebasing model: Model) {
-    guard isInTransaction, let body = model.body else { return }
-    rollbackLog.note(.rebasing(body, model.pendingChanges?.bases ?? [:]), of: model)
+  func noteRollbackEntry(ofRebasing model: Model) {
+    guard isInTransaction, let properties = model.storedProperties else { return }
+    rollbackLog.note(.rebasing(properties, model.pendingChanges?.bases ?? [:]), of: model)
   }
 
   /// Records references that were removed from an unsaved model.
-  func noteReversal(
+  func noteRollbackEntry(
     ofRemoving before: [ModelReference], leaving after: [ModelReference],
     _ property: any ModelProperty, in model: Model
   ) {
     guard isInTransaction, before.count != after.count else { return }
-    rollbackLog.note(.removal(property.place.index, before, left: after.map(\.key)), of: model)
+    rollbackLog.note(.removal(property.location.index, before, left: after.map(\.key)), of: model)
   }
 }

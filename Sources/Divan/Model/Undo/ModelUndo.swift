@@ -53,7 +53,7 @@ extension SavedChange {
     switch (before, after) {
     case (nil, nil): return
     case (nil, let after?):
-      guard current == nil else { throw conflict("there is a document of this ID again") }
+      guard current == nil else { throw conflict("a document with this ID exists again") }
       try put(after.properties, after.attachments, over: nil, in: transaction)
     case (let before?, nil):
       guard var current, current.properties == before.properties,
@@ -105,8 +105,8 @@ extension SavedChange {
 
   private func conflict(_ what: String, at path: String? = nil) -> DatabaseError {
     DatabaseError(
-      .conflict, "nothing was taken back or made again, since \(what)",
-      hint: "Change it by hand; what was done before it can still be taken back", documentID: id,
+      .conflict, "nothing was undone or redone, because \(what)",
+      hint: "Change it by hand; earlier changes can still be undone", documentID: id,
       propertyPath: path)
   }
 }

@@ -2,7 +2,7 @@ import DivanLog
 
 /// The state of a model before its context's transaction changed it, and the states before that.
 ///
-/// Only the model retains it, so that it is released with it.
+/// Only the model retains it, and it is released with the model.
 final class RollbackEntry {
   enum Change {
     case saving(Saving)
@@ -26,7 +26,7 @@ final class RollbackEntry {
   }
 
   deinit {
-    // Iterative, so that a long chain does not overflow the stack.
+    // Iterative, because a long chain would overflow the stack.
     var next = previous.take()
     while next != nil, isKnownUniquelyReferenced(&next) { next = next?.previous.take() }
   }
@@ -53,13 +53,13 @@ final class RollbackEntry {
     return last
   }
 
-  func takeBack(_ model: Model) {
+  func rollBack(_ model: Model) {
     switch change {
-    case .saving(let saving): saving.takeBack(model)
+    case .saving(let saving): saving.rollBack(model)
     case .deletion(let state):
       model.announcing(ModelObservation.statePath) { model.state = state }
-    case .rebasing(let body, let bases):
-      model.rebase(on: body)
+    case .rebasing(let properties, let bases):
+      model.rebase(on: properties)
       model.pendingChanges?.bases = bases
     case .removal(let index, let references, let left):
       let property = model.modelClass.properties[index]
@@ -73,7 +73,7 @@ extension RollbackEntry {
   /// The state of a model before it was saved.
   struct Saving {
     private let state: Model.State
-    private let body: EncodedValue?
+    private let base: EncodedValue?
     private var pendingChanges: PendingChanges?
     private let upgradedFrom: Int?
     /// The numbers of the properties that were changed.
@@ -87,12 +87,12 @@ extension RollbackEntry {
     init(_ saved: SavedModel) {
       let model = saved.model
       state = model.state
-      body = model.body
+      base = model.storedProperties
       pendingChanges = model.pendingChanges
       upgradedFrom = model.upgradedFrom
       changed = Set(
-        model.modelClass.places.filter { model.isDirty($0) }.map(\.index))
-      self.saved = saved.mine ?? saved.body
+        model.modelClass.locations.filter { model.isDirty($0) }.map(\.index))
+      self.saved = saved.mine ?? saved.properties
       isResolved = !saved.resolved.isEmpty
     }
 
@@ -108,19 +108,19 @@ extension RollbackEntry {
     }
 
     /// Makes the model unsaved again, with the values it was saved with; later changes stay.
-    fileprivate func takeBack(_ model: Model) {
+    fileprivate func rollBack(_ model: Model) {
       let properties = model.modelClass.properties
       model.announcing(paths(in: model) + ModelObservation.otherPaths) {
-        model.body = saved
+        model.storedProperties = saved
         for property in properties where !property.isDirty(in: model) {
           property.readAgain(in: model)
-          // The values of a new model are stored nowhere else.
-          let isChanged = changed.contains(property.place.index)
-          guard isChanged || body == nil else { continue }
+          // No document has the values of a new model.
+          let isChanged = changed.contains(property.location.index)
+          guard isChanged || base == nil else { continue }
           property.load(model)
           if isChanged { property.set(PropertyFlags.dirty, in: model) }
         }
-        model.body = body
+        model.storedProperties = base
         model.state = state
         model.upgradedFrom = upgradedFrom
         model.pendingChanges =
@@ -134,9 +134,9 @@ extension RollbackEntry {
     ///
     /// These are the properties that become unsaved again, and those that the save merged.
     private func paths(in model: Model) -> [ModelObservation.Path] {
-      let (shown, next) = (model.body, body ?? saved)
+      let (shown, next) = (model.storedProperties, base ?? saved)
       let others = model.modelClass.properties.filter { property in
-        if changed.contains(property.place.index) { return true }
+        if changed.contains(property.location.index) { return true }
         return !property.isDirty(in: model)
           && (try? shown?.property(property.key)?.bytes)
             != (try? next.property(property.key)?.bytes)

@@ -45,7 +45,7 @@ extension Query where Subject: Codable {
   @available(
     *, unavailable,
     message:
-      "documents of this type cannot be told from others: make it DocumentCodable, or ask a Query<Document>"
+      "documents of this type cannot be distinguished from others: make it DocumentCodable, or use a Query<Document>"
   )
   public init() { self.init(kind: .nothing) }
 }
@@ -137,7 +137,7 @@ extension Query {
   ///
   /// - Precondition: `count` is not negative.
   public func limit(_ count: Int) -> Query {
-    require(count >= 0, "A limit below 0")
+    require(count >= 0, "A limit must not be negative")
     var query = self
     query.core.limit = count
     return query
@@ -150,7 +150,7 @@ extension Query {
   ///
   /// - Precondition: `count` is not negative.
   public func offset(_ count: Int) -> Query {
-    require(count >= 0, "An offset below 0")
+    require(count >= 0, "An offset must not be negative")
     var query = self
     query.core.offset = count
     return query

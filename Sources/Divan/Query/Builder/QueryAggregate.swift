@@ -53,7 +53,7 @@ public struct QueryAggregate<Subject>: Sendable {
       counting: NumberCounting(V.self), refusal: property.refusal?.error)
   }
 
-  /// Whether the texts that values of a type are stored as are sorted by their bytes.
+  /// Whether values of a type are stored as texts that are sorted by their bytes.
   static func sortsByBytes(_ type: Any.Type) -> Bool {
     (type as? any QueryOrdered.Type)?.sortsByBytes ?? false
   }

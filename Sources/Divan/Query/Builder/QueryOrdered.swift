@@ -10,7 +10,7 @@
 /// optionals of them conform; `Decimal`, `URL`, `UUID` and `Data`, which are stored as texts, do
 /// not. Your own enumeration may conform if its stored values have its order.
 public protocol QueryOrdered: Encodable, SendableMetatype {
-  /// The type that the property is compared with: the type itself, or that which an optional wraps.
+  /// The type that the property is compared with: the type itself, or an optional's wrapped type.
   associatedtype QueryConstant: Encodable = Self
   /// Whether texts are always sorted by their bytes: for dates, that is the order of time.
   static var sortsByBytes: Bool { get }

@@ -77,7 +77,7 @@ extension QueryProperty where PropertyValue == Value {
     QueryProperty(path.appending(.key(name)), refusal: refusal)
   }
 
-  /// The document whose ID this property holds.
+  /// The document whose ID is the value of this property.
   public var reference: QuerySubject<Document> {
     QuerySubject(path: path.appending(.reference), refusal: refusal)
   }

@@ -2,14 +2,14 @@ import DivanLog
 
 // Finding the candidates of a query.
 
-/// A cursor over the documents that an access finds, each once, with their places.
+/// A cursor over the documents that an access path yields, each once, with their locations.
 ///
 /// Some of them may not exist, or may be deleted.
 struct CandidateCursor: ~Copyable {
-  private let run: QueryExecution
+  private let execution: QueryExecution
   private let purpose: Purpose
-  /// Whether the predicate cache knows the filter's verdict on any document.
-  private let remembersAny: Bool
+  /// Whether the predicate cache has any match result of the filter.
+  private let cachesAny: Bool
   /// Used if all documents are candidates in any order, and most probably are read.
   private var changes: SequenceCursor?
   /// Used if all documents of a range are candidates in the order of IDs, and probably are read.
@@ -34,41 +34,44 @@ struct CandidateCursor: ~Copyable {
     case counting
   }
 
-  init(_ run: QueryExecution, _ access: AccessPath, for purpose: Purpose) throws(DatabaseError) {
-    self.run = run
+  init(_ execution: QueryExecution, _ access: AccessPath, for purpose: Purpose)
+    throws(DatabaseError)
+  {
+    self.execution = execution
     self.purpose = purpose
-    remembersAny = run.remembersAny
-    let areRead = run.readsCandidates
-    waiting = PrefetchQueue(run, areRead: areRead, areAllWanted: purpose == .sorting)
-    // Each is set once: to overwrite a large property costs its destruction, even if it was empty.
+    cachesAny = execution.cachesAny
+    let areRead = execution.readsCandidates
+    waiting = PrefetchQueue(execution, areRead: areRead, areAllWanted: purpose == .sorting)
+    // Each is set once: overwriting a large property costs its destruction, even if it was empty.
     guard let range = access.idRange else {
       changes = nil
       documents = nil
       entries = nil
-      ids = try CandidateIDs(run, access, isOrdered: purpose == .inOrder)
+      ids = try CandidateIDs(execution, access, isOrdered: purpose == .inOrder)
       return
     }
-    let isInChanges = areRead && purpose != .inOrder && access.isEverything && run.view.past == nil
-    changes = isInChanges ? SequenceCursor(run.view) : nil
+    let isInChanges =
+      areRead && purpose != .inOrder && access.isEverything && execution.view.past == nil
+    changes = isInChanges ? SequenceCursor(execution.view) : nil
     documents =
-      areRead && !isInChanges ? CandidateCursor.documents(of: run, range, for: purpose) : nil
-    entries = areRead ? nil : EntryCursor(run.view, range, descending: false)
+      areRead && !isInChanges ? CandidateCursor.documents(of: execution, range, for: purpose) : nil
+    entries = areRead ? nil : EntryCursor(execution.view, range, descending: false)
     ids = nil
   }
 
   /// Returns the documents in a range, except those that the predicate cache decides.
   private static func documents(
-    of run: QueryExecution, _ range: IDRange, for purpose: Purpose
+    of execution: QueryExecution, _ range: IDRange, for purpose: Purpose
   ) -> DocumentLocationCursor {
-    guard run.remembersAny else {
-      return DocumentLocationCursor(run.view, range, descending: false)
+    guard execution.cachesAny else {
+      return DocumentLocationCursor(execution.view, range, descending: false)
     }
-    let isCounting = run.counts(purpose)
-    return DocumentLocationCursor(run.view, range, descending: false) { place in
-      guard let matchResult = run.remembered?.matchResult(of: place.sequence),
+    let isCounting = execution.counts(purpose)
+    return DocumentLocationCursor(execution.view, range, descending: false) { location in
+      guard let matchResult = execution.cachedPredicate?.matchResult(of: location.sequence),
         isCounting || matchResult != .accepted
       else { return false }
-      run.notePassed(
+      execution.noteCached(
         refused: matchResult == .refused ? 1 : 0, accepted: matchResult == .accepted ? 1 : 0)
       return true
     }
@@ -98,33 +101,33 @@ struct CandidateCursor: ~Copyable {
     -> Bool
   {
     while true {
-      let isFound = remembersAny ? try advancePassingKnown() : try changes?.advance()
-      guard isFound == true, let place = changes?.location else { return false }
-      guard !place.isDeleted, let record = changes?.takeRecord() else {
-        run.noteDeleted(place)
+      let isFound = cachesAny ? try advanceSkippingCached() : try changes?.advance()
+      guard isFound == true, let location = changes?.location else { return false }
+      guard !location.isDeleted, let record = changes?.takeRecord() else {
+        execution.noteDeleted(location)
         continue
       }
-      run.tally.documentsRead += 1
-      candidate.become(record.idBytes, place)
+      execution.tally.documentsRead += 1
+      candidate.become(record.idBytes, location)
       candidate.take(record)
       return true
     }
   }
 
   /// Moves to the next document in the order of changes that the predicate cache does not decide.
-  private mutating func advancePassingKnown() throws(DatabaseError) -> Bool? {
-    // Moved out, so that it is read in place and without checks for exclusive access.
-    var remembered = run.remembered.take()
-    let isCounting = run.counts(purpose)
+  private mutating func advanceSkippingCached() throws(DatabaseError) -> Bool? {
+    // Moved out to avoid copies and checks for exclusive access.
+    var cachedPredicate = execution.cachedPredicate.take()
+    let isCounting = execution.counts(purpose)
     var (refused, accepted) = (0, 0)
     defer {
-      run.remembered = remembered
-      run.notePassed(refused: refused, accepted: accepted)
+      execution.cachedPredicate = cachedPredicate
+      execution.noteCached(refused: refused, accepted: accepted)
     }
     return try changes?.advance { sequence in
-      // The caller checks for cancellation at the document that is not passed.
-      if run.isCancelled { return false }
-      switch remembered?.matchResult(of: sequence) {
+      // The caller checks for cancellation at the document where this stops.
+      if execution.isCancelled { return false }
+      switch cachedPredicate?.matchResult(of: sequence) {
       case nil: return false
       case .deleted: break
       case .refused: refused += 1
@@ -158,9 +161,9 @@ extension EntryCursor {
   }
 }
 
-/// A cursor over the IDs that an access finds, each once.
+/// A cursor over the IDs that an access path yields, each once.
 ///
-/// It looks up only what is needed to find them.
+/// It reads no documents.
 struct CandidateIDs: ~Copyable {
   /// Used if all documents of a range are candidates.
   private var scan: EntryCursor?
@@ -171,19 +174,19 @@ struct CandidateIDs: ~Copyable {
   private var nextFound = 0
 
   /// Creates a cursor, which returns IDs in the order of their bytes if `isOrdered`.
-  init(_ run: QueryExecution, _ access: AccessPath, isOrdered: Bool) throws(DatabaseError) {
-    if case .index(let access) = access, access.isOneValue || !isOrdered && access.hasEachOnce {
+  init(_ execution: QueryExecution, _ access: AccessPath, isOrdered: Bool) throws(DatabaseError) {
+    if case .index(let access) = access, access.isOneValue || !isOrdered && access.yieldsEachOnce {
       scan = nil
-      entries = try IndexScan(run, access)
+      entries = try IndexScan(execution, access)
       found = []
     } else if let range = access.idRange {
-      scan = EntryCursor(run.view, range, descending: false)
+      scan = EntryCursor(execution.view, range, descending: false)
       entries = nil
       found = []
     } else {
       scan = nil
       entries = nil
-      found = QueryExecution.sorted(try run.ids(of: access))
+      found = QueryExecution.sorted(try execution.ids(of: access))
     }
   }
 

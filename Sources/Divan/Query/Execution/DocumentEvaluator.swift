@@ -10,7 +10,7 @@ struct DocumentEvaluator: Sendable {
   private let filter: CompiledFilter
   private let sorts: SortKeys
 
-  /// - Throws: `invalidQuery` if the query cannot be covered.
+  /// - Throws: `invalidQuery` if the query cannot be executed.
   init(_ query: QueryCore) throws(DatabaseError) {
     let whole = query.whole
     try whole.refuse()
@@ -23,17 +23,17 @@ struct DocumentEvaluator: Sendable {
   ///
   /// - Parameters:
   ///   - id: the document's ID.
-  ///   - body: its properties in their stored form.
+  ///   - properties: its properties in their stored form.
   ///   - view: the version in which references are followed.
   /// - Returns: bytes whose order is that of the results.
   /// - Throws: `damaged` if the bytes that are read are not a value; errors in reading referenced
   ///   documents.
   func key(
-    of id: SharedBytes, _ body: SharedBytes, in view: ReadView
+    of id: SharedBytes, _ properties: SharedBytes, in view: ReadView
   ) throws(DatabaseError) -> [UInt8]? {
     var row = QueryRow(references: followsReferences ? QueryReferences(view) : nil)
     row.id = id
-    row.payload = body
+    row.payload = properties
     guard try filter.accepts(row) else { return nil }
     return try key(ofResult: row)
   }

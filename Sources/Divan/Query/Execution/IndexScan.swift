@@ -5,7 +5,7 @@ import DivanLog
 /// Use `while let id = try cursor.next() { … }`, or `while try cursor.advance() { … }` to read
 /// values first.
 struct IndexScan: ~Copyable {
-  private let run: QueryExecution
+  private let execution: QueryExecution
   private let access: IndexAccess
   private let descending: Bool
   /// The number of the next range.
@@ -13,12 +13,12 @@ struct IndexScan: ~Copyable {
   private var entries: IndexEntryCursor
 
   init(
-    _ run: QueryExecution, _ access: IndexAccess, descending: Bool = false
+    _ execution: QueryExecution, _ access: IndexAccess, descending: Bool = false
   ) throws(DatabaseError) {
-    self.run = run
+    self.execution = execution
     self.access = access
     self.descending = descending
-    entries = try run.entries(of: access, 0, descending: descending)
+    entries = try execution.entries(of: access, 0, descending: descending)
   }
 
   /// Moves to the next document; returns false at the end.
@@ -26,8 +26,8 @@ struct IndexScan: ~Copyable {
   mutating func advance() throws(DatabaseError) -> Bool {
     while true {
       if try entries.advance() {
-        try run.stopIfCancelled()
-        run.tally.entriesRead += 1
+        try execution.stopIfCancelled()
+        execution.tally.entriesRead += 1
         return true
       }
       guard try beginRange() else { return false }
@@ -36,7 +36,7 @@ struct IndexScan: ~Copyable {
 
   private mutating func beginRange() throws(DatabaseError) -> Bool {
     guard nextRange < access.ranges.count else { return false }
-    entries = try run.entries(of: access, nextRange, descending: descending)
+    entries = try execution.entries(of: access, nextRange, descending: descending)
     nextRange += 1
     return true
   }
@@ -51,7 +51,7 @@ struct IndexScan: ~Copyable {
   /// The values of the current entry: see ``IndexEntryCursor/value``.
   var value: SharedBytes { entries.value }
 
-  /// Lends the values of the current entry to `body`.
+  /// Calls `body` with the borrowed values of the current entry.
   @inline(__always)
   mutating func withValue<R>(_ body: (Span<UInt8>) -> R) -> R { entries.withValue(body) }
 }

@@ -5,13 +5,13 @@ import DivanLog
 /// Documents with the same value come together, and so do those whose order the index does not
 /// know. They are sorted before they are returned, unless their IDs decide.
 struct OrderedIndexScan: ~Copyable {
-  private let run: QueryExecution
+  private let execution: QueryExecution
   private let access: IndexAccess
   private let order: IndexOrder
   private var entries: IndexScan
   /// Whether the current entry has not been processed yet.
   private var hasEntry = false
-  /// Candidates whose place among the results is known.
+  /// Candidates whose position among the results is known.
   private var waiting: PrefetchQueue
   /// The candidates read so far whose order the index does not know.
   private var group: Group?
@@ -20,7 +20,7 @@ struct OrderedIndexScan: ~Copyable {
   /// A sorted group.
   private var rows: SortedRowCursor?
   /// Whether documents without an entry are still to come, after all others.
-  private var isFollowedByNone: Bool
+  private var endsWithMissing: Bool
 
   private struct Group {
     let key: IndexGroup
@@ -28,21 +28,21 @@ struct OrderedIndexScan: ~Copyable {
   }
 
   init(
-    _ run: QueryExecution, along access: IndexAccess, _ order: IndexOrder
+    _ execution: QueryExecution, along access: IndexAccess, _ order: IndexOrder
   ) throws(DatabaseError) {
-    self.run = run
+    self.execution = execution
     self.access = access
     self.order = order
-    entries = try IndexScan(run, access, descending: order.descending)
-    waiting = PrefetchQueue(run, areRead: run.readsCandidates, areAllWanted: false)
-    isFollowedByNone = access.isFollowedByNone
+    entries = try IndexScan(execution, access, descending: order.descending)
+    waiting = PrefetchQueue(execution, areRead: execution.readsCandidates, areAllWanted: false)
+    endsWithMissing = access.endsWithMissing
   }
 
   /// Moves to the next result; returns false at the end.
   mutating func advance(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool {
     while true {
       while waiting.next(&candidate) {
-        if try run.accept(&candidate) { return true }
+        if try execution.accept(&candidate) { return true }
       }
       if try rows?.advance(&candidate) == true { return true }
       rows = nil
@@ -72,11 +72,11 @@ struct OrderedIndexScan: ~Copyable {
       if !hasEntry { return finishGroup() }
     }
     // Documents with null come at the end, with those that have no entry.
-    if access.isFollowedByNone, entries.withValue({ $0[0] == IndexedValue.type(of: .null) }) {
+    if access.endsWithMissing, entries.withValue({ $0[0] == IndexedValue.type(of: .null) }) {
       hasEntry = false
       return true
     }
-    if entries.withValue({ order.hasPlace(for: $0) }) {
+    if entries.withValue({ order.hasFixedPosition(for: $0) }) {
       if group != nil { return finishGroup() }
       waiting.add(entries.takeID())
     } else {
@@ -103,12 +103,12 @@ struct OrderedIndexScan: ~Copyable {
   private mutating func sortRest() throws(DatabaseError) -> Bool {
     if let ids = group?.ids {
       group = nil
-      rows = SortedRowCursor(try run.sort(ids), of: run)
+      rows = SortedRowCursor(try execution.sort(ids), of: execution)
       return true
     }
-    guard isFollowedByNone else { return false }
-    isFollowedByNone = false
-    rows = SortedRowCursor(try run.sortThoseWithout(order.path), of: run)
+    guard endsWithMissing else { return false }
+    endsWithMissing = false
+    rows = SortedRowCursor(try execution.sortMissing(order.path), of: execution)
     return true
   }
 }

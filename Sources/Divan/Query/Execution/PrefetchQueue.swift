@@ -5,27 +5,27 @@ import DivanLog
 /// ```swift
 /// while !waiting.isFull, let id = … { waiting.add(id) }
 /// try waiting.fill()
-/// while waiting.next(&hit) { … }
+/// while waiting.next(&candidate) { … }
 /// ```
 struct PrefetchQueue: ~Copyable {
   private var batch = PrefetchBatch()
   /// The index of the candidate to return next.
   private var index = 0
   /// Whether candidates are being returned.
-  private var isBroughtIn = false
+  private var isPrefetched = false
   /// The maximum number of waiting candidates.
   private var limit: Int
-  private let run: QueryExecution
+  private let execution: QueryExecution
   /// Whether their records are probably read.
   private let areRead: Bool
   /// Whether all of them are examined, and not only until there are enough results.
   private let areAllWanted: Bool
 
-  init(_ run: QueryExecution, areRead: Bool, areAllWanted: Bool) {
-    self.run = run
+  init(_ execution: QueryExecution, areRead: Bool, areAllWanted: Bool) {
+    self.execution = execution
     self.areRead = areRead
     self.areAllWanted = areAllWanted
-    limit = areAllWanted ? PrefetchBatch.size : min(max(run.left, 1), PrefetchBatch.size)
+    limit = areAllWanted ? PrefetchBatch.size : min(max(execution.left, 1), PrefetchBatch.size)
   }
 
   var isEmpty: Bool { batch.count == 0 }
@@ -36,14 +36,14 @@ struct PrefetchQueue: ~Copyable {
   /// Adds a candidate that must be looked up.
   mutating func add(_ id: SharedBytes) { batch.append(id) }
 
-  /// Adds a candidate whose place is known.
-  mutating func add(_ id: SharedBytes, _ place: DocumentLocation) { batch.append(id, place) }
+  /// Adds a candidate whose location is known.
+  mutating func add(_ id: SharedBytes, _ location: DocumentLocation) { batch.append(id, location) }
 
   /// Looks up the waiting candidates and prefetches their records; then they can be returned.
   mutating func fill() throws(DatabaseError) {
-    try run.fill(&batch, areRead: areRead)
+    try execution.fill(&batch, areRead: areRead)
     index = 0
-    isBroughtIn = true
+    isPrefetched = true
   }
 
   /// Moves to the next prefetched candidate; returns false if none is left.
@@ -51,9 +51,9 @@ struct PrefetchQueue: ~Copyable {
   /// You may then add others.
   @inline(__always)
   mutating func next(_ candidate: inout QueryCandidate) -> Bool {
-    guard isBroughtIn else { return false }
+    guard isPrefetched else { return false }
     guard index < batch.count else {
-      beginAnew()
+      beginNextBatch()
       return false
     }
     candidate.become(batch.takeID(index), batch.location(index))
@@ -61,11 +61,11 @@ struct PrefetchQueue: ~Copyable {
     return true
   }
 
-  private mutating func beginAnew() {
-    isBroughtIn = false
+  private mutating func beginNextBatch() {
+    isPrefetched = false
     batch.removeAll()
     if areAllWanted { return }
-    // A filter may refuse all of them. So more are examined together than there are results wanted.
-    limit = min(run.filter == nil ? max(run.left, 1) : 2 * limit, PrefetchBatch.size)
+    // A filter may refuse all of them, so more are examined together than results are wanted.
+    limit = min(execution.filter == nil ? max(execution.left, 1) : 2 * limit, PrefetchBatch.size)
   }
 }

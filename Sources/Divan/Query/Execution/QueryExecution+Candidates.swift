@@ -12,7 +12,7 @@ extension QueryExecution {
     return count
   }
 
-  /// Returns the IDs that an access finds.
+  /// Returns the IDs that an access path yields.
   func ids(of access: AccessPath) throws(DatabaseError) -> Set<[UInt8]> {
     var found: Set<[UInt8]> = []
     switch access {

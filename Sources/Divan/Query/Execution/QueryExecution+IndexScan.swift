@@ -3,7 +3,8 @@ import DivanLog
 extension QueryExecution {
   /// Returns the entries of one range, or none if there is no such range.
   ///
-  /// It is a method of the run, which lends its version; other callers would copy that first.
+  /// It is a method of the execution, so that the read view is borrowed; others would copy it
+  /// first.
   func entries(
     of access: IndexAccess, _ range: Int, descending: Bool
   ) throws(DatabaseError) -> IndexEntryCursor {

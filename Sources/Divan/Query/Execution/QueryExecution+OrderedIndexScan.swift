@@ -18,7 +18,7 @@ extension QueryExecution {
   }
 
   /// Returns the documents whose value at a path is null or missing, sorted.
-  func sortThoseWithout(_ path: QueryPath) throws(DatabaseError) -> SortedRows {
+  func sortMissing(_ path: QueryPath) throws(DatabaseError) -> SortedRows {
     // The index has covered no part of the filter for documents that it does not have.
     let filter = CompiledFilter(query.whole)
     let isNothing = CompiledFilter(.test(path, .equal(.null)))
@@ -26,7 +26,7 @@ extension QueryExecution {
     var documents = try CandidateCursor(self, .everything, for: .sorting)
     var candidate = QueryCandidate(references: references)
     while try documents.advance(&candidate) {
-      guard try isThere(candidate) else { continue }
+      guard try isDocument(candidate) else { continue }
       try read(&candidate)
       if try filter.accepts(candidate.row), try isNothing.accepts(candidate.row) {
         rows.add(try sortedRow(&candidate))

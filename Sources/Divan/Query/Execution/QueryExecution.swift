@@ -1,10 +1,10 @@
 import DivanLog
 
-/// One run of a query on one version of the store.
+/// One execution of a query on one version of the store.
 ///
-/// Candidates come from the plan's access path (QueryCandidates.swift). Each is tested for the
-/// plan's residual predicate, and results are returned in the order of the query; along an index,
-/// OrderedIndexScan.swift does this.
+/// Candidates come from the plan's access path (``CandidateCursor``). Each is tested for the plan's
+/// residual predicate, and results are returned in the order of the query; in the order of an
+/// index, ``OrderedIndexScan`` returns them.
 final class QueryExecution {
   /// The version that is queried.
   let view: ReadView
@@ -14,7 +14,7 @@ final class QueryExecution {
   /// The residual predicate; nil if the access has covered everything.
   let filter: CompiledFilter?
   /// The predicate cache of the filter; nil if it is not cached.
-  var remembered: CachedPredicate?
+  var cachedPredicate: CachedPredicate?
   private let sorts: SortKeys
   /// Nil if the query does not follow references.
   let references: QueryReferences?
@@ -23,17 +23,17 @@ final class QueryExecution {
   /// The number of results that are still wanted, including those that the offset skips.
   private(set) var left = Int.max
   /// The number of results that the offset has skipped.
-  private var passed = 0
-  /// The number of results that were counted without becoming candidates.
-  private(set) var countedInPassing = 0
-  /// Called for each candidate, accepted or not; if it returns true, the run throws `cancelled`.
-  private let asksToStop: (() -> Bool)?
+  private var skipped = 0
+  /// The number of results that the predicate cache counted without testing candidates.
+  private(set) var countedFromCache = 0
+  /// Called for each candidate, accepted or not; if it returns true, the query throws `cancelled`.
+  private let isCancelledByCaller: (() -> Bool)?
 
   init(
     _ view: ReadView, _ query: QueryCore, readsResults: Bool = false,
     isCancelled: (() -> Bool)? = nil
   ) throws(DatabaseError) {
-    asksToStop = isCancelled
+    isCancelledByCaller = isCancelled
     self.readsResults = readsResults
     self.query = query
     self.view = view
@@ -45,15 +45,15 @@ final class QueryExecution {
       return
     }
     filter = CompiledFilter(plan.residual)
-    remembered = CachedPredicate(plan, in: view)
+    cachedPredicate = CachedPredicate(plan, in: view)
   }
 }
 
-/// The numbers of what a run has done.
+/// The counters of an execution.
 struct QueryTally {
   var candidates = 0
   /// The number of candidates that the predicate cache decided.
-  var remembered = 0
+  var cached = 0
   var entriesRead = 0
   var documentsRead = 0
   var results = 0
@@ -63,23 +63,23 @@ extension QueryExecution {
   /// Calls `body` with the results in their order, until it returns false.
   func forEach(_ body: (inout QueryCandidate) throws -> Bool) throws {
     left = wanted ?? .max
-    passed = 0
+    skipped = 0
     guard query.limit != 0 else { return }
-    defer { remembered?.keep() }
+    defer { cachedPredicate?.publish() }
     var candidate = QueryCandidate(references: references)
     switch plan.order {
     case .fromIndex(let order):
       guard case .index(let access) = plan.access else { return }
       var results = try OrderedIndexScan(self, along: access, order)
       while try results.advance(&candidate) {
-        guard try passes() || body(&candidate) else { return }
+        guard try skipsResult() || body(&candidate) else { return }
         if left == 0 { return }
       }
     case .byID:
       var candidates = try CandidateCursor(self, plan.access, for: .inOrder)
       while try candidates.advance(&candidate) {
         guard try accept(&candidate) else { continue }
-        guard try passes() || body(&candidate) else { return }
+        guard try skipsResult() || body(&candidate) else { return }
         if left == 0 { return }
       }
     case .sorted:
@@ -90,17 +90,17 @@ extension QueryExecution {
       }
       var results = SortedRowCursor(rows, of: self)
       while try results.advance(&candidate) {
-        guard try passes() || body(&candidate) else { return }
+        guard try skipsResult() || body(&candidate) else { return }
         if left == 0 { return }
       }
     }
   }
 
   /// Counts a result; returns whether the offset skips it.
-  private func passes() -> Bool {
+  private func skipsResult() -> Bool {
     left -= 1
-    guard passed >= query.offset else {
-      passed += 1
+    guard skipped >= query.offset else {
+      skipped += 1
       return true
     }
     tally.results += 1
@@ -109,12 +109,12 @@ extension QueryExecution {
 
   /// Calls `body` with all results in any order; with a limit or an offset, like ``forEach(_:)``.
   func forEachInAnyOrder(_ body: (inout QueryCandidate) throws -> Bool) throws {
-    // Along an index, documents without an entry come only with the order.
-    if case .index(let access) = plan.access, access.isFollowedByNone {
+    // Only an ordered scan of an index returns documents without an entry.
+    if case .index(let access) = plan.access, access.endsWithMissing {
       return try forEach(body)
     }
     guard query.limit == nil, query.offset == 0 else { return try forEach(body) }
-    defer { remembered?.keep() }
+    defer { cachedPredicate?.publish() }
     var candidates = try CandidateCursor(self, plan.access, for: .inAnyOrder)
     var candidate = QueryCandidate(references: references)
     while try candidates.advance(&candidate) {
@@ -133,7 +133,7 @@ extension QueryExecution {
     if filter == nil, case .everything = plan.access, view.past == nil {
       all = try view.documentCount()
     } else if filter == nil, query.limit == nil, case .index(let access) = plan.access,
-      access.hasEachOnce
+      access.yieldsEachOnce
     {
       all = try countEntries(of: access)
     } else if filter == nil, plan.access.isKnownToExist {
@@ -143,7 +143,7 @@ extension QueryExecution {
         left -= 1
       }
     } else {
-      defer { remembered?.keep() }
+      defer { cachedPredicate?.publish() }
       var candidates = try CandidateCursor(self, plan.access, for: .counting)
       var candidate = QueryCandidate(references: references)
       while left > 0, try candidates.advance(&candidate) {
@@ -151,7 +151,7 @@ extension QueryExecution {
         all += 1
         left -= 1
       }
-      all += countedInPassing
+      all += countedFromCache
     }
     let count = min(max(0, all - query.offset), query.limit ?? .max)
     tally.results = count
@@ -167,10 +167,10 @@ extension QueryExecution {
 
   // MARK: Testing candidates
 
-  /// Whether the caller has cancelled the run.
-  var isCancelled: Bool { asksToStop?() ?? false }
+  /// Whether the caller has cancelled the query.
+  var isCancelled: Bool { isCancelledByCaller?() ?? false }
 
-  /// Throws `cancelled` if the caller has cancelled the run.
+  /// Throws `cancelled` if the caller has cancelled the query.
   func stopIfCancelled() throws(DatabaseError) {
     if isCancelled { throw Database.cancelledError }
   }
@@ -180,24 +180,24 @@ extension QueryExecution {
 
   /// Whether a candidate is a document and meets the residual predicate.
   func accept(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool {
-    guard try isThere(candidate) else { return false }
+    guard try isDocument(candidate) else { return false }
     guard let filter else { return true }
-    if let matchResult = remembered?.matchResult(of: candidate.place.sequence) {
-      tally.remembered += 1
+    if let matchResult = cachedPredicate?.matchResult(of: candidate.location.sequence) {
+      tally.cached += 1
       return matchResult == .accepted
     }
     try read(&candidate)
-    if let matchResult = remembered?.note(candidate) { return matchResult == .accepted }
+    if let matchResult = cachedPredicate?.note(candidate) { return matchResult == .accepted }
     let isAccepted = try filter.accepts(candidate.row)
-    remembered?.note(isAccepted ? .accepted : .refused, at: candidate.place)
+    cachedPredicate?.note(isAccepted ? .accepted : .refused, at: candidate.location)
     return isAccepted
   }
 
   /// Whether a candidate is a document.
-  func isThere(_ candidate: borrowing QueryCandidate) throws(DatabaseError) -> Bool {
+  func isDocument(_ candidate: borrowing QueryCandidate) throws(DatabaseError) -> Bool {
     try stopIfCancelled()
     tally.candidates += 1
-    return !candidate.place.isDeleted
+    return !candidate.location.isDeleted
   }
 
   /// Returns the record of a document.
@@ -205,9 +205,9 @@ extension QueryExecution {
   func record(of candidate: borrowing QueryCandidate) throws(DatabaseError) -> StoredDocument {
     // A tested document was read already. Its parts are located again, because few records are
     // needed.
-    if candidate.isRead { return try view.stored(candidate.row.payload, at: candidate.place) }
+    if candidate.isRead { return try view.stored(candidate.row.payload, at: candidate.location) }
     tally.documentsRead += 1
-    return try view.winningRecord(at: candidate.place, candidate.id)
+    return try view.winningRecord(at: candidate.location, candidate.id)
   }
 
   /// Reads a document to complete its row, if that was not done before.
@@ -220,15 +220,15 @@ extension QueryExecution {
     // The row does not keep the document, which is read again only if it is among the results.
     try read(&candidate)
     return SortedRows.Row(
-      key: try sorts.key(of: candidate.row), id: candidate.id, place: candidate.place)
+      key: try sorts.key(of: candidate.row), id: candidate.id, location: candidate.location)
   }
 }
 
 // MARK: - Predicate cache
 
 extension QueryExecution {
-  /// Whether the predicate cache has any verdict of the filter.
-  var remembersAny: Bool { remembered.map { !$0.isEmpty } ?? false }
+  /// Whether the predicate cache has any match result of the filter.
+  var cachesAny: Bool { cachedPredicate.map { !$0.isEmpty } ?? false }
 
   /// Whether documents that are known to be results are counted without becoming candidates.
   ///
@@ -238,14 +238,14 @@ extension QueryExecution {
   }
 
   /// Counts candidates that the predicate cache decided; accepted ones are results.
-  func notePassed(refused: Int, accepted: Int) {
+  func noteCached(refused: Int, accepted: Int) {
     tally.candidates += refused + accepted
-    tally.remembered += refused + accepted
-    countedInPassing += accepted
+    tally.cached += refused + accepted
+    countedFromCache += accepted
   }
 
   /// Records that a document in the order of changes is deleted.
-  func noteDeleted(_ place: DocumentLocation) {
-    if place != .unknown { remembered?.note(.deleted, at: place) }
+  func noteDeleted(_ location: DocumentLocation) {
+    if location != .unknown { cachedPredicate?.note(.deleted, at: location) }
   }
 }

@@ -31,7 +31,7 @@ struct SortKeys {
     if path.isDocumentID || path.isCount {
       return bytes(of: try row.value(at: path) ?? .null, byBytes: byBytes)
     }
-    return try row.withBody { (bytes) throws(DatabaseError) in
+    return try row.withProperties { (bytes) throws(DatabaseError) in
       try path.follow(bytes, 0..<bytes.count, row) {
         (bytes, range) throws(DatabaseError) -> [UInt8] in
         guard let range else { return SortKeys.bytes(of: .null, byBytes: byBytes) }
@@ -52,7 +52,7 @@ struct SortedRows {
   struct Row {
     let key: [UInt8]
     let id: SharedBytes
-    let place: DocumentLocation
+    let location: DocumentLocation
   }
 
   private var rows: [Row] = []
@@ -88,10 +88,10 @@ struct SortedRowCursor: ~Copyable {
   private var index = 0
   private var waiting: PrefetchQueue
 
-  init(_ rows: consuming SortedRows, of run: QueryExecution) {
+  init(_ rows: consuming SortedRows, of execution: QueryExecution) {
     var rows = rows
     self.rows = rows.sorted()
-    waiting = PrefetchQueue(run, areRead: run.readsResults, areAllWanted: false)
+    waiting = PrefetchQueue(execution, areRead: execution.readsResults, areAllWanted: false)
   }
 
   /// Moves to the next row; returns false at the end.
@@ -99,7 +99,7 @@ struct SortedRowCursor: ~Copyable {
     while !waiting.next(&candidate) {
       guard index < rows.count else { return false }
       while index < rows.count, !waiting.isFull {
-        waiting.add(rows[index].id, rows[index].place)
+        waiting.add(rows[index].id, rows[index].location)
         index += 1
       }
       try waiting.fill()

@@ -20,9 +20,9 @@ extension QuerySource {
   ) throws -> [Value] {
     var sums = try aggregates.map { try RunningAggregate($0) }
     let isReading = aggregates.contains { $0.kind != .count }
-    let run = try run(query, readsResults: isReading)
-    try run.forEachInAnyOrder { candidate in
-      if isReading { try run.read(&candidate) }
+    let execution = try execution(of: query, readsResults: isReading)
+    try execution.forEachInAnyOrder { candidate in
+      if isReading { try execution.read(&candidate) }
       for index in sums.indices {
         if isReading { try sums[index].add(candidate.row) } else { sums[index].addUnread() }
       }
@@ -75,9 +75,9 @@ extension QuerySource {
     let path = CompiledPath(property.path)
     let byBytes = QueryAggregate<Subject>.sortsByBytes(V.self)
     var groups: [[UInt8]: (key: Value, sums: [RunningAggregate])] = [:]
-    let run = try run(query, readsResults: true)
-    try run.forEachInAnyOrder { candidate in
-      try run.read(&candidate)
+    let execution = try execution(of: query, readsResults: true)
+    try execution.forEachInAnyOrder { candidate in
+      try execution.read(&candidate)
       let value = try candidate.row.value(at: path) ?? .null
       let bytes = SortKeys.bytes(of: value, byBytes: byBytes)
       var group = groups.removeValue(forKey: bytes) ?? (value, fresh)
@@ -110,10 +110,10 @@ extension QuerySource {
       if let refusal = property.refusal { throw refusal.error }
       paths.append(CompiledPath(property.path))
     }
-    let run = try run(query, readsResults: true)
+    let execution = try execution(of: query, readsResults: true)
     var rows: [[Value]] = []
-    try run.forEach { candidate in
-      try run.read(&candidate)
+    try execution.forEach { candidate in
+      try execution.read(&candidate)
       var row: [Value] = []
       row.reserveCapacity(paths.count)
       for path in paths { row.append(try candidate.row.value(at: path) ?? .null) }

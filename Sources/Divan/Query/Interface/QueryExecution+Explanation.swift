@@ -1,7 +1,7 @@
 internal import DivanLog
 
 extension QueryExecution {
-  /// Returns an explanation of what was done so far.
+  /// Returns the explanation of the execution so far.
   func explanation() throws(DatabaseError) -> QueryExplanation {
     let residual: String? = if case .all = plan.residual { nil } else { plan.residual.description }
     var known = plan.estimate
@@ -9,20 +9,20 @@ extension QueryExecution {
     let estimate = known ?? QueryEstimate()
     return QueryExplanation(
       access: plan.access.description, indexes: plan.access.indexNames, residual: residual,
-      order: orderInWords, estimatedRows: Int(rounding: estimate.rows),
-      rows: tally.candidates, rowsRemembered: tally.remembered,
+      order: orderDescription, estimatedRows: Int(rounding: estimate.rows),
+      rows: tally.candidates, rowsRemembered: tally.cached,
       estimatedResults: Int(rounding: estimate.results),
       results: tally.results, estimatedCost: estimate.cost.cost,
       entriesRead: tally.entriesRead, documentsRead: tally.documentsRead)
   }
 
-  private var orderInWords: String {
+  private var orderDescription: String {
     switch plan.order {
     case .byID: return "by the IDs"
     case .fromIndex: return "as in the index"
     case .sorted:
-      let limit = query.limit.map { ", of which \($0) are kept" } ?? ""
-      return "the results are sorted" + limit
+      let limit = query.limit.map { ", keeping the first \($0)" } ?? ""
+      return "sorted" + limit
     }
   }
 }

@@ -1,6 +1,6 @@
 internal import DivanLog
 
-/// An explanation of how a query was covered, with the estimates and the actual numbers.
+/// The explanation of how a query was executed, with estimated and actual numbers.
 public struct QueryExplanation: Sendable, CustomStringConvertible {
   /// The source of candidates, as text: every document, indexes, or IDs.
   public let access: String
@@ -22,7 +22,7 @@ public struct QueryExplanation: Sendable, CustomStringConvertible {
   public let results: Int
   /// The estimated cost of the chosen plan: the one with the least cost is chosen.
   ///
-  /// The unit is the cost of reading the next document in a walk over all of them and testing it.
+  /// The unit is the cost of reading the next document of a full scan and testing it.
   public let estimatedCost: Double
   /// The number of index entries that were read.
   public let entriesRead: Int
@@ -31,14 +31,14 @@ public struct QueryExplanation: Sendable, CustomStringConvertible {
 
   /// The whole explanation in several lines.
   public var description: String {
-    var lines = ["From \(access)"]
-    if let residual { lines.append("Each document is asked: \(residual)") }
+    var lines = ["Access path: \(access)"]
+    if let residual { lines.append("Residual predicate: \(residual)") }
     lines.append("Order: \(order)")
-    lines.append("Expected about \(estimatedRows) rows and \(estimatedResults) results")
-    let remembered = rowsRemembered > 0 ? ", of which \(rowsRemembered) were remembered" : ""
+    lines.append("Estimate: \(estimatedRows) candidates, \(estimatedResults) results")
+    let cached = rowsRemembered > 0 ? " (\(rowsRemembered) decided by the predicate cache)" : ""
     lines.append(
-      "Looked at \(rows) rows\(remembered), read \(entriesRead) entries of indexes and "
-        + "\(documentsRead) documents; \(results) results")
+      "Actual: \(rows) candidates\(cached), \(entriesRead) index entries read, "
+        + "\(documentsRead) documents read, \(results) results")
     return lines.map { printable($0) }.joined(separator: "\n")
   }
 }
@@ -54,8 +54,8 @@ extension AccessPath {
   var indexNames: [String] {
     switch self {
     case .everything, .ids, .named, .nothing: []
-    case .index(let access): [access.kept.index.name]
-    case .intersection(let accesses): accesses.map(\.kept.index.name)
+    case .index(let access): [access.definition.index.name]
+    case .intersection(let accesses): accesses.map(\.definition.index.name)
     case .union(let accesses): accesses.flatMap(\.indexNames)
     }
   }

@@ -4,7 +4,7 @@
 /// the subclasses of model classes.
 ///
 /// Every call costs what the plan costs that ``explain(_:)`` returns. It throws ``DatabaseError``
-/// with the codes `invalidQuery` if the query cannot be covered, `damaged` if a document that must
+/// with the codes `invalidQuery` if the query cannot be executed, `damaged` if a document that must
 /// be read cannot be, and `closed`.
 public protocol QuerySource {
   /// Returns access to the documents, for Divan's own use.
@@ -19,7 +19,9 @@ public struct _QueryView {
 }
 
 extension QuerySource {
-  func run<Subject>(_ query: Query<Subject>, readsResults: Bool = false) throws -> QueryExecution {
+  func execution<Subject>(
+    of query: Query<Subject>, readsResults: Bool = false
+  ) throws -> QueryExecution {
     let source = try _queryView()
     guard let kind = source.kind(Subject.self) else {
       return try QueryExecution(source.view, query.core, readsResults: readsResults)
@@ -53,9 +55,9 @@ extension QuerySource {
   /// Returns the IDs of the documents that match a query, in its order.
   public func ids<Subject>(_ query: Query<Subject>) throws -> [String] {
     var ids: [String] = []
-    let run = try run(query)
-    try run.forEach { candidate in
-      ids.append(try run.view.text(ofID: candidate.id))
+    let execution = try execution(of: query)
+    try execution.forEach { candidate in
+      ids.append(try execution.view.text(ofID: candidate.id))
       return true
     }
     return ids
@@ -67,28 +69,28 @@ extension QuerySource {
   public func count<Subject>(_ query: Query<Subject>) throws -> Int {
     var query = query
     query.core.sorts = []
-    return try run(query).count()
+    return try execution(of: query).count()
   }
 
   /// Whether any document matches a query.
   public func exists<Subject>(_ query: Query<Subject>) throws -> Bool {
     var query = query.onlyFirst
     query.core.sorts = []
-    return try run(query).count() > 0
+    return try execution(of: query).count() > 0
   }
 
-  /// Runs a query, and returns how it was covered.
+  /// Executes a query, and returns how it was executed.
   public func explain<Subject>(_ query: Query<Subject>) throws -> QueryExplanation {
-    let run = try run(query)
-    try run.forEach { _ in true }
-    return try run.explanation()
+    let execution = try execution(of: query)
+    try execution.forEach { _ in true }
+    return try execution.explanation()
   }
 
   func documents<Subject>(of query: Query<Subject>) throws -> [Document] {
-    let run = try run(query, readsResults: true)
+    let execution = try execution(of: query, readsResults: true)
     var documents: [Document] = []
-    try run.forEach { candidate in
-      try run.add(candidate, to: &documents)
+    try execution.forEach { candidate in
+      try execution.add(candidate, to: &documents)
       return true
     }
     return documents

@@ -2,10 +2,10 @@ import Synchronization
 
 /// Determines the key under which a property of a `Codable` type is stored.
 ///
-/// Swift does not provide this. So samples of the type are decoded with one of two made-up values
-/// under each key. The property that has the value given for a key, whatever the values of that key
-/// and the others, is the property of that key. A computed property is detected, unless it returns
-/// both values unchanged.
+/// Swift does not provide this. So samples of the type are decoded with one of two sample values
+/// under each key. The property of a key is the one that always has the value given for that key,
+/// with either value of that key and of the others. A computed property is detected, unless it
+/// returns both values unchanged.
 enum CodableKeys {
   /// Returns the key under which the property at a key path is stored.
   ///
@@ -23,17 +23,17 @@ enum CodableKeys {
     to path: AnyKeyPath, in _: Root.Type, from subject: QueryPath
   ) throws(DatabaseError) -> QueryPath {
     let found = try find(path, in: Root.self)
-    // Marked properties of the document are not stored among the others.
+    // Metadata properties are not stored among the others.
     switch subject.steps.isEmpty ? found.role : .property {
     case .documentID: return .documentID
     case .property: return subject.appending(.key(found.key))
     case .revision:
-      throw refusal(Root.self, "it is the document's revision, which queries do not ask for", nil)
+      throw refusal(Root.self, "it is the document's revision, which queries cannot test", nil)
     }
   }
 
   /// The position and type of a stored property, which identify it.
-  private struct Place: Hashable {
+  private struct PropertyIdentity: Hashable {
     let root: ObjectIdentifier
     let offset: Int
     let property: ObjectIdentifier
@@ -42,7 +42,7 @@ enum CodableKeys {
   /// The cached results, because each takes a sample of the whole type per key.
   ///
   /// There are at most as many as the program's types have stored properties.
-  private static let known = Mutex<[Place: Found]>([:])
+  private static let cache = Mutex<[PropertyIdentity: Found]>([:])
 
   /// How a property is stored.
   private struct Found {
@@ -56,18 +56,18 @@ enum CodableKeys {
     _ path: AnyKeyPath, in _: Root.Type
   ) throws(DatabaseError) -> Found {
     let offset = (path as? PartialKeyPath<Root>).flatMap { MemoryLayout<Root>.offset(of: $0) }
-    let place = offset.map { offset in
-      Place(
+    let identity = offset.map { offset in
+      PropertyIdentity(
         root: ObjectIdentifier(Root.self), offset: offset,
         property: ObjectIdentifier(type(of: path).valueType))
     }
-    if let place, let found = known.withLock({ $0[place] }) { return found }
+    if let identity, let found = cache.withLock({ $0[identity] }) { return found }
     let (key, given) = try search(for: path, in: Root.self)
     let found = Found(
       key: key,
       role: given is DocumentID
         ? .documentID : given is DocumentRevision ? .revision : .property)
-    if let place { known.withLock { $0[place] = found } }
+    if let identity { cache.withLock { $0[identity] = found } }
     return found
   }
 
@@ -80,9 +80,9 @@ enum CodableKeys {
     } catch {
       let key = session.keys.last.map { ", for \"\($0)\"" } ?? ""
       let type = (error as? NoSample)?.type ?? Root.self
-      throw refusal(Root.self, "no value of \(type) can be made up\(key)", error, type)
+      throw refusal(Root.self, "no sample value of \(type) can be created\(key)", error, type)
     }
-    // Some have no second value, such as optionals whose only value is nil.
+    // Some types have no second value, such as optionals whose only value is nil.
     let fixed = Set(
       session.keys.filter { key in
         let session = SampleSession(altering: { $0 == key })
@@ -94,7 +94,8 @@ enum CodableKeys {
       }
     }
     throw refusal(
-      Root.self, "the property is computed, or no two values of its type can be made up", nil)
+      Root.self, "the property is computed, or no two sample values of its type can be created", nil
+    )
   }
 
   /// Returns the other value of a key, if the property at a key path has the values of that key.
@@ -133,7 +134,7 @@ enum CodableKeys {
     return given
   }
 
-  /// Returns one of two values of a type; nil if none can be made up.
+  /// Returns one of two sample values of a type; nil if none can be created.
   static func sample<T>(of _: T.Type, isAltered: Bool) -> T? {
     func made<D: Decodable>(_: D.Type) -> Any? {
       try? SampleDecoder.sample(D.self, isAltered: isAltered)
@@ -159,9 +160,9 @@ enum CodableKeys {
   ) -> DatabaseError {
     let name = "name the property in a Query<Document>"
     return DatabaseError(
-      .invalidQuery, "it is not known where a property of \(type) is stored: \(reason)",
+      .invalidQuery, "the key of a property of \(type) cannot be determined: \(reason)",
       hint: unknown.map { "If \($0) is an enumeration, declare it CaseIterable; or \(name)" }
-        ?? "Ask for a property that is stored, or \(name)",
+        ?? "Use a stored property, or \(name)",
       underlying: error)
   }
 }

@@ -20,11 +20,11 @@ final class SampleSession {
     self.alters = alters
   }
 
-  func noteAsked(_ key: String) { if !keys.contains(key) { keys.append(key) } }
+  func noteRequest(_ key: String) { if !keys.contains(key) { keys.append(key) } }
   func noteGiven(_ value: Any, for key: String) { if key == watched { given = value } }
 }
 
-/// An error that is thrown for a value that cannot be made up.
+/// An error for a type that no sample value can be created of.
 struct NoSample: Error {
   /// The type of the value, if it is known.
   var type: Any.Type?
@@ -74,7 +74,7 @@ extension CaseIterable {
   }
 }
 
-/// A decoder that makes up values of types.
+/// A decoder that creates sample values of types.
 struct SampleDecoder: Decoder {
   let session: SampleSession
   /// The number of values that contain this one: 0 for the sample itself, whose keys are recorded.
@@ -174,7 +174,7 @@ private struct SampleObject<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
   private func isAltered(_ key: Key) -> Bool {
     if depth > 0 { return isAltered }
-    session.noteAsked(key.stringValue)
+    session.noteRequest(key.stringValue)
     return session.alters(key.stringValue)
   }
 

@@ -16,23 +16,23 @@ extension Database {
   /// previous one. Changes appear once they can be read: at ``Durability/full``, once they are
   /// durable. Purges and expiries appear, too. The sequence ends when the task is cancelled, and
   /// throws ``DatabaseError/Code/closed`` when the database is closed. Any number of tasks may
-  /// follow queries.
+  /// observe queries.
   ///
   /// Each change to the database is evaluated once, by reading its document. It costs nothing more
   /// if it does not affect the query; otherwise some microseconds for each document, however many
-  /// results there are. A query that follows references is run again instead after any change. A
-  /// query with a limit is run again at times, when more than a hundred results were removed and
-  /// their successors are not known.
+  /// results there are. A query that follows references is executed again after any change instead.
+  /// A query with a limit is executed again at times, when more than a hundred results were removed
+  /// and their successors are not known.
   ///
-  /// Results are kept in memory while the query is followed: the IDs and sorted properties of all
+  /// Results are kept in memory while the query is observed: the IDs and sorted properties of all
   /// documents that match, and the documents themselves. For a query with a limit and an offset,
   /// these are the IDs and properties of the documents before its end and some hundred more, and
-  /// the documents themselves only between offset and limit. No snapshot is held between results or
-  /// by them, so attachments of a document are read from the newest version: content that is no
-  /// longer referenced is `notFound`.
+  /// the documents themselves only between offset and limit. No snapshot is retained between
+  /// results or by them, so attachments of a document are read from the newest version: content
+  /// that is no longer referenced is `notFound`.
   ///
   /// - Throws: when an element is read, the errors of finding documents. The next call then waits
-  ///   for another change, and runs the query again; its result has the changes since the last
+  ///   for another change, and executes the query again; its result has the changes since the last
   ///   delivered one.
   public func updates(of query: Query<Document>) -> LiveUpdates<Document> {
     LiveUpdates(self, query.core) { [source = NewestSource(store)] document in

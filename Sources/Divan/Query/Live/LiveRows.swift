@@ -2,33 +2,34 @@ import DivanLog
 
 /// The results of a query as of one version of the store, which can be advanced to a later one.
 ///
-/// Changes are evaluated document by document, so that a step costs what the changes cost, not what
-/// the results would. The query is run again where that is not sufficient: the first time, after an
+/// Changes are evaluated document by document, so the cost of a step depends on the changes, not on
+/// the results. The query is executed again where that is not sufficient: the first time, after an
 /// error, always for a query that follows references, and when the spare rows after the shown ones
 /// are used up.
 ///
 /// Invariants: `list` has the rows of all documents that match the query without its limit and
-/// offset, or of the first of them, up to `horizon`. `byID` has the same rows. Rows that are shown
-/// have content, if any is wanted.
+/// offset, or of the first of them, up to `completeThrough`. `byID` has the same rows. Rows that
+/// are shown have content, if any is wanted.
 struct LiveRows: Sendable {
   /// Loads the content that is shown of a document; nil if its ID is enough.
   typealias Load = @Sendable (Document) throws -> any AnyObject & Sendable
 
   private let query: QueryCore
   private let load: Load?
-  /// Nil until the query has been run.
+  /// Nil until the query has been executed.
   private var evaluator: DocumentEvaluator?
   private(set) var list = RankedList<LiveRow> { LiveRow.order($0.key, $1.key) }
   private var byID: [DocumentKey: LiveRow] = [:]
   /// The key up to which `list` is complete, if there may be more after it; nil if it has all rows.
-  private var horizon: [UInt8]?
+  private var completeThrough: [UInt8]?
   /// The version of these rows.
   private var sequence: UInt64 = 0
   private var purgeCount: UInt64 = 0
-  /// Whether the query must be run again.
+  /// Whether the query must be executed again.
   private var isStale = true
 
-  /// The number of spare rows after the shown ones, so that some can be removed without a new run.
+  /// The number of spare rows after the shown ones, some of which can be removed without executing
+  /// the query again.
   private let spareCount: Int
 
   init(_ query: QueryCore, spareCount: Int = 128, load: Load?) {
@@ -78,7 +79,7 @@ extension LiveRows {
   ///   - isCancelled: called before each document or row that is examined.
   /// - Returns: the changes in the rows that are shown.
   /// - Throws: the errors of reading and of `load`, and `cancelled`. The rows are then unchanged,
-  ///   and the next step runs the query again.
+  ///   and the next step executes the query again.
   mutating func advance(
     to view: ReadView, isCancelled: @escaping () -> Bool = { false }
   ) throws -> ListDifference {
@@ -88,22 +89,24 @@ extension LiveRows {
     }
     let wasStale = isStale
     isStale = true
-    let evaluator = try requireJudge()
+    let evaluator = try requireEvaluator()
     var edits: [LiveEdit]?
     if !wasStale, !evaluator.followsReferences {
-      edits = try judged(by: evaluator, in: view, isCancelled)
+      edits = try editsForChanges(by: evaluator, in: view, isCancelled)
     }
-    var horizon = horizon
-    if edits == nil { (edits, horizon) = try foundAnew(by: evaluator, in: view, isCancelled) }
+    var completeThrough = completeThrough
+    if edits == nil {
+      (edits, completeThrough) = try editsForNewResults(by: evaluator, in: view, isCancelled)
+    }
     let difference = try apply(edits ?? [], view, isCancelled)
-    self.horizon = horizon
-    forgetSpareRows()
+    self.completeThrough = completeThrough
+    dropSpareRows()
     (sequence, purgeCount) = (newest, view.state.purgeCount)
     isStale = false
     return difference
   }
 
-  private mutating func requireJudge() throws(DatabaseError) -> DocumentEvaluator {
+  private mutating func requireEvaluator() throws(DatabaseError) -> DocumentEvaluator {
     if let evaluator { return evaluator }
     let made = try DocumentEvaluator(query)
     evaluator = made
@@ -111,7 +114,7 @@ extension LiveRows {
   }
 
   /// Returns the edits for the changes since the last step; nil if too few rows would be left.
-  private func judged(
+  private func editsForChanges(
     by evaluator: DocumentEvaluator, in view: ReadView, _ isCancelled: () -> Bool
   ) throws -> [LiveEdit]? {
     var edits: [LiveEdit] = []
@@ -131,7 +134,7 @@ extension LiveRows {
       guard old !== new else { continue }
       edits.append(LiveEdit(old: old, new: new))
     }
-    guard horizon != nil, let wantedCount else { return edits }
+    guard completeThrough != nil, let wantedCount else { return edits }
     let left = edits.reduce(list.count) { count, edit in
       count + (edit.new == nil ? 0 : 1) - (edit.old == nil ? 0 : 1)
     }
@@ -147,7 +150,7 @@ extension LiveRows {
     guard let key = try evaluator.key(of: SharedBytes(utf8: change.id), body, in: view) else {
       return nil
     }
-    if let horizon, LiveRow.order(key, horizon) > 0 { return nil }
+    if let completeThrough, LiveRow.order(key, completeThrough) > 0 { return nil }
     return try row(key, change.id, revision, old) { change.document }
   }
 
@@ -165,23 +168,23 @@ extension LiveRows {
     return LiveRow(key, id, revision, try load(document()))
   }
 
-  /// Runs the query, and returns the edits and the new horizon.
-  private func foundAnew(
+  /// Executes the query, and returns the edits and the new ``completeThrough``.
+  private func editsForNewResults(
     by evaluator: DocumentEvaluator, in view: ReadView, _ isCancelled: @escaping () -> Bool
-  ) throws -> (edits: [LiveEdit], horizon: [UInt8]?) {
+  ) throws -> (edits: [LiveEdit], completeThrough: [UInt8]?) {
     var core = query
     core.offset = 0
     core.limit = wantedCount.map { $0 + spareCount }
     if core.limit == nil { core.sorts = [] }
-    let run = try QueryExecution(view, core, readsResults: true, isCancelled: isCancelled)
+    let execution = try QueryExecution(view, core, readsResults: true, isCancelled: isCancelled)
     var edits: [LiveEdit] = []
     var found: Set<DocumentKey> = []
     var last: [UInt8]?
-    try run.forEachInAnyOrder { candidate in
+    try execution.forEachInAnyOrder { candidate in
       if isCancelled() { throw Database.cancelledError }
-      try run.read(&candidate)
+      try execution.read(&candidate)
       let key = try evaluator.key(ofResult: candidate.row)
-      let record = try run.record(of: candidate)
+      let record = try execution.record(of: candidate)
       if last.map({ LiveRow.order($0, key) < 0 }) ?? true { last = key }
       let id = try view.text(ofID: candidate.id)
       let document = DocumentKey(id)
@@ -204,14 +207,14 @@ extension LiveRows {
     guard !edits.isEmpty else { return ListDifference() }
     let removed = edits.compactMap(\.old).sorted(by: LiveRow.isBefore)
     let added = edits.compactMap(\.new).sorted(by: LiveRow.isBefore)
-    let places = LivePositions(of: edits, in: list, window, isWindowed: isWindowed)
+    let positions = LivePositions(of: edits, in: list, window, isWindowed: isWindowed)
     // In place: with a second reference to the list, chunks would be copied, which costs more than
     // all else.
     list.replace(removed, with: added)
-    let shift = LiveShift(from: places, to: list, window)
+    let shift = LiveShift(from: positions, to: list, window)
     let exchanged: [LiveRow]
     do {
-      exchanged = try exchangeContent(shift, view, isCancelled)
+      exchanged = try contentExchanges(shift, view, isCancelled)
     } catch {
       list.replace(added, with: removed)
       throw error
@@ -226,7 +229,7 @@ extension LiveRows {
   }
 
   /// Returns replacements for shown rows without content, and for hidden rows with content.
-  private func exchangeContent(
+  private func contentExchanges(
     _ shift: LiveShift, _ view: ReadView, _ isCancelled: () -> Bool
   ) throws -> [LiveRow] {
     guard let load, isWindowed else { return [] }
@@ -235,7 +238,7 @@ extension LiveRows {
       if isCancelled() { throw Database.cancelledError }
       guard let document = try view.document(row.id) else {
         throw DatabaseError(
-          .damaged, "the index finds the document among others, and not by its ID",
+          .damaged, "an index has the document, but it is not found by its ID",
           documentID: row.id)
       }
       exchanged.append(row.with(try load(document)))
@@ -245,14 +248,14 @@ extension LiveRows {
   }
 
   /// Drops rows far after those that are shown.
-  private mutating func forgetSpareRows() {
+  private mutating func dropSpareRows() {
     guard let wantedCount else { return }
     let limit = wantedCount + spareCount
     guard list.count > limit + spareCount else { return }
     let spare = (limit..<list.count).map { list[$0] }
     list.replace(spare, with: [])
     for row in spare { byID[DocumentKey(row.id)] = nil }
-    horizon = list[limit - 1].key
+    completeThrough = list[limit - 1].key
   }
 }
 

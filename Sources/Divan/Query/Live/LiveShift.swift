@@ -1,11 +1,11 @@
 /// The positions of rows before they are replaced, and of rows that this may show or hide.
 ///
-/// Rows that are not touched keep their order. One of them can be shown or hidden only near an end
-/// of the window: at most as many rows away as are touched, on either side.
+/// Rows without an edit keep their order. One of them can be shown or hidden only near an end of
+/// the window: at most as many rows away as are edited, on either side.
 struct LivePositions {
   /// The edit of each row, and the index at which it is shown, if it is.
   ///
-  /// A row that is not touched replaces itself.
+  /// A row without an edit replaces itself.
   fileprivate private(set) var all: [(edit: LiveEdit, from: Int?)]
 
   /// - Parameters:
@@ -18,11 +18,11 @@ struct LivePositions {
   ) {
     all = edits.map { edit in (edit, edit.old.flatMap { list.index(of: $0, in: window) }) }
     guard isWindowed else { return }
-    let prefetched = Set(edits.compactMap(\.old).map(ObjectIdentifier.init))
+    let edited = Set(edits.compactMap(\.old).map(ObjectIdentifier.init))
     let reach = edits.reduce(0) { $0 + ($1.old == nil ? 0 : 1) + ($1.new == nil ? 0 : 1) }
     for rank in LivePositions.ranks(nearEndsOf: window, reach, of: list.count) {
       let row = list[rank]
-      guard !prefetched.contains(ObjectIdentifier(row)) else { continue }
+      guard !edited.contains(ObjectIdentifier(row)) else { continue }
       let from = window.contains(rank) ? rank - window.lowerBound : nil
       all.append((LiveEdit(old: row, new: row), from))
     }
@@ -42,21 +42,21 @@ struct LivePositions {
 /// The changes in the shown rows after rows of a list were replaced.
 struct LiveShift {
   private(set) var difference = ListDifference()
-  /// Rows that are shown, and were touched or not shown before.
+  /// Rows that are shown, and were edited or not shown before.
   private(set) var shown: [LiveRow] = []
   /// Rows that exist and were shown before, but are not any more.
   private(set) var hidden: [LiveRow] = []
 
   /// - Parameters:
-  ///   - places: the positions before the edits.
+  ///   - positions: the positions before the edits.
   ///   - list: the list after the edits.
   ///   - window: the indexes of its rows that are shown.
-  init(from places: LivePositions, to list: RankedList<LiveRow>, _ window: Range<Int>) {
+  init(from positions: LivePositions, to list: RankedList<LiveRow>, _ window: Range<Int>) {
     var deletions: [Int] = []
     var insertions: [Int] = []
-    var kept: [ListDifference.Match] = []
+    var shifted: [ListDifference.Match] = []
     var updates: [ListDifference.Match] = []
-    for (edit, from) in places.all {
+    for (edit, from) in positions.all {
       let to = edit.new.flatMap { list.index(of: $0, in: window) }
       if let row = edit.new {
         if to != nil, from == nil || edit.old !== row { shown.append(row) }
@@ -68,12 +68,12 @@ struct LiveShift {
       case (nil, let to?): insertions.append(to)
       case (let from?, let to?):
         let match = ListDifference.Match(from: from, to: to)
-        if edit.old?.key != edit.new?.key { kept.append(match) }
+        if edit.old?.key != edit.new?.key { shifted.append(match) }
         if edit.old?.revision != edit.new?.revision { updates.append(match) }
       }
     }
     difference = ListDifference(
-      deletions: deletions.sorted(), insertions: insertions.sorted(), shifted: kept,
+      deletions: deletions.sorted(), insertions: insertions.sorted(), shifted: shifted,
       updates: updates.sorted { $0.to < $1.to })
   }
 }

@@ -22,13 +22,13 @@ extension Document.Attachment {
 
 /// An asynchronous sequence of the results of a query: `Database.updates(of:)`.
 public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
-  /// It stays open while the query is followed, unless it is closed explicitly.
+  /// It stays open while the query is observed, unless it is closed explicitly.
   fileprivate let database: Database
   fileprivate let query: QueryCore
   fileprivate let load: LiveRows.Load?
   fileprivate let show: @Sendable (LiveRow) -> Row
 
-  /// Follows a query whose rows have content.
+  /// Observes a query whose rows have content.
   init(_ database: Database, _ query: QueryCore, load: @escaping @Sendable (Document) throws -> Row)
   {
     self.database = database
@@ -36,13 +36,13 @@ public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
     self.load = { document in LiveContent(try load(document)) }
     show = { row in
       guard let content = row.content as? LiveContent<Row> else {
-        preconditionFailure("A row that is shown has no content")
+        preconditionFailure("A shown row has no content")
       }
       return content.content
     }
   }
 
-  /// Follows a query whose rows need only IDs.
+  /// Observes a query whose rows need only IDs.
   init(_ database: Database, _ query: QueryCore, show: @escaping @Sendable (_ id: String) -> Row) {
     self.database = database
     self.query = query

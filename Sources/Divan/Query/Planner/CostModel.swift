@@ -1,18 +1,18 @@
 /// The estimated cost of answering a query in some way, as numbers of a few basic operations.
 ///
 /// All choices of ``QueryPlanner`` compare ``cost``. Its unit is the cost of reading the next
-/// document in a walk over all of them and testing it: some microseconds. Finding and reading a
-/// document by its ID costs four times as much, and reading an index entry a quarter. Both were
-/// measured in stores that fit into memory; the other costs are derived from these. A choice that
-/// is wrong by a factor of two costs a factor of two.
+/// document of a full scan and testing it: some microseconds. Finding and reading a document by its
+/// ID costs four times as much, and reading an index entry a quarter. Both were measured in stores
+/// that fit into memory; the other costs are derived from these. A choice that is wrong by a factor
+/// of two makes a query twice as slow.
 struct QueryCost: Sendable, Hashable {
-  /// The number of documents that a walk passes.
+  /// The number of documents that a scan reads.
   var scanned = 0.0
   /// The number of searches in an index, each for the beginning of a range.
   var searches = 0.0
-  /// The number of index entries that are passed.
+  /// The number of index entries that are read.
   var entries = 0.0
-  /// The number of IDs that are held, and deduplicated or sorted.
+  /// The number of IDs that are collected, to be deduplicated or sorted.
   var collected = 0.0
   /// The number of documents that are found by their IDs and read.
   var lookups = 0.0
@@ -53,9 +53,9 @@ enum DefaultSelectivity {
   static let ofTest = 0.1
   /// The share of documents that pass a negated test.
   static let ofNegation = 0.5
-  /// The factor by which a walk may be longer, because matching documents may be at its end.
+  /// The factor by which a scan may be longer, because matching documents may be at its end.
   static let caution = 2.0
-  /// The least number of documents that a full walk is assumed to pass.
+  /// The least number of documents that a full scan is assumed to read.
   ///
   /// A small store is therefore queried like a larger one, which it will soon be.
   static let leastScan = 1000.0
@@ -71,16 +71,16 @@ struct AccessCandidate {
   /// The parts of the filter that need not be tested again.
   var covered = ConjunctSet()
   /// Whether finding a candidate includes reading it.
-  var isWalk = false
+  var includesRead = false
   /// Whether candidates come one by one in the order of their IDs.
   var isByID = false
 }
 
-/// The facts about a query that are known before it is covered.
+/// The facts about a query from which the costs of its access paths are estimated.
 struct CostModel {
   /// The number of documents.
   let total: Double
-  /// The cost of walking over all of them.
+  /// The cost of a full scan.
   let fullScan: QueryCost
   /// The number of results that are wanted; nil for all.
   let wanted: Double?
@@ -99,23 +99,23 @@ struct CostModel {
   /// Returns the share of candidates that must be examined until enough results are found.
   func fractionToScan(_ choice: AccessCandidate) -> Double {
     guard let wanted else { return 1 }
-    let isAnswered = choice.covered.count == selectivities.count
+    let isCovered = choice.covered.count == selectivities.count
     let results = choice.found * selectivity(without: choice.covered)
-    let needed = wanted * (isAnswered ? 1 : DefaultSelectivity.caution)
+    let needed = wanted * (isCovered ? 1 : DefaultSelectivity.caution)
     return results <= needed ? 1 : needed / results
   }
 
   /// Returns the cost of answering the query with these candidates, in no index's order.
   func cost(_ choice: AccessCandidate) -> QueryCost {
-    let isAsked = choice.covered.count < selectivities.count
+    let isTested = choice.covered.count < selectivities.count
     if isSorted {
-      var cost = choice.cost + asking(choice.found, choice)
+      var cost = choice.cost + testing(choice.found, choice)
       cost.sorted = choice.found * selectivity(without: choice.covered)
-      if !isAsked, !choice.isWalk { cost.lookups += cost.sorted }
+      if !isTested, !choice.includesRead { cost.lookups += cost.sorted }
       return cost
     }
     let share = choice.isByID ? fractionToScan(choice) : 1
-    var cost = choice.cost * share + asking(choice.found * share, choice)
+    var cost = choice.cost * share + testing(choice.found * share, choice)
     if !choice.isByID { cost.collected += choice.found }
     return cost
   }
@@ -124,22 +124,22 @@ struct CostModel {
   ///
   /// At least `unordered` of its entries must be sorted before the first result is known.
   func costInOrder(
-    _ choice: AccessCandidate, unordered: Double, isFollowedByNone: Bool
+    _ choice: AccessCandidate, unordered: Double, endsWithMissing: Bool
   ) -> QueryCost {
     let share = max(fractionToScan(choice), min(1, unordered / max(1, choice.found)))
-    var cost = choice.cost * share + asking(choice.found * share, choice)
+    var cost = choice.cost * share + testing(choice.found * share, choice)
     if unordered > 0 {
       cost.sorted += unordered
       if choice.covered.count == selectivities.count { cost.lookups += unordered }
     }
-    if isFollowedByNone, fractionToScan(choice) == 1 { cost = cost + fullScan }
+    if endsWithMissing, fractionToScan(choice) == 1 { cost = cost + fullScan }
     return cost
   }
 
   /// Returns the cost of testing candidates for the rest of the filter.
-  private func asking(_ count: Double, _ choice: AccessCandidate) -> QueryCost {
+  private func testing(_ count: Double, _ choice: AccessCandidate) -> QueryCost {
     var cost = QueryCost()
-    if choice.covered.count < selectivities.count, !choice.isWalk { cost.lookups = count }
+    if choice.covered.count < selectivities.count, !choice.includesRead { cost.lookups = count }
     return cost
   }
 }

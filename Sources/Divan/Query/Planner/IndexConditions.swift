@@ -29,7 +29,7 @@ extension IndexRange {
 struct PropertyConditions {
   /// Whether entries with null also represent documents without the property.
   ///
-  /// This is so for all properties of an index but the first, without which a document has no
+  /// This applies to all properties of an index but the first, without which a document has no
   /// entry.
   let nullIsMissing: Bool
   private var equal: (part: Int, value: Value)?
@@ -40,7 +40,7 @@ struct PropertyConditions {
   private var upper: IndexRange.End?
   private var bounds = ConjunctSet()
   /// Whether no value can be within the bounds.
-  private var isNothing = false
+  private var isEmpty = false
 
   init(nullIsMissing: Bool) { self.nullIsMissing = nullIsMissing }
 
@@ -60,7 +60,7 @@ struct PropertyConditions {
       let end = IndexRange.End(value: value, isIncluded: isIncluded)
       for other in [lower, upper].compactMap({ $0?.value }) + [value]
       where other.isNotANumber || IndexedValue.type(of: other) != IndexedValue.type(of: value) {
-        isNothing = true
+        isEmpty = true
       }
       if order == .less || order == .lessOrEqual {
         upper = PropertyConditions.narrower(upper, end, isUpper: true)
@@ -91,7 +91,7 @@ struct PropertyConditions {
     }
     if let prefix { return (.one(.prefix(prefix.text)), ConjunctSet(prefix.part)) }
     if bounds.isEmpty { return nil }
-    return (isNothing ? .several([]) : .one(.between(lower, upper)), bounds)
+    return (isEmpty ? .several([]) : .one(.between(lower, upper)), bounds)
   }
 
   /// Returns the end that makes a range narrower.

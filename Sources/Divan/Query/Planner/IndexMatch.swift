@@ -6,7 +6,7 @@
 /// - Every document that matches the filter is among the entries of `ranges`, if `isWhole`. Each
 ///   document among them meets the `covered` parts.
 struct IndexMatch {
-  let kept: IndexDefinition
+  let definition: IndexDefinition
   private(set) var ranges = IndexRanges.one([])
   /// The parts of the filter that need not be tested again.
   private(set) var covered: ConjunctSet
@@ -16,7 +16,7 @@ struct IndexMatch {
   /// Whether all entries found have the same values, so that they are in the order of IDs.
   var isOneValue: Bool {
     guard case .one(let range) = ranges else { return false }
-    return range.count == kept.index.paths.count && range.allSatisfy(\.isOneValue)
+    return range.count == definition.index.paths.count && range.allSatisfy(\.isOneValue)
   }
 
   /// The number of first properties that have a single value.
@@ -36,9 +36,9 @@ extension Conjuncts {
   /// documents without entries are included only if `mayLackDocuments`: the caller then adds those
   /// after all others.
   func forEachMatch(
-    _ kept: IndexDefinition, mayLackDocuments: Bool = false, _ body: (IndexMatch) -> Void
+    _ definition: IndexDefinition, mayLackDocuments: Bool = false, _ body: (IndexMatch) -> Void
   ) {
-    let index = kept.index
+    let index = definition.index
     var covered = ConjunctSet()
     for condition in index.conditions {
       guard imply(condition) else { return }
@@ -47,7 +47,7 @@ extension Conjuncts {
       }
     }
     guard index.eachElement else {
-      var match = IndexMatch(kept: kept, covered: covered, isWhole: false)
+      var match = IndexMatch(definition: definition, covered: covered, isWhole: false)
       match.extend(from: 0, parts)
       match.isWhole = match.isWhole || implyProperty(index.paths[0])
       if match.isWhole || mayLackDocuments { body(match) }
@@ -57,7 +57,7 @@ extension Conjuncts {
       guard case .anyElement(let path, let condition) = part, path.leads(to: index.paths[0]) else {
         continue
       }
-      var match = IndexMatch(kept: kept, covered: covered, isWhole: true)
+      var match = IndexMatch(definition: definition, covered: covered, isWhole: true)
       if match.extend(byElement: condition, number, parts) { body(match) }
     }
   }
@@ -66,7 +66,7 @@ extension Conjuncts {
 extension IndexMatch {
   /// Adds the conditions on the properties from `first` on, while they can be looked up together.
   fileprivate mutating func extend(from first: Int, _ parts: [FilterExpression]) {
-    for number in first..<kept.index.paths.count {
+    for number in first..<definition.index.paths.count {
       guard let (found, covered) = lookup(number, parts),
         ranges.count <= 1 || ranges.count * found.count <= IndexMatch.productLimit
       else { return }
@@ -82,7 +82,7 @@ extension IndexMatch {
   private func lookup(
     _ number: Int, _ parts: [FilterExpression]
   ) -> (PropertyLookup, covered: ConjunctSet)? {
-    let property = kept.index.paths[number]
+    let property = definition.index.paths[number]
     var conditions: PropertyConditions?
     for (part, expression) in parts.enumerated() {
       guard case .test(let path, let test) = expression, path.leads(to: property) else { continue }

@@ -2,7 +2,7 @@ import DivanLog
 
 /// The extent to which the order of an index is the sort order of the results.
 ///
-/// It is an object, because plans and runs pass it on.
+/// It is an object, because plans and executions pass it on.
 final class IndexOrder: Sendable {
   /// The first property that results are sorted by, unless it is the same in all of them.
   let path: QueryPath
@@ -38,9 +38,9 @@ final class IndexOrder: Sendable {
     return IndexGroup(value, size, type, isEqual: isEqual)
   }
 
-  /// Whether an entry with this value has a fixed place among the results, regardless of other
+  /// Whether an entry with this value has a fixed position among the results, regardless of other
   /// entries.
-  func hasPlace(for value: Span<UInt8>) -> Bool {
+  func hasFixedPosition(for value: Span<UInt8>) -> Bool {
     isWhole && isByID && !descending && beginning(of: value).isEqual
   }
 

@@ -20,7 +20,7 @@ struct QueryPlan: Sendable {
 
 }
 
-/// The estimates for a query before it is covered.
+/// The estimates for a query before it is executed.
 struct QueryEstimate: Sendable {
   /// The estimated number of candidates to examine.
   var rows = 0.0
@@ -54,9 +54,9 @@ enum AccessPath: Sendable {
 
 /// A look-up in an index.
 ///
-/// It is an object, because plans and runs pass it on.
+/// It is an object, because plans and executions pass it on.
 final class IndexAccess: Sendable {
-  let kept: IndexDefinition
+  let definition: IndexDefinition
   /// The ranges, no two of which share an entry; each has a condition on each first property.
   let ranges: IndexRanges
   /// The key range of each of them, nil for an empty one; an empty array if not known yet.
@@ -64,31 +64,32 @@ final class IndexAccess: Sendable {
   /// Whether all entries found have the same values, so that they are in the order of IDs.
   let isOneValue: Bool
   /// Whether documents without an entry, or with null, come after all others.
-  let isFollowedByNone: Bool
+  let endsWithMissing: Bool
 
-  init(_ match: IndexMatch, keys: [IndexKeyRange?] = [], isFollowedByNone: Bool = false) {
-    kept = match.kept
+  init(_ match: IndexMatch, keys: [IndexKeyRange?] = [], endsWithMissing: Bool = false) {
+    definition = match.definition
     ranges = match.ranges
     isOneValue = match.isOneValue
     self.keys = keys
-    self.isFollowedByNone = isFollowedByNone
+    self.endsWithMissing = endsWithMissing
   }
 
-  /// Whether walking over the ranges meets each document once.
-  var hasEachOnce: Bool { !kept.index.eachElement || ranges.count == 1 }
+  /// Whether a scan of the ranges yields each document once.
+  var yieldsEachOnce: Bool { !definition.index.eachElement || ranges.count == 1 }
 
   /// Returns the entries of one range.
   func entries(
     _ number: Int, in view: ReadView, descending: Bool = false
   ) throws(DatabaseError) -> IndexEntryCursor {
     try .over(
-      kept, IndexRange(ranges[number]), try keyRange(number), in: view, descending: descending)
+      definition, IndexRange(ranges[number]), try keyRange(number), in: view, descending: descending
+    )
   }
 
   /// Returns the key range of one range; nil if it is empty.
   func keyRange(_ number: Int) throws(DatabaseError) -> IndexKeyRange? {
     guard keys.isEmpty else { return keys[number] }
-    return try IndexKeyRange(IndexRange(ranges[number]), of: kept)
+    return try IndexKeyRange(IndexRange(ranges[number]), of: definition)
   }
 }
 
@@ -135,31 +136,31 @@ extension AccessPath: CustomStringConvertible {
     case .named(let ids): ids.count == 1 ? "one document by its ID" : "\(ids.count) documents by ID"
     case .index(let access): access.description
     case .intersection(let accesses):
-      "what is in all of: " + accesses.map(\.description).joined(separator: "; ")
+      "the intersection of: " + accesses.map(\.description).joined(separator: "; ")
     case .union(let accesses):
-      "what is in any of: " + accesses.map(\.description).joined(separator: "; ")
-    case .nothing: "nothing, since no document can fulfil the filter"
+      "the union of: " + accesses.map(\.description).joined(separator: "; ")
+    case .nothing: "nothing, because no document can match the filter"
     }
   }
 }
 
 extension IndexAccess: CustomStringConvertible {
   var description: String {
-    var text = "index \(kept.index.name.debugDescription)"
+    var text = "index \(definition.index.name.debugDescription)"
     if ranges.count <= 3 {
       text += " " + ranges.map(words).joined(separator: " or ")
     } else {
       text += " for \(ranges.count) values"
     }
-    if isFollowedByNone { text += ", then documents without the property" }
+    if endsWithMissing { text += ", then documents without the property" }
     return text
   }
 
   /// Returns one range as text, with the names of properties if the index has several.
   private func words(_ range: [IndexRange.Kind]) -> String {
     if range.isEmpty { return "everything" }
-    guard kept.index.paths.count > 1 else { return range[0].description }
-    return zip(kept.index.paths, range)
+    guard definition.index.paths.count > 1 else { return range[0].description }
+    return zip(definition.index.paths, range)
       .map { path, part in path.joined(separator: ".") + " \(part)" }.joined(separator: ", ")
   }
 }

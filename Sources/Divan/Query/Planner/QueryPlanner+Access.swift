@@ -31,10 +31,10 @@ extension QueryPlanner {
       unions += 1
       if let union = try union(alternatives, number, of: filter) { consider(union) }
     }
-    let walk = AccessCandidate(
-      access: .everything, found: total, cost: fullScan, isWalk: true, isByID: true)
-    consider(walk)
-    return best?.choice ?? walk
+    let scan = AccessCandidate(
+      access: .everything, found: total, cost: fullScan, includesRead: true, isByID: true)
+    consider(scan)
+    return best?.choice ?? scan
   }
 
   /// Returns the documents that the filter names by their IDs.
@@ -44,7 +44,7 @@ extension QueryPlanner {
       AccessCandidate(
         access: .named(ids), found: Double(ids.count),
         cost: QueryCost(lookups: Double(ids.count)), covered: ConjunctSet(part),
-        isWalk: true,
+        includesRead: true,
         isByID: true)
     }
     for (number, part) in parts.enumerated() {
@@ -69,14 +69,14 @@ extension QueryPlanner {
       let count = Double(try view.estimatedCount(of: range))
       return AccessCandidate(
         access: .ids(range), found: count, cost: QueryCost(scanned: count, searches: 1),
-        covered: ConjunctSet(number), isWalk: true, isByID: true)
+        covered: ConjunctSet(number), includesRead: true, isByID: true)
     }
     return nil
   }
 
   /// Returns the alternatives of a part; nil if it has none, or is a set that is looked up whole.
   ///
-  /// A set is split for partial indexes on one of its values: those of one class among several.
+  /// A set is split for partial indexes on one of its values, such as the indexes of one class.
   private func alternatives(_ part: FilterExpression) -> [FilterExpression]? {
     switch part {
     case .or(let alternatives): return alternatives
@@ -142,7 +142,9 @@ extension QueryPlanner {
     for other in lookups.dropFirst() {
       let isNew = !other.match.covered.isSubset(of: best.covered) || other.match.covered.isEmpty
       // The same index again adds nothing, except for elements of arrays.
-      guard isNew, other.match.kept != first.match.kept || first.match.kept.index.eachElement else {
+      guard isNew,
+        other.match.definition != first.match.definition || first.match.definition.index.eachElement
+      else {
         continue
       }
       var both = best

@@ -10,7 +10,7 @@ extension QueryPlanner {
     _ found: EstimatedMatch, by sorts: [QuerySort], _ filter: Conjuncts, _ costModel: CostModel
   ) throws(DatabaseError) -> (plan: QueryPlan, estimate: QueryEstimate)? {
     let match = found.match
-    let index = match.kept.index
+    let index = match.definition.index
     // A sort key with a single value in all results has no effect.
     let sorts = sorts.filter { filter.constant($0.path) == nil }
     guard let first = sorts.first, match.ranges.count == 1 else { return nil }
@@ -35,12 +35,13 @@ extension QueryPlanner {
       guard range[equalCount].hasOrder(byBytes: first.byBytes) else { return nil }
     } else if !first.byBytes {
       // The index sorts texts by their bytes, so all of them form one group, which is sorted.
-      let texts = try entries(IndexKeyRange(IndexRange(range + [.prefix("")]), of: match.kept))
+      let texts = try entries(
+        IndexKeyRange(IndexRange(range + [.prefix("")]), of: match.definition))
       let before = (found.entries - texts) * costModel.selectivity(without: match.covered)
       let isReached = first.descending || costModel.wanted.map { before < $0 } ?? true
       if isReached { unordered = texts }
     }
-    let access = IndexAccess(match, keys: found.keys, isFollowedByNone: !match.isWhole)
+    let access = IndexAccess(match, keys: found.keys, endsWithMissing: !match.isWhole)
     var collected = 0.0
     if !order.isWhole {
       unordered = max(
@@ -49,13 +50,13 @@ extension QueryPlanner {
       // For equal values, all IDs are collected before the first is returned.
       collected = costModel.wanted == nil ? found.entries : try firstGroup(access, order)
     }
-    // Null and missing values can only come last here; to come first, they would have to be
-    // searched for.
+    // Null and missing values can only come last here: to come first, they would have to be found
+    // by a search.
     guard match.isWhole || first.descending else { return nil }
     let choice = found.choice
     let share = costModel.fractionToScan(choice)
     var cost = costModel.costInOrder(
-      choice, unordered: unordered, isFollowedByNone: access.isFollowedByNone)
+      choice, unordered: unordered, endsWithMissing: access.endsWithMissing)
     if share < 1 { cost.entries += collected }
     cost.collected += collected
     return (
@@ -76,7 +77,7 @@ extension QueryPlanner {
     guard try entries.advance() else { return 0 }
     return Double(
       try view.estimatedCount(
-        of: access.kept, beginningWith: order.group(of: entries.value).beginning))
+        of: access.definition, beginningWith: order.group(of: entries.value).beginning))
   }
 }
 

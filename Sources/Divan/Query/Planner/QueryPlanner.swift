@@ -1,4 +1,4 @@
-/// Chooses how a query is covered, by the indexes of a version of the store and their sizes.
+/// Chooses the plan of a query, by the indexes of a version of the store and their sizes.
 ///
 /// Every access path (QueryPlanner+Access.swift) is a choice, and so is every index in the order of
 /// the results (QueryPlanner+Order.swift). The least ``QueryCost`` wins. If one index has exactly
@@ -9,7 +9,7 @@ struct QueryPlanner {
   let indexes: [IndexDefinition]
   /// The number of documents.
   let total: Double
-  /// The cost of walking over all of them.
+  /// The cost of a full scan.
   let fullScan: QueryCost
 
   init(_ view: ReadView) {
@@ -44,13 +44,13 @@ struct QueryPlanner {
 
   /// Returns the plan for a query if an index has exactly its results; nil if none has.
   ///
-  /// Results are read one by one as they are wanted. Any other plan must pass as many documents, so
-  /// their number makes no difference. A walk over everything could be as short only if nearly all
+  /// Results are read one by one as they are wanted. Any other plan must examine as many documents,
+  /// so their number makes no difference. A full scan could be as short only if nearly all
   /// documents match and only the first is wanted.
   private func exact(_ filter: Conjuncts, _ query: QueryCore) -> QueryPlan? {
     var access: IndexAccess?
-    for kept in indexes where kept.isReady && access == nil {
-      filter.forEachMatch(kept) { match in
+    for definition in indexes where definition.isReady && access == nil {
+      filter.forEachMatch(definition) { match in
         if access == nil, match.isOneValue, match.covered.count == filter.parts.count {
           access = IndexAccess(match)
         }
@@ -68,7 +68,7 @@ struct QueryPlanner {
     var entries = 0.0
     for number in access.ranges.indices {
       let count = try self.entries(access.keyRange(number))
-      entries += isOne(access.ranges[number], of: access.kept) ? min(1, count) : count
+      entries += isOne(access.ranges[number], of: access.definition) ? min(1, count) : count
     }
     let rows = query.limit.map { min(entries, Double($0) + Double(query.offset)) } ?? entries
     var estimate = QueryEstimate(
@@ -98,9 +98,9 @@ struct QueryPlanner {
   /// An index that lacks documents without entries is included if those come last in its order.
   func matches(_ filter: Conjuncts, sorts: [QuerySort]) -> [IndexMatch] {
     var matches: [IndexMatch] = []
-    for kept in indexes where kept.isReady {
-      let hasOrder = sorts.contains { $0.descending && $0.path.leads(to: kept.index.path) }
-      filter.forEachMatch(kept, mayLackDocuments: hasOrder) { matches.append($0) }
+    for definition in indexes where definition.isReady {
+      let hasOrder = sorts.contains { $0.descending && $0.path.leads(to: definition.index.path) }
+      filter.forEachMatch(definition, mayLackDocuments: hasOrder) { matches.append($0) }
     }
     return matches
   }
@@ -117,7 +117,7 @@ struct QueryPlanner {
     }
   }
 
-  /// Returns the facts about a query that follow from the matches of its filter's parts.
+  /// Returns the cost model of a query, from the matches of its filter's parts.
   func costModel(
     of query: QueryCore, _ filter: Conjuncts, _ matches: [EstimatedMatch]
   ) -> CostModel {
@@ -160,9 +160,9 @@ struct QueryPlanner {
     keys.reserveCapacity(lookedAt)
     for number in 0..<lookedAt {
       let range = ranges[number * ranges.count / lookedAt]
-      let found = try IndexKeyRange(IndexRange(range), of: match.kept)
+      let found = try IndexKeyRange(IndexRange(range), of: match.definition)
       keys.append(found)
-      entries += isOne(range, of: match.kept) ? 1 : try self.entries(found)
+      entries += isOne(range, of: match.definition) ? 1 : try self.entries(found)
     }
     guard lookedAt < ranges.count else {
       return EstimatedMatch(match: match, entries: entries, keys: keys)
@@ -180,8 +180,8 @@ struct QueryPlanner {
   }
 
   /// Whether a range can have only one document; it is then assumed to have one.
-  private func isOne(_ range: [IndexRange.Kind], of kept: IndexDefinition) -> Bool {
-    kept.index.isUnique && range.count == kept.index.paths.count
+  private func isOne(_ range: [IndexRange.Kind], of definition: IndexDefinition) -> Bool {
+    definition.index.isUnique && range.count == definition.index.paths.count
       && range.allSatisfy { if case .equal(let value) = $0 { !value.isNull } else { false } }
   }
 }

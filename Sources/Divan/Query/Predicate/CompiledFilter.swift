@@ -11,7 +11,7 @@ struct CompiledFilter: Sendable {
   /// - Throws: `damaged` if the bytes that are read are not a value; errors in reading referenced
   ///   documents.
   func accepts(_ row: borrowing QueryRow) throws(DatabaseError) -> Bool {
-    try row.withBody { (bytes) throws(DatabaseError) in
+    try row.withProperties { (bytes) throws(DatabaseError) in
       try node.accepts(bytes, 0..<bytes.count, row)
     }
   }
@@ -83,7 +83,7 @@ private final class CustomNode: FilterNode, @unchecked Sendable {
 
   override func accepts(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
-  ) throws(DatabaseError) -> Bool { accepts(EncodedValue(row.body)) }
+  ) throws(DatabaseError) -> Bool { accepts(EncodedValue(row.properties)) }
 }
 
 private final class TestNode: FilterNode, @unchecked Sendable {

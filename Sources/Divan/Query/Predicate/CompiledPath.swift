@@ -56,7 +56,7 @@ struct CompiledPath: Sendable {
         found = number < 0 ? .missing : ValueFormat.element(number, of: array, in: bytes)
       case .reference:
         guard let text = ValueFormat.text(bytes, range),
-          let other = try row.references?.body(of: bytes.extracting(text))
+          let other = try row.references?.properties(of: bytes.extracting(text))
         else { return try body(bytes, nil) }
         return try other.withSpan { (others) throws(DatabaseError) in
           try follow(from: index + 1, others, 0..<others.count, row, body)

@@ -21,7 +21,7 @@ struct CompiledTest: Sendable {
       case .equal(let value): .equal(ComparedValue(value))
       case .order(let order, let value): .order(order, ComparedValue(value))
       case .oneOf(let values): .oneOf(ComparedValues(values))
-      case .text(let place, let text, let ignored): .text(TextMatcher(place, text, ignored))
+      case .text(let match, let text, let ignored): .text(TextMatcher(match, text, ignored))
       case .isMissing: .isMissing
       }
   }
@@ -31,7 +31,7 @@ struct CompiledTest: Sendable {
     switch kind {
     case .equal(let constant): constant.value.isNull
     case .order, .text: false
-    case .oneOf(let constants): constants.holdsNull
+    case .oneOf(let constants): constants.containsNull
     case .isMissing: true
     }
   }
@@ -140,7 +140,7 @@ final class ComparedValue: Sendable {
 /// A set of constants, one of which a value must equal, found by hashing.
 struct ComparedValues: Sendable {
   private let members: Set<[UInt8]>
-  let holdsNull: Bool
+  let containsNull: Bool
 
   init(_ values: [Value]) {
     // Nothing equals NaN.
@@ -148,7 +148,7 @@ struct ComparedValues: Sendable {
       if case .double(let number) = value { !number.isNaN } else { true }
     }
     members = Set(equals.map { IndexedValue.whole($0) })
-    holdsNull = values.contains { $0.isNull }
+    containsNull = values.contains { $0.isNull }
   }
 
   func contains(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(DatabaseError) -> Bool {

@@ -1,7 +1,7 @@
 /// The parts of a filter that must all be true, which are matched with indexes.
 struct Conjuncts {
   let parts: [FilterExpression]
-  /// Other conditions that all matching documents meet, and that are tested elsewhere.
+  /// Other conditions that all matching documents meet, and that another part of the plan tests.
   let given: [FilterExpression]
 
   init(_ parts: [FilterExpression], given: [FilterExpression] = []) {

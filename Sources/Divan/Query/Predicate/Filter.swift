@@ -48,8 +48,8 @@ public struct Filter: Sendable {
   var join: FilterJoin? { if case .joined(let join) = content { join } else { nil } }
 
   private static let isTooDeep = DatabaseError(
-    .invalidQuery, "a filter is more than \(depthLimit) deep",
-    hint: "Join what is alike with one && or ||, instead of one in the other")
+    .invalidQuery, "a filter is nested more than \(depthLimit) deep",
+    hint: "Join conditions with a single && or ||, instead of nesting filters")
 }
 
 extension Filter {

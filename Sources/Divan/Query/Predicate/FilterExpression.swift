@@ -25,14 +25,14 @@ enum FilterTest: Sendable {
     case greaterOrEqual = "≥"
   }
 
-  enum TextPlace: UInt8, Sendable {
+  enum TextMatch: UInt8, Sendable {
     case beginning, anywhere, end, pattern, whole
   }
 
   case equal(Value)
   case order(Order, Value)
   case oneOf([Value])
-  case text(TextPlace, String, TextDifferences)
+  case text(TextMatch, String, TextDifferences)
   /// Whether the property is missing; null is not.
   case isMissing
 }
@@ -56,8 +56,8 @@ extension FilterExpression {
         return .refused(
           DatabaseError(
             .invalidQuery,
-            "a condition on the elements of \"\(array)\" asks for something else: \"\(path)\"",
-            hint: "Ask for it beside the condition, joined with &&"))
+            "a condition on the elements of \"\(array)\" tests another property: \"\(path)\"",
+            hint: "Test it outside of the condition, joined with &&"))
       }
       var path = path
       path.origin = 0
@@ -164,15 +164,15 @@ extension FilterTest: CustomStringConvertible {
     case .equal(let value): "= \(value.json)"
     case .order(let order, let value): "\(order.rawValue) \(value.json)"
     case .oneOf(let values): "in \(Value.array(values).json)"
-    case .text(let place, let text, let ignored):
-      [place.words, Value.string(text).json, ignored.description].filter { !$0.isEmpty }
+    case .text(let match, let text, let ignored):
+      [match.words, Value.string(text).json, ignored.description].filter { !$0.isEmpty }
         .joined(separator: " ")
     case .isMissing: "is missing"
     }
   }
 }
 
-extension FilterTest.TextPlace {
+extension FilterTest.TextMatch {
   fileprivate var words: String {
     switch self {
     case .beginning: "begins with"

@@ -43,12 +43,12 @@ extension FilterTest {
     case .oneOf(let values):
       values.allSatisfy { $0.isNotANumber || condition.accepts($0) }
     case .order(let order, let value): condition.holds(order, value)
-    case .text(let place, let text, let ignored):
+    case .text(let match, let text, let ignored):
       switch condition {
       // Only texts pass.
       case .isPresent: true
       case .hasPrefix(let prefix):
-        place == .beginning && ignored == [] && text.utf8.starts(with: prefix.utf8)
+        match == .beginning && ignored == [] && text.utf8.starts(with: prefix.utf8)
       default: false
       }
     case .isMissing: false

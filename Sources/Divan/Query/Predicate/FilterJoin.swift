@@ -36,7 +36,7 @@ final class FilterJoin: @unchecked Sendable {
       if let inner = next.join, inner.isAnd == isAnd {
         add(inner.parts)
       } else {
-        // Of the other kind: those are not nested deeper than a filter may be.
+        // A join of the other kind, whose depth is limited.
         let expression = next.expression
         found += isAnd ? expression.andParts : expression.orParts
       }

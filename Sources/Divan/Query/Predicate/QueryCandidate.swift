@@ -2,12 +2,12 @@ import DivanLog
 
 /// A document that is a candidate of a query, and possibly a result.
 ///
-/// One value is lent to all its users, and changed for the next document: copying it for each would
+/// All users borrow one value, which is changed for the next document: copying it for each would
 /// cost more than most filters.
 struct QueryCandidate: ~Copyable {
   /// The document as filters see it; without its properties until it is read.
   private(set) var row: QueryRow
-  private(set) var place = DocumentLocation.unknown
+  private(set) var location = DocumentLocation.unknown
   /// Whether the document was read.
   private(set) var isRead = false
 
@@ -17,9 +17,9 @@ struct QueryCandidate: ~Copyable {
 
   /// Makes this represent another document.
   @inline(__always)
-  mutating func become(_ id: consuming SharedBytes, _ place: DocumentLocation) {
+  mutating func become(_ id: consuming SharedBytes, _ location: DocumentLocation) {
     row.id = id
-    self.place = place
+    self.location = location
     isRead = false
   }
 

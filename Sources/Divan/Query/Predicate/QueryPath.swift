@@ -67,8 +67,7 @@ struct QueryPath: Sendable, Hashable {
 extension QueryPath {
   /// The maximum number of steps.
   ///
-  /// A longer path leads nowhere in one document, and queries are not meant to follow that many
-  /// references.
+  /// No document is nested that deep, and queries need not follow that many references.
   static let stepLimit = 256
 
   var isTooLong: Bool { steps.count > QueryPath.stepLimit }

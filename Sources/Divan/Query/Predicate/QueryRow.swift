@@ -2,7 +2,7 @@ import DivanLog
 
 /// A document as a query sees it: its ID, its stored properties, and access to other documents.
 ///
-/// It is lent to all its users, and never copied.
+/// It is borrowed by all its users, and never copied.
 struct QueryRow: ~Copyable {
   var id = SharedBytes.empty
   /// The bytes that end with the properties.
@@ -15,11 +15,11 @@ struct QueryRow: ~Copyable {
   init(references: QueryReferences?) { self.references = references }
 
   /// The properties in their stored form.
-  var body: SharedBytes { payload.suffix(from: propertiesStart) }
+  var properties: SharedBytes { payload.suffix(from: propertiesStart) }
 
-  /// Lends the properties to `read`.
+  /// Calls `read` with the borrowed bytes of the properties.
   @inline(__always)
-  func withBody<R>(
+  func withProperties<R>(
     _ read: (Span<UInt8>) throws(DatabaseError) -> R
   ) throws(DatabaseError) -> R {
     let start = propertiesStart
@@ -31,11 +31,11 @@ struct QueryRow: ~Copyable {
 
 /// The documents to which others refer, each read once.
 ///
-/// It belongs to one run of a query.
+/// It belongs to one execution of a query.
 final class QueryReferences {
   private let view: ReadView
-  private var bodies: [SharedBytesKey: SharedBytes?] = [:]
-  /// The maximum number of cached documents: a run over many must not keep all that they refer to.
+  private var cache: [SharedBytesKey: SharedBytes?] = [:]
+  /// The maximum number of cached documents, which bounds the memory of a query over many.
   private static let countLimit = 10_000
 
   private struct SharedBytesKey: Hashable {
@@ -45,17 +45,17 @@ final class QueryReferences {
   init(_ view: ReadView) { self.view = view }
 
   /// Returns the properties of the document with an ID; nil if there is none.
-  func body(of id: Span<UInt8>) throws(DatabaseError) -> SharedBytes? {
+  func properties(of id: Span<UInt8>) throws(DatabaseError) -> SharedBytes? {
     let text = String(validUTF8: id)
     let key = SharedBytesKey(bytes: Array(text.utf8))
-    if let known = bodies[key] { return known }
-    var body: SharedBytes?
+    if let cached = cache[key] { return cached }
+    var properties: SharedBytes?
     if let entry = try view.entry(text), !entry.isDeleted {
-      body = try view.winningRecord(of: entry, text).body
+      properties = try view.winningRecord(of: entry, text).body
     }
-    if bodies.count >= QueryReferences.countLimit { bodies.removeAll() }
-    bodies[key] = .some(body)
-    return body
+    if cache.count >= QueryReferences.countLimit { cache.removeAll() }
+    cache[key] = .some(properties)
+    return properties
   }
 }
 
@@ -63,7 +63,7 @@ extension QueryRow {
   /// Returns the decoded value at a path; nil if there is none.
   func value(at path: CompiledPath) throws(DatabaseError) -> Value? {
     if path.isDocumentID { return id.text.map { .string($0) } }
-    return try withBody { (bytes) throws(DatabaseError) in
+    return try withProperties { (bytes) throws(DatabaseError) in
       try path.follow(bytes, 0..<bytes.count, self) {
         (bytes, range) throws(DatabaseError) -> Value? in
         if path.isCount { return .int(Int64(try QueryRow.count(bytes, range))) }

@@ -17,26 +17,26 @@ extension TextFolding {
   mutating func append(_ scalar: Unicode.Scalar) {
     guard ignored.contains(.diacritics) else { return fold(scalar) }
     // No scalar below this is composed, or a mark.
-    guard scalar.value >= 0xC0 else { return place(scalar, order: 0) }
+    guard scalar.value >= 0xC0 else { return add(scalar, order: 0) }
     for part in String(scalar)._nfd {
       let properties = part.properties
       guard properties.generalCategory != .nonspacingMark else { continue }
-      place(part, order: properties.canonicalCombiningClass.rawValue)
+      add(part, order: properties.canonicalCombiningClass.rawValue)
     }
   }
 
   mutating func finish() -> [UInt8] {
-    placeMarks()
+    foldMarks()
     return bytes
   }
 
-  private mutating func place(_ scalar: Unicode.Scalar, order: UInt8) {
+  private mutating func add(_ scalar: Unicode.Scalar, order: UInt8) {
     guard order == 0 else { return marks.append((order, scalar)) }
-    if !marks.isEmpty { placeMarks() }
+    if !marks.isEmpty { foldMarks() }
     fold(scalar)
   }
 
-  private mutating func placeMarks() {
+  private mutating func foldMarks() {
     // The sort is stable, as the canonical order is.
     for mark in marks.sorted(by: { $0.order < $1.order }) { fold(mark.scalar) }
     marks.removeAll(keepingCapacity: true)

@@ -6,7 +6,7 @@ import DivanLog
 /// A search takes time linear in the text's size; for a pattern, at most that times the size of the
 /// pattern, which is bounded. No text can therefore make it slow.
 struct TextMatcher: Sendable {
-  private let place: FilterTest.TextPlace
+  private let kind: FilterTest.TextMatch
   private let ignored: TextDifferences
   private let needle: [UInt8]
   /// For each prefix of the needle, the length of its longest proper prefix that is also a suffix
@@ -18,13 +18,13 @@ struct TextMatcher: Sendable {
   /// The maximum size of a pattern in bytes.
   static let patternSizeLimit = 256
 
-  init(_ place: FilterTest.TextPlace, _ text: String, _ ignored: TextDifferences) {
-    self.place = place
+  init(_ kind: FilterTest.TextMatch, _ text: String, _ ignored: TextDifferences) {
+    self.kind = kind
     self.ignored = ignored
     needle = TextMatcher.folded(text, ignored)
-    borders = place == .anywhere ? TextMatcher.borders(of: needle) : []
+    borders = kind == .anywhere ? TextMatcher.borders(of: needle) : []
     pieces =
-      place == .pattern
+      kind == .pattern
       ? needle.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map(Array.init)
       : []
   }
@@ -37,13 +37,13 @@ struct TextMatcher: Sendable {
   }
 
   private func matchesFolded(_ text: Span<UInt8>) -> Bool {
-    switch place {
+    switch kind {
     case .beginning: areEqual(text, at: 0, needle.span)
     case .end:
       text.count >= needle.count && areEqual(text, at: text.count - needle.count, needle.span)
     case .anywhere: contains(text)
     case .whole: areEqual(text, needle.span)
-    case .pattern: looksAlike(text)
+    case .pattern: matchesPattern(text)
     }
   }
 
@@ -77,7 +77,7 @@ struct TextMatcher: Sendable {
   ///
   /// The first piece must begin the text, and the last must end it. Each of the others is matched
   /// where it occurs first, because a later occurrence could leave too little room for the rest.
-  private func looksAlike(_ text: Span<UInt8>) -> Bool {
+  private func matchesPattern(_ text: Span<UInt8>) -> Bool {
     guard let first = pieces.first, let last = pieces.last,
       var position = end(of: first, in: text, at: 0)
     else { return false }

@@ -9,30 +9,30 @@ struct CachedColumns {
   /// The paths to the columns' values in a document that was read.
   private let paths: [CompiledPath]
   private var columns: [PropertyColumn]
-  private var pages: [PageAnswers] = []
-  /// The answers to the questions about one document; reused for the next.
-  private var answers: [ColumnFilter.Truth]
+  private var pages: [PageTestResults] = []
+  /// The results of the tests for one document; reused for the next.
+  private var testResults: [ColumnFilter.Truth]
 
-  /// The answers for one page of all columns.
-  private struct PageAnswers {
-    /// The answers to each question, by the codes of values; nil if not evaluated yet.
-    var answers: [[ColumnFilter.Truth?]]
+  /// The results of the tests for one page of all columns.
+  private struct PageTestResults {
+    /// The results of each test, by the codes of values; nil if not evaluated yet.
+    var testResults: [[ColumnFilter.Truth?]]
     /// Whether the documents of the page were evaluated together.
-    var isJudged = false
+    var isEvaluated = false
 
-    init(questionCount: Int) {
+    init(testCount: Int) {
       let none = [ColumnFilter.Truth?](repeating: nil, count: 256)
-      answers = Array(repeating: none, count: questionCount)
+      testResults = Array(repeating: none, count: testCount)
     }
   }
 
   /// Creates the columns of a filter; nil if columns cannot decide any part of it.
-  init?(_ expression: FilterExpression, in memory: PredicateCache) {
+  init?(_ expression: FilterExpression, in cache: PredicateCache) {
     guard let filter = ColumnFilter(expression) else { return nil }
     self.filter = filter
     paths = filter.paths.map { CompiledPath($0) }
-    columns = filter.paths.map { memory.column(of: $0) }
-    answers = Array(repeating: .unknown, count: filter.questions.count)
+    columns = filter.paths.map { cache.column(of: $0) }
+    testResults = Array(repeating: .unknown, count: filter.tests.count)
   }
 }
 
@@ -40,25 +40,26 @@ extension CachedColumns {
   /// Whether the columns have no values.
   var isEmpty: Bool { columns.allSatisfy(\.isEmpty) }
 
-  /// Returns the filter's verdicts on the documents of a page.
+  /// Returns the match results of the documents of a page.
   ///
   /// Returns nil if nothing is known of the page, or if it was evaluated before.
   mutating func matchResults(ofPage number: Int) -> [MatchResult?]? {
     begin(number)
-    guard !pages[number].isJudged else { return nil }
-    pages[number].isJudged = true
+    guard !pages[number].isEvaluated else { return nil }
+    pages[number].isEvaluated = true
     let found = columns.map { $0[number] }
     guard found.contains(where: { $0 != nil }) else { return nil }
     let unknown = Array(repeating: ColumnChunk.unknown, count: PredicateCacheSlot.pageSize)
     let codes = found.map { $0?.codes ?? unknown }
-    let answers = filter.questions.indices.map { index in
-      let column = filter.questions[index].column
-      let answerOfCode = (0...ColumnChunk.deleted).map { code in
-        code <= found[column]?.values.count ?? 0 ? answer(index, code, ofPage: number) : .unknown
+    let testResults = filter.tests.indices.map { index in
+      let column = filter.tests[index].column
+      let resultOfCode = (0...ColumnChunk.deleted).map { code in
+        code <= found[column]?.values.count ?? 0
+          ? testResult(index, code, ofPage: number) : .unknown
       }
-      return codes[column].map { answerOfCode[Int($0)] }
+      return codes[column].map { resultOfCode[Int($0)] }
     }
-    let truths = filter.truths(answers, count: PredicateCacheSlot.pageSize)
+    let truths = filter.truths(testResults, count: PredicateCacheSlot.pageSize)
     var matchResults = truths.map { MatchResult($0) }
     for offset in matchResults.indices {
       let codes = codes.lazy.map { $0[offset] }
@@ -74,26 +75,26 @@ extension CachedColumns {
 
   /// Records the columns' values of a document that was read.
   ///
-  /// Returns the filter's verdict on it, or nil if the columns cannot decide.
-  mutating func note(_ row: borrowing QueryRow, _ place: PredicateCacheSlot, _ sequence: UInt64)
+  /// Returns its match result, or nil if the columns do not decide.
+  mutating func note(_ row: borrowing QueryRow, _ slot: PredicateCacheSlot, _ sequence: UInt64)
     -> MatchResult?
   {
-    begin(place.page)
-    for index in answers.indices { answers[index] = .unknown }
+    begin(slot.page)
+    for index in testResults.indices { testResults[index] = .unknown }
     // Values that cannot be read are not recorded; the error is reported when they are needed.
-    try? row.withBody { (bytes) throws(DatabaseError) in
+    try? row.withProperties { (bytes) throws(DatabaseError) in
       for column in columns.indices {
         let code = try paths[column].follow(bytes, 0..<bytes.count, row) {
           (bytes, range) throws(DatabaseError) in
           columns[column].note(bytes.extracting(range ?? 0..<0), of: sequence)
         }
         guard let code else { continue }
-        for (index, question) in filter.questions.enumerated() where question.column == column {
-          answers[index] = answer(index, code, ofPage: place.page)
+        for (index, test) in filter.tests.enumerated() where test.column == column {
+          testResults[index] = testResult(index, code, ofPage: slot.page)
         }
       }
     }
-    return MatchResult(filter.truth(answers))
+    return MatchResult(filter.truth(testResults))
   }
 
   /// Records that a document is deleted.
@@ -101,34 +102,34 @@ extension CachedColumns {
     for index in columns.indices { columns[index].noteDeletion(of: sequence) }
   }
 
-  /// Publishes the recorded values to later queries.
-  mutating func keep(in memory: PredicateCache) {
-    for index in columns.indices where columns[index].hasNews {
-      memory.keep(columns[index], of: filter.paths[index])
-      columns[index].endNews()
+  /// Stores the recorded values in the cache, for later queries.
+  mutating func store(in cache: PredicateCache) {
+    for index in columns.indices where columns[index].isModified {
+      cache.store(columns[index], of: filter.paths[index])
+      columns[index].clearModified()
     }
   }
 
   private mutating func begin(_ number: Int) {
     guard number >= pages.count else { return }
     let missing = number + 1 - pages.count
-    pages += Array(repeating: PageAnswers(questionCount: filter.questions.count), count: missing)
+    pages += Array(repeating: PageTestResults(testCount: filter.tests.count), count: missing)
   }
 
-  /// Returns the answer to a question about the value that has a code in a page.
-  private mutating func answer(_ index: Int, _ code: UInt8, ofPage number: Int)
+  /// Returns the result of a test for the value that has a code in a page.
+  private mutating func testResult(_ index: Int, _ code: UInt8, ofPage number: Int)
     -> ColumnFilter.Truth
   {
-    if let known = pages[number].answers[index][Int(code)] { return known }
-    let question = filter.questions[index]
-    var answer = ColumnFilter.Truth.unknown
+    if let known = pages[number].testResults[index][Int(code)] { return known }
+    let test = filter.tests[index]
+    var result = ColumnFilter.Truth.unknown
     if code != ColumnChunk.unknown, code != ColumnChunk.deleted,
-      let page = columns[question.column][number]
+      let page = columns[test.column][number]
     {
-      answer = question.truth(of: page.values[Int(code) - 1])
+      result = test.truth(of: page.values[Int(code) - 1])
     }
-    pages[number].answers[index][Int(code)] = answer
-    return answer
+    pages[number].testResults[index][Int(code)] = result
+    return result
   }
 }
 

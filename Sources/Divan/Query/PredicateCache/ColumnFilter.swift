@@ -9,16 +9,16 @@ struct ColumnFilter: Sendable {
   /// The properties whose columns are read.
   let paths: [QueryPath]
   /// The tests of column values.
-  let questions: [Question]
+  let tests: [Test]
   private let root: Part
 
   /// A test of the value in one column.
-  struct Question: Sendable {
+  struct Test: Sendable {
     /// The column's index in ``paths``.
     let column: Int
     fileprivate let filter: CompiledFilter
     /// The result if there is no value.
-    fileprivate let truthOfNone: Truth
+    fileprivate let truthOfMissing: Truth
   }
 
   /// The result for a document.
@@ -32,8 +32,8 @@ struct ColumnFilter: Sendable {
 
   private indirect enum Part: Sendable {
     case known(Truth)
-    /// The answer to the question at an index.
-    case answer(Int)
+    /// The test at an index.
+    case test(Int)
     case not(Part)
     case and([Part])
     case or([Part])
@@ -44,18 +44,20 @@ struct ColumnFilter: Sendable {
 
   /// Creates a filter on columns; nil if columns cannot decide any part of it.
   init?(_ filter: FilterExpression) {
-    var asked = Asked()
-    root = asked.part(filter)
-    guard !asked.paths.isEmpty, asked.paths.count <= ColumnFilter.columnLimit else { return nil }
-    paths = asked.paths
-    questions = asked.questions
+    var builder = Builder()
+    root = builder.part(filter)
+    guard !builder.paths.isEmpty, builder.paths.count <= ColumnFilter.columnLimit else {
+      return nil
+    }
+    paths = builder.paths
+    tests = builder.tests
   }
 }
 
-extension ColumnFilter.Question {
+extension ColumnFilter.Test {
   /// Returns the result for a value in its stored form; no bytes mean that there is no value.
   func truth(of value: [UInt8]) -> ColumnFilter.Truth {
-    if value.isEmpty { return truthOfNone }
+    if value.isEmpty { return truthOfMissing }
     var row = QueryRow(references: nil)
     row.payload = SharedBytes(copying: value)
     // If the bytes are not a value, reading the document reports that.
@@ -65,22 +67,22 @@ extension ColumnFilter.Question {
 }
 
 extension ColumnFilter {
-  /// Returns the filter's result, given the answers to the questions in their order.
-  func truth(_ answers: [Truth]) -> Truth { truth(root, answers) }
+  /// Returns the filter's result, given the results of the tests in their order.
+  func truth(_ testResults: [Truth]) -> Truth { truth(root, testResults) }
 
-  private func truth(_ part: Part, _ answers: [Truth]) -> Truth {
+  private func truth(_ part: Part, _ testResults: [Truth]) -> Truth {
     switch part {
     case .known(let truth): return truth
-    case .answer(let index): return answers[index]
-    case .not(let part): return truth(part, answers).opposite
+    case .test(let index): return testResults[index]
+    case .not(let part): return truth(part, testResults).opposite
     case .and(let parts):
       var least = Truth.accepted
-      for part in parts where least != .refused { least = min(least, truth(part, answers)) }
+      for part in parts where least != .refused { least = min(least, truth(part, testResults)) }
       return least
     case .or(let parts):
       var greatest = Truth.refused
       for part in parts where greatest != .accepted {
-        greatest = max(greatest, truth(part, answers))
+        greatest = max(greatest, truth(part, testResults))
       }
       return greatest
     }
@@ -88,8 +90,8 @@ extension ColumnFilter {
 }
 
 extension ColumnFilter {
-  /// Returns the filter's result for each of several documents, given all answers to the questions.
-  func truths(_ answers: [[Truth]], count: Int) -> [Truth] {
+  /// Returns the filter's result for each of several documents, given the results of the tests.
+  func truths(_ testResults: [[Truth]], count: Int) -> [Truth] {
     func join(_ parts: [Part], _ start: Truth, _ choose: (Truth, Truth) -> Truth) -> [Truth] {
       var joined = [Truth](repeating: start, count: count)
       for part in parts {
@@ -101,7 +103,7 @@ extension ColumnFilter {
     func truths(_ part: Part) -> [Truth] {
       switch part {
       case .known(let truth): Array(repeating: truth, count: count)
-      case .answer(let index): answers[index]
+      case .test(let index): testResults[index]
       case .not(let part): truths(part).map(\.opposite)
       case .and(let parts): join(parts, .accepted) { $0 < $1 ? $0 : $1 }
       case .or(let parts): join(parts, .refused) { $0 < $1 ? $1 : $0 }
@@ -127,10 +129,10 @@ extension ColumnFilter.Truth: Comparable {
 // MARK: - Building
 
 extension ColumnFilter {
-  /// The questions of a filter that were found so far.
-  private struct Asked {
+  /// Collects the tests of a filter.
+  private struct Builder {
     var paths: [QueryPath] = []
-    var questions: [Question] = []
+    var tests: [Test] = []
 
     mutating func part(_ filter: FilterExpression) -> Part {
       switch filter {
@@ -146,30 +148,30 @@ extension ColumnFilter {
       }
     }
 
-    /// Returns the question about the value at a path.
+    /// Returns the test of the value at a path.
     private mutating func part(
-      _ path: QueryPath, _ ask: (QueryPath) -> FilterExpression
+      _ path: QueryPath, _ makeTest: (QueryPath) -> FilterExpression
     ) -> Part {
-      guard !path.steps.isEmpty, ask(path).looksAtValuesOnly else { return .known(.unknown) }
-      var (column, value, nowhere) = (path, path, path)
+      guard !path.steps.isEmpty, makeTest(path).dependsOnValuesOnly else { return .known(.unknown) }
+      var (column, value, absent) = (path, path, path)
       column.measure = .value
       value.steps = []
-      nowhere.steps = [.key("")]
-      var none = QueryRow(references: nil)
-      none.payload = Asked.emptyObject
-      guard let acceptsNone = try? CompiledFilter(ask(nowhere)).accepts(none) else {
+      absent.steps = [.key("")]
+      var empty = QueryRow(references: nil)
+      empty.payload = Builder.emptyObject
+      guard let acceptsMissing = try? CompiledFilter(makeTest(absent)).accepts(empty) else {
         return .known(.unknown)
       }
       let index = paths.firstIndex(of: column) ?? paths.count
       if index == paths.count { paths.append(column) }
-      questions.append(
-        Question(
-          column: index, filter: CompiledFilter(ask(value)),
-          truthOfNone: acceptsNone ? .accepted : .refused))
-      return .answer(questions.count - 1)
+      tests.append(
+        Test(
+          column: index, filter: CompiledFilter(makeTest(value)),
+          truthOfMissing: acceptsMissing ? .accepted : .refused))
+      return .test(tests.count - 1)
     }
 
-    /// An object in which every path leads nowhere.
+    /// An object that has no value at any path.
     private static let emptyObject: SharedBytes = {
       var writer = ByteWriter()
       writer.append(ValueFormat.Tag.object)
@@ -180,15 +182,15 @@ extension ColumnFilter {
 
 extension FilterExpression {
   /// Whether the result depends only on the document's values at its paths.
-  fileprivate var looksAtValuesOnly: Bool {
+  fileprivate var dependsOnValuesOnly: Bool {
     switch self {
     case .all, .nothing: true
     case .custom, .refused: false
-    case .not(let part): part.looksAtValuesOnly
-    case .and(let parts), .or(let parts): parts.allSatisfy(\.looksAtValuesOnly)
+    case .not(let part): part.dependsOnValuesOnly
+    case .and(let parts), .or(let parts): parts.allSatisfy(\.dependsOnValuesOnly)
     case .test(let path, _): path.leadsToValue
     case .anyElement(let path, let part), .everyElement(let path, let part):
-      path.leadsToValue && part.looksAtValuesOnly
+      path.leadsToValue && part.dependsOnValuesOnly
     }
   }
 }

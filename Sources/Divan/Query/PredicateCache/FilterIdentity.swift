@@ -7,7 +7,7 @@ import DivanLog
 struct FilterIdentity: Sendable, Equatable {
   private var bytes: [UInt8] = []
 
-  /// The maximum size in bytes; longer forms, as those of a thousand values, are not worth caching.
+  /// The maximum size in bytes; longer forms, such as of a thousand values, are not worth caching.
   private static let sizeLimit = 2048
 
   /// Creates the identity of a filter; nil if it cannot be cached.
@@ -90,9 +90,9 @@ extension FilterTest {
       writer.append(3 as UInt8)
       writer.appendVarint(values.count)
       return values.allSatisfy { writer.append(sized: $0) }
-    case .text(let place, let text, let ignored):
+    case .text(let match, let text, let ignored):
       writer.append(4 as UInt8)
-      writer.append(place.rawValue)
+      writer.append(match.rawValue)
       writer.append(ignored.rawValue)
       writer.append(sized: text)
     }

@@ -1,30 +1,30 @@
-/// The verdict of a filter on a document.
+/// The match result of a document: whether a filter accepts it.
 enum MatchResult: UInt64 {
-  // The numbers are the two bits of each verdict in ``MatchResults``, where 0 means unknown.
+  // The numbers are the two bits of each result in ``MatchResults``, where 0 means unknown.
   case refused = 1
   case accepted = 2
   /// The document is deleted, so the filter is not run.
   case deleted = 3
 }
 
-/// The verdicts of one filter on documents: see ``PredicateCacheSlot``.
+/// The match results of documents for one filter, by ``PredicateCacheSlot``.
 ///
 /// Each takes two bits. Pages share their memory with copies of this until one of the two adds
-/// verdicts.
+/// results.
 struct MatchResults: Sendable {
-  /// The verdicts of each page, thirty-two in a word; empty if none is known.
+  /// The results of each page, thirty-two in a word; empty if none is known.
   private var pages: [[UInt64]] = []
   private let firstPage: UInt64
   /// The size in bytes.
   private(set) var size = 0
   private let sizeLimit: Int
-  /// Whether anything was recorded since ``endNews()``.
-  private(set) var hasNews = false
+  /// Whether anything was recorded since ``clearModified()``.
+  private(set) var isModified = false
 
   private static let resultsPerWord = 32
   private static let wordsPerPage = PredicateCacheSlot.pageSize / resultsPerWord
 
-  /// Creates an empty entry, which takes at most `sizeLimit` bytes; more verdicts are not recorded.
+  /// Creates an empty entry, which takes at most `sizeLimit` bytes; more results are not recorded.
   init(firstPage: UInt64, sizeLimit: Int) {
     self.firstPage = firstPage
     self.sizeLimit = sizeLimit
@@ -32,31 +32,33 @@ struct MatchResults: Sendable {
 }
 
 extension MatchResults {
-  /// Whether there are no verdicts.
+  /// Whether there are no results.
   var isEmpty: Bool { size == 0 }
 
-  /// The verdict on the document whose newest record has this number; nil if unknown.
+  /// The result of the document whose newest record has this number; nil if unknown.
   @inline(__always)
   subscript(sequence: UInt64) -> MatchResult? {
-    guard let place = PredicateCacheSlot(sequence, firstPage: firstPage), place.page < pages.count,
-      !pages[place.page].isEmpty
+    guard let slot = PredicateCacheSlot(sequence, firstPage: firstPage), slot.page < pages.count,
+      !pages[slot.page].isEmpty
     else { return nil }
-    let word = pages[place.page][place.offset / MatchResults.resultsPerWord]
-    return MatchResult(rawValue: word >> MatchResults.shift(place.offset) & 3)
+    let word = pages[slot.page][slot.offset / MatchResults.resultsPerWord]
+    return MatchResult(rawValue: word >> MatchResults.shift(slot.offset) & 3)
   }
 
-  /// Records the verdict on the document whose newest record has a sequence number.
+  /// Records the result of the document whose newest record has a sequence number.
   mutating func note(_ matchResult: MatchResult, of sequence: UInt64) {
-    guard let place = PredicateCacheSlot(sequence, firstPage: firstPage), makeRoom(for: place.page)
+    guard let slot = PredicateCacheSlot(sequence, firstPage: firstPage), makeRoom(for: slot.page)
     else { return }
-    pages[place.page][place.offset / MatchResults.resultsPerWord] |=
-      matchResult.rawValue << MatchResults.shift(place.offset)
-    hasNews = true
+    pages[slot.page][slot.offset / MatchResults.resultsPerWord] |=
+      matchResult.rawValue << MatchResults.shift(slot.offset)
+    isModified = true
   }
 
-  /// Records the verdicts on the documents of a whole page; nil for unknown ones.
+  /// Records the results of the documents of a whole page; nil for unknown ones.
   mutating func note(_ matchResults: [MatchResult?], ofPage page: Int) {
-    precondition(matchResults.count == PredicateCacheSlot.pageSize, "Verdicts of no whole page")
+    precondition(
+      matchResults.count == PredicateCacheSlot.pageSize, "The match results are not those of a page"
+    )
     guard makeRoom(for: page) else { return }
     for word in 0..<MatchResults.wordsPerPage {
       let start = word * MatchResults.resultsPerWord
@@ -66,7 +68,7 @@ extension MatchResults {
       }
       pages[page][word] |= bits
     }
-    hasNews = true
+    isModified = true
   }
 
   /// Adds a page, unless it exists; returns false if there is no room for it.
@@ -83,9 +85,9 @@ extension MatchResults {
     return true
   }
 
-  /// Adds the verdicts that another entry of the same filter has.
+  /// Adds the results of another entry of the same filter.
   mutating func add(_ other: MatchResults) {
-    precondition(other.firstPage == firstPage, "Verdicts whose pages are others")
+    precondition(other.firstPage == firstPage, "Match results with different first pages")
     for page in other.pages.indices where !other.pages[page].isEmpty {
       guard makeRoom(for: page) else { return }
       // Mostly the two share the page, which is then not read.
@@ -94,8 +96,8 @@ extension MatchResults {
     }
   }
 
-  /// Clears ``hasNews``, so that later copies begin without news.
-  mutating func endNews() { hasNews = false }
+  /// Clears ``isModified``, before later queries copy this.
+  mutating func clearModified() { isModified = false }
 
   @inline(__always)
   private static func shift(_ offset: Int) -> UInt64 {

@@ -1,15 +1,15 @@
 import DivanLog
 import Synchronization
 
-/// The predicate cache: results of queries on documents, kept while the database is open.
+/// The predicate cache: match results of filters and values of properties, for later queries.
 ///
-/// It has the verdicts of filters on documents, and the documents' values at the paths that filters
-/// read. A filter that is run again therefore reads only documents that have changed. So does
-/// another filter on the same properties, if these have few values.
+/// The values are those at the paths that filters read. A filter that is run again reads only
+/// documents that have changed. So does another filter on the same properties, if these have few
+/// values. The cache lives as long as the database is open.
 ///
 /// It keeps the most recently used entries, and takes no more memory than
 /// ``Configuration/predicateCacheSize``. Each query takes copies of entries, which share their
-/// memory, reads them without a lock, and returns what it has found.
+/// memory, reads them without a lock, and then stores its additions.
 final class PredicateCache: Sendable {
   fileprivate struct Contents {
     var filters: [Entry<FilterIdentity, MatchResults>] = []
@@ -18,9 +18,9 @@ final class PredicateCache: Sendable {
     var time = 0
   }
 
-  fileprivate struct Entry<Name: Sendable & Equatable, Thing: PredicateCacheEntry> {
+  fileprivate struct Entry<Name: Sendable & Equatable, Content: PredicateCacheEntry> {
     let name: Name
-    var thing: Thing
+    var content: Content
     /// The time of the last use.
     var time: Int
   }
@@ -48,23 +48,23 @@ protocol PredicateCacheEntry: Sendable {
   var size: Int { get }
   /// Adds the results that another entry of the same name has.
   mutating func add(_ other: Self)
-  /// Clears the note of new results, so that later copies begin without any.
-  mutating func endNews()
+  /// Clears the flag of new results, before later queries copy the entry.
+  mutating func clearModified()
 }
 
 extension MatchResults: PredicateCacheEntry {}
 extension PropertyColumn: PredicateCacheEntry {}
 
 extension PredicateCache {
-  /// Returns the place of a document by its newest record's sequence number; nil if not cached.
-  func place(of sequence: UInt64) -> PredicateCacheSlot? {
+  /// Returns the slot of a document by its newest record's sequence number; nil if not cached.
+  func slot(of sequence: UInt64) -> PredicateCacheSlot? {
     PredicateCacheSlot(sequence, firstPage: firstPage)
   }
 
-  /// Returns the known verdicts of a filter.
+  /// Returns the known match results of a filter.
   ///
-  /// No entry takes more than half of the room, so that a filter's columns do not evict its
-  /// verdicts.
+  /// No entry takes more than half of the room, so that a filter's columns do not evict its match
+  /// results.
   func matchResults(of filter: FilterIdentity) -> MatchResults {
     contents.withLock { $0.get(\.filters, filter) }
       ?? MatchResults(firstPage: firstPage, sizeLimit: sizeLimit / 2)
@@ -76,58 +76,60 @@ extension PredicateCache {
       ?? PropertyColumn(firstPage: firstPage, sizeLimit: sizeLimit / 2)
   }
 
-  /// Caches verdicts of a filter, and evicts the least recently used entries if there is no room.
-  func keep(_ matchResults: MatchResults, of filter: FilterIdentity) {
+  /// Stores match results of a filter, and evicts the least recently used entries if necessary.
+  func store(_ matchResults: MatchResults, of filter: FilterIdentity) {
     contents.withLock { contents in
-      contents.keep(\.filters, matchResults, filter)
+      contents.store(\.filters, matchResults, filter)
       contents.makeRoom(sizeLimit)
     }
   }
 
-  /// Caches values at a path, and evicts the least recently used entries if there is no room.
-  func keep(_ column: PropertyColumn, of path: QueryPath) {
+  /// Stores values at a path, and evicts the least recently used entries if necessary.
+  func store(_ column: PropertyColumn, of path: QueryPath) {
     contents.withLock { contents in
-      contents.keep(\.columns, column, path)
+      contents.store(\.columns, column, path)
       contents.makeRoom(sizeLimit)
     }
   }
 }
 
 extension PredicateCache.Contents {
-  mutating func get<Name, Thing>(
-    _ list: WritableKeyPath<Self, [PredicateCache.Entry<Name, Thing>]>, _ name: Name
-  ) -> Thing? {
+  mutating func get<Name, Content>(
+    _ list: WritableKeyPath<Self, [PredicateCache.Entry<Name, Content>]>, _ name: Name
+  ) -> Content? {
     guard let index = self[keyPath: list].firstIndex(where: { $0.name == name }) else { return nil }
     time += 1
     self[keyPath: list][index].time = time
-    return self[keyPath: list][index].thing
+    return self[keyPath: list][index].content
   }
 
-  mutating func keep<Name, Thing>(
-    _ list: WritableKeyPath<Self, [PredicateCache.Entry<Name, Thing>]>, _ thing: Thing, _ name: Name
+  mutating func store<Name, Content>(
+    _ list: WritableKeyPath<Self, [PredicateCache.Entry<Name, Content>]>, _ content: Content,
+    _ name: Name
   ) {
-    var thing = thing
+    var content = content
     if let index = self[keyPath: list].firstIndex(where: { $0.name == name }) {
       // Other queries may have found more meanwhile.
-      thing.add(self[keyPath: list].remove(at: index).thing)
+      content.add(self[keyPath: list].remove(at: index).content)
     }
-    thing.endNews()
+    content.clearModified()
     time += 1
-    self[keyPath: list].append(PredicateCache.Entry(name: name, thing: thing, time: time))
+    self[keyPath: list].append(PredicateCache.Entry(name: name, content: content, time: time))
   }
 
   /// Evicts the least recently used entries until the rest fits.
   mutating func makeRoom(_ sizeLimit: Int) {
-    var size = filters.reduce(0) { $0 + $1.thing.size } + columns.reduce(0) { $0 + $1.thing.size }
+    var size =
+      filters.reduce(0) { $0 + $1.content.size } + columns.reduce(0) { $0 + $1.content.size }
     while size > sizeLimit || filters.count + columns.count > PredicateCache.countLimit {
       let filter = filters.indices.min { filters[$0].time < filters[$1].time }
       let column = columns.indices.min { columns[$0].time < columns[$1].time }
       let isFilterOlder =
         (filter.map { filters[$0].time } ?? .max) < (column.map { columns[$0].time } ?? .max)
       if isFilterOlder, let filter {
-        size -= filters.remove(at: filter).thing.size
+        size -= filters.remove(at: filter).content.size
       } else if let column {
-        size -= columns.remove(at: column).thing.size
+        size -= columns.remove(at: column).content.size
       }
     }
   }

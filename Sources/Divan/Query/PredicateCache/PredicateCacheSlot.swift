@@ -1,12 +1,12 @@
-/// The place of a document in the predicate cache, by the sequence number of its newest record.
+/// The slot of a document in the predicate cache, by the sequence number of its newest record.
 ///
 /// Such a record determines everything that a query reads of a document's winning revision. It
 /// never changes, and its number is never given to another one. A result from it is therefore valid
 /// in every version that has the record, and is never invalidated: a document that changes gets
 /// another number.
 ///
-/// Numbers are divided into pages. A page takes memory once any of its numbers is used, so numbers
-/// that no document has any more mostly cost nothing.
+/// Numbers are divided into pages. A page takes memory once any of its numbers is used. Numbers
+/// that no document has any more therefore cost nothing in most pages.
 struct PredicateCacheSlot {
   /// The index of the page, counted from the first that is cached.
   let page: Int
@@ -15,10 +15,10 @@ struct PredicateCacheSlot {
 
   /// The number of sequence numbers in a page.
   static let pageSize = 4096
-  /// The maximum number of pages: those of 268 million changes.
+  /// The maximum number of pages, for 268 million changes.
   static let pageLimit = 1 << 16
 
-  /// Creates a place; nil if the number is too far back, or too far ahead.
+  /// Creates a slot; nil if the number is too far back, or too far ahead.
   @inline(__always)
   init?(_ sequence: UInt64, firstPage: UInt64) {
     let number = sequence / UInt64(PredicateCacheSlot.pageSize)

@@ -1,18 +1,18 @@
 import DivanLog
 
-/// The values of documents at one path, if they are few: see ``PredicateCacheSlot``.
+/// The values of documents at one path, if they are few, by ``PredicateCacheSlot``.
 ///
 /// Each document has one byte, the code of its value among its page's values. A filter is therefore
 /// evaluated on the values of a page, not on its documents. A page with more values than a byte can
-/// distinguish, or with long ones, is given up.
+/// distinguish, or with long ones, is given up and stays empty.
 struct PropertyColumn: Sendable {
   private var pages: [ColumnChunk] = []
   private let firstPage: UInt64
   /// The size in bytes.
   private(set) var size = 0
   private let sizeLimit: Int
-  /// Whether anything was recorded since ``endNews()``.
-  private(set) var hasNews = false
+  /// Whether anything was recorded since ``clearModified()``.
+  private(set) var isModified = false
 
   /// Creates an empty column, which takes at most `sizeLimit` bytes; more values are not recorded.
   init(firstPage: UInt64, sizeLimit: Int) {
@@ -36,28 +36,28 @@ extension PropertyColumn {
   /// No bytes mean that there is no value. Returns the value's code in its page; nil if it is not
   /// recorded.
   mutating func note(_ value: Span<UInt8>, of sequence: UInt64) -> UInt8? {
-    guard let place = beginPage(of: sequence) else { return nil }
-    let sizeBefore = pages[place.page].size
-    let code = pages[place.page].note(value, at: place.offset)
-    size += pages[place.page].size - sizeBefore
+    guard let slot = beginPage(of: sequence) else { return nil }
+    let sizeBefore = pages[slot.page].size
+    let code = pages[slot.page].note(value, at: slot.offset)
+    size += pages[slot.page].size - sizeBefore
     return code
   }
 
   /// Records that the document whose newest record has a sequence number is deleted.
   mutating func noteDeletion(of sequence: UInt64) {
-    guard let place = beginPage(of: sequence) else { return }
-    pages[place.page].note(ColumnChunk.deleted, at: place.offset)
+    guard let slot = beginPage(of: sequence) else { return }
+    pages[slot.page].note(ColumnChunk.deleted, at: slot.offset)
   }
 
-  /// Returns the place of a document, in a page that exists; nil if nothing can be recorded.
+  /// Returns the slot of a document, in a page that exists; nil if nothing can be recorded.
   @inline(__always)
   private mutating func beginPage(of sequence: UInt64) -> PredicateCacheSlot? {
-    guard let place = PredicateCacheSlot(sequence, firstPage: firstPage) else { return nil }
-    if place.page >= pages.count || !pages[place.page].isKnown {
-      guard begin(place.page) else { return nil }
+    guard let slot = PredicateCacheSlot(sequence, firstPage: firstPage) else { return nil }
+    if slot.page >= pages.count || !pages[slot.page].isKnown {
+      guard begin(slot.page) else { return nil }
     }
-    hasNews = true
-    return place
+    isModified = true
+    return slot
   }
 
   /// Adds a page; returns false if it was given up, or there is no room for it.
@@ -74,7 +74,7 @@ extension PropertyColumn {
 
   /// Adds the pages for which another column of the same path has more values.
   mutating func add(_ other: PropertyColumn) {
-    precondition(other.firstPage == firstPage, "A column whose pages are others")
+    precondition(other.firstPage == firstPage, "Columns with different first pages")
     for page in other.pages.indices {
       if page >= pages.count {
         pages.append(ColumnChunk())
@@ -86,8 +86,8 @@ extension PropertyColumn {
     }
   }
 
-  /// Clears ``hasNews``, so that later copies begin without news.
-  mutating func endNews() { hasNews = false }
+  /// Clears ``isModified``, before later queries copy this.
+  mutating func clearModified() { isModified = false }
 }
 
 /// One page of a ``PropertyColumn``.
@@ -124,7 +124,7 @@ extension ColumnChunk {
   /// Whether the page has any values.
   var isKnown: Bool { !codes.isEmpty }
 
-  /// Whether to keep this one of two pages that began as copies of the same page.
+  /// Whether to keep this page, of two that began as copies of the same one.
   func knowsMore(than other: ColumnChunk) -> Bool {
     if isGivenUp || other.isGivenUp { return isGivenUp && !other.isGivenUp }
     return knownCount > other.knownCount

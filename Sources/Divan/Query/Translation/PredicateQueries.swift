@@ -36,10 +36,10 @@ struct PredicateTranslation {
 
   /// Returns the term of an expression, if filters support it.
   func term(_ expression: Any) throws(DatabaseError) -> PredicateTerm {
-    guard let known = translatablePart(expression) else {
+    guard let translatable = translatablePart(expression) else {
       throw PredicateTranslation.refusal(expression)
     }
-    return try known.term(self)
+    return try translatable.term(self)
   }
 
   func filter(_ expression: Any) throws(DatabaseError) -> FilterExpression {
