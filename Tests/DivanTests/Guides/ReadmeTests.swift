@@ -182,9 +182,7 @@ struct ReadmeTests {
 
   @Test func `the code of the README is the code of these tests`() throws {
     let here = URL(filePath: #filePath)
-    let root = here.deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent()
-    let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+    let readme = try ProjectFolder.text(of: "README.md")
     let source = try String(contentsOf: here, encoding: .utf8)
     let blocks = readme.matches(of: /```swift\n([\s\S]*?)```/).map(\.output.1)
     #expect(blocks.count == 9)

@@ -1,12 +1,24 @@
 import DivanTesting
 import Foundation
 import FuzzTargets
+import TestSupport
 import Testing
 
 /// Runs the targets of `Tests/fuzz` briefly, with all inputs that have ever failed.
 struct FuzzTests {
-  private static let regressions = URL(filePath: #filePath).deletingLastPathComponent()
-    .deletingLastPathComponent().appending(path: "Fuzzers/Regressions")
+  private static let regressions = ProjectFolder.url.appending(path: "Tests/Fuzzers/Regressions")
+
+  /// Regression test: the folder had moved, and the tests passed without any input.
+  @Test func `there are inputs that once failed`() throws {
+    let manager = FileManager.default
+    let targets = try manager.contentsOfDirectory(atPath: FuzzTests.regressions.path)
+    for target in targets {
+      #expect(FuzzTarget(rawValue: target) != nil, "no fuzzer is called \(target)")
+      let folder = FuzzTests.regressions.appending(path: target).path
+      #expect(try !manager.contentsOfDirectory(atPath: folder).isEmpty)
+    }
+    #expect(targets.count > 3)
+  }
 
   @Test(arguments: FuzzTarget.allCases)
   func `inputs that once failed a fuzzer no longer fail`(target: FuzzTarget) throws {

@@ -207,7 +207,7 @@ struct CatalogCheckTests {
     let short: [UInt8] = [CatalogKey.Kind.attachment.rawValue, 1]
     #expect(
       try problems { $0.lead(short, to: original) } == [
-        "an attachment's digest in the index is none"
+        "the index has an invalid attachment digest"
       ])
     // An entry that cannot be interpreted is kept.
     try database.compact()
