@@ -12,7 +12,9 @@ struct LayeringTests {
     let name: String
     /// The groups of the target whose types and members it may use.
     let uses: [String]
-    /// Its inner folders from the bottom up; each may use those before it. An empty name is the
+    /// Its inner folders from the bottom up; each may use those before it.
+    ///
+    /// An empty name is the
     /// folder itself. Nil if they are not ordered.
     var layers: [String]? = [""]
   }

@@ -17,7 +17,7 @@ struct WordingTests {
     "without a word": "without an error, without a report",
   ]
 
-  /// Coinages of the past, and the terms that replaced them. Identifiers may contain them.
+  /// Coinages of the past, and the terms that replaced them.
   private static let coinages = [
     "StoreState": "Version", "StoreView": "ReadView", "WriteTurn": "WriterLock",
     "MergeJudge": "LivenessFilter", "SegmentMerge": "SegmentCompaction",
