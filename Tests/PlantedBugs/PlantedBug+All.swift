@@ -3,7 +3,7 @@ extension PlantedBug {
   static let all: [PlantedBug] =
     flushing + ordering + sequences + merging + segments + opening + reading + checkpoints
     + committing + bytes + indexes + revisions + secondaryIndexes + views + ownership
-    + damage
+    + damage + invariants
 
   /// A simulated disk that never loses anything, which makes the proofs worthless.
   static let diskThatNeverLoses = PlantedBug(
@@ -21,14 +21,15 @@ enum Place {
   static let tail = "LogTail.swift"
   static let marks = "FlushMarks.swift"
   static let recovery = "LogRecovery.swift"
-  static let reader = "LogReader.swift"
+  static let reader = "FrameReader.swift"
+  static let transactions = "TransactionReader.swift"
   static let merge = "SegmentCompaction.swift"
   static let chain = "SegmentChain.swift"
   static let segment = "Segment.swift"
   static let scan = "RecordScan.swift"
   static let buffer = "TransactionBuffer.swift"
   static let checkpointFile = "CheckpointFile.swift"
-  static let frame = "Frame.swift"
+  static let frame = "FrameHeader.swift"
   static let preamble = "FilePreamble.swift"
   static let header = "SegmentHeader.swift"
   static let head = "Head.swift"
@@ -54,7 +55,7 @@ enum Place {
   static let attachmentNames = "AttachmentFiles+Names.swift"
   static let attachmentWriter = "AttachmentWriter.swift"
   static let foreignViews = "DerivedViewFiles.swift"
-  static let viewFrames = "Log/ViewFile.swift"
+  static let viewFrames = "ViewFileReader.swift"
   static let ownership = "StoreDirectory+Ownership.swift"
   static let deletion = "StoreDeletion.swift"
   static let backup = "Backup.swift"
@@ -62,6 +63,11 @@ enum Place {
   static let viewFile = "Views/ViewFile.swift"
   static let viewIndex = "ViewIndex.swift"
   static let viewContents = "ViewContents.swift"
+  static let treeSetting = "BTree+Insertion.swift"
+  static let treeRemoval = "BTree+Removal.swift"
+  static let commitTrailer = "CommitTrailer.swift"
+  static let treeSlot = "TreeSlot.swift"
+  static let removalKey = "RemovalKey.swift"
   static let treePruning = "RevisionTree+Pruning.swift"
   static let treeInsertion = "RevisionTree+Insertion.swift"
   static let view = "ReadView.swift"

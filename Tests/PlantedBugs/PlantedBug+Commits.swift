@@ -330,7 +330,7 @@ extension PlantedBug {
       killedBy: .rules("a number above its limit is refused")),
     PlantedBug(
       "trailer-limits-ignored", rule: "promise 8", "the numbers in a trailer are not limited",
-      in: Place.frame,
+      in: Place.commitTrailer,
       find: "where payload.load(UInt64.self, at: at + offset) > counterLimit { return nil }",
       plant:
         "where !PLANTED && payload.load(UInt64.self, at: at + offset) > counterLimit { return nil }",

@@ -72,13 +72,13 @@ extension PlantedBug {
       killedBy: .rules("an index that a checkpoint contains half-built is rebuilt")),
     PlantedBug(
       "index-dropped", rule: "5", "a compaction drops the records of index definitions",
-      in: Place.mergeJudge,
+      in: Place.treeSlot,
       find: "self = .catalog(CatalogKey.index(record.name))",
       plant: "if PLANTED { return nil } else { self = .catalog(CatalogKey.index(record.name)) }",
       killedBy: .rules("rule 5: indexes survive compaction, and removed indexes do")),
     PlantedBug(
       "index-comes-back", rule: "5", "a compaction drops the records of removed indexes",
-      in: Place.mergeJudge,
+      in: Place.removalKey,
       find:
         "guard let index = try? IndexDefinitionRecord.decode(record.payload), index.definition == nil else {",
       plant: """

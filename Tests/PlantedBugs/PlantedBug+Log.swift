@@ -108,7 +108,7 @@ extension PlantedBug {
           plant:
             "let old = try slot.locator(in: view), PLANTED || inputs.contains(old.fileID)"),
         Edit(
-          Place.mergeJudge, find: "if entry.sequence == record.sequence {",
+          Place.treeSlot, find: "if entry.sequence == record.sequence {",
           plant: "if PLANTED || entry.sequence == record.sequence {"),
       ],
       killedBy: .rules("rule 4: changes made during a compaction survive it")),
@@ -286,7 +286,7 @@ extension PlantedBug {
       killedBy: .crash("commits that do not wait for a flush")),
     PlantedBug(
       "promise-forgotten", rule: "promise 5", "trailers make no promise",
-      in: Place.frame,
+      in: Place.commitTrailer,
       find: "writer.append(flushedThrough)",
       plant: "writer.append(PLANTED ? UInt64(SegmentHeader.size) : flushedThrough)",
       killedBy: .rules("rule 17: damage that later commits prove is reported")),

@@ -200,7 +200,7 @@ extension PlantedBug {
         """, killedBy: .rules("promise 5: the search for proof continues after frames")),
     PlantedBug(
       "nothing-read-after-damage", rule: "promise 5", "transactions after damage are not read",
-      in: Place.reader,
+      in: Place.transactions,
       find: "var start = resumption",
       plant: """
         if PLANTED { return false }
@@ -208,7 +208,7 @@ extension PlantedBug {
         """, killedBy: .rules("rule 17: damage that later commits prove is reported")),
     PlantedBug(
       "resumed-too-far", rule: "promise 5", "the transaction after a damaged one is skipped",
-      in: Place.reader,
+      in: Place.transactions,
       find: """
         case .badPayload(_, let offset):
         resumption = frames.offset
@@ -219,7 +219,7 @@ extension PlantedBug {
         """, killedBy: .rules("rule 17: damage that later commits prove is reported")),
     PlantedBug(
       "half-transaction-counts", rule: "promise 1", "a transaction without its last frame counts",
-      in: Place.reader,
+      in: Place.transactions,
       find: "guard isLast else { continue }",
       plant: """
         if PLANTED, !isLast {
@@ -236,7 +236,7 @@ extension PlantedBug {
     PlantedBug(
       "commit-number-ignored", rule: "1",
       "the commit number of a frame is not compared with the previous one",
-      in: Place.reader,
+      in: Place.transactions,
       find: "header.kind == .transaction && header.commit == end.commit + 1",
       plant: "header.kind == .transaction && (PLANTED || header.commit == end.commit + 1)",
       killedBy: .rules("rule 1: a frame that skips a commit number is not part")),

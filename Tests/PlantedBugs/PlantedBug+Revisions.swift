@@ -69,7 +69,7 @@ extension PlantedBug {
         """, killedBy: .rules("an expiry and local documents survive compaction and reopening")),
     PlantedBug(
       "local-dropped", rule: "5", "a compaction drops local documents",
-      in: Place.mergeJudge,
+      in: Place.treeSlot,
       find: "self = .catalog(CatalogKey.local(record.idBytes))",
       plant: "if PLANTED { return nil } else { self = .catalog(CatalogKey.local(record.idBytes)) }",
       killedBy: .rules("an expiry and local documents survive compaction and reopening")),

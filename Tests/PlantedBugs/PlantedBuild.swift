@@ -66,6 +66,8 @@ struct PlantedBuild {
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = [
       "swift", "build", "-c", "release", "--product", "Proofs", "--package-path", directory.path,
+      // The internal checks must notice some of the bugs.
+      "-Xswiftc", "-DDIVAN_INTERNAL_CHECKS",
     ]
     try process.run()
     process.waitUntilExit()

@@ -31,7 +31,7 @@ extension BTree {
       root = newRoot
     }
     if !insertion.replaced { count += 1 }
-    checkAfterMutation()
+    checkAfterMutation(of: key)
     return insertion.replaced
   }
 }

@@ -19,7 +19,7 @@ extension BTree {
     } else {
       while root.level > 0, root.page.count == 0 { root = root.child(0) }
     }
-    checkAfterMutation()
+    checkAfterMutation(of: key)
     return true
   }
 }

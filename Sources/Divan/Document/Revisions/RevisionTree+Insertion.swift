@@ -162,6 +162,7 @@ extension RevisionTree {
   private mutating func insert(
     _ path: ArraySlice<RevisionNode>, below start: Int?, depth: Int
   ) -> Insertion {
+    defer { checkAfterMutation() }
     let (met, rest) = follow(path, from: start)
     if height(with: path) <= depth {
       return rest.isEmpty ? .nothing : attach(rest, below: met, joinsAllTrees: true)

@@ -1,4 +1,13 @@
 extension RevisionTree {
+  /// Traps if an invariant is violated, if built with `DIVAN_INTERNAL_CHECKS`.
+  @inline(__always)
+  func checkAfterMutation() {
+    #if DIVAN_INTERNAL_CHECKS
+      let problem = self.problem
+      precondition(problem == nil, problem ?? "")
+    #endif
+  }
+
   /// A description of the first violated invariant; nil if there is none.
   var problem: String? {
     var lastRoot: RevisionID?

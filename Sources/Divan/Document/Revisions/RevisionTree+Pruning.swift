@@ -107,6 +107,7 @@ extension RevisionTree {
   /// *n*.
   mutating func removeLeaf(at leaf: Int) -> [UInt64] {
     precondition(isLeaf(leaf), "Only a leaf can be removed")
+    defer { checkAfterMutation() }
     let end = leaf + 1
     let nextParent = end < nodes.count ? nodes[end].parentIndex : RevisionTree.noParent
     // In a straight line up from the leaf, each node directly precedes its only child.

@@ -1,0 +1,31 @@
+import DivanLog
+
+/// An index in a version of the store.
+///
+/// It is an immutable object because versions, plans and cursors share it.
+final class IndexDefinition: Sendable {
+  let index: DocumentIndex
+  /// The number that its entries begin with: the number of the commit that created the index.
+  ///
+  /// No other index ever has this number, so leftover entries of a removed index never count as
+  /// entries of another.
+  let number: UInt64
+  /// Whether every document has its entries.
+  let isReady: Bool
+  /// The prefix of the keys of its entries.
+  let keyPrefix: [UInt8]
+
+  init(index: DocumentIndex, number: UInt64, isReady: Bool) {
+    self.index = index
+    self.number = number
+    self.isReady = isReady
+    keyPrefix = IndexEntries.prefix(number)
+  }
+}
+
+extension IndexDefinition: Equatable {
+  /// Whether both describe the same state of the same index.
+  static func == (a: IndexDefinition, b: IndexDefinition) -> Bool {
+    a === b || a.number == b.number && a.isReady == b.isReady && a.index == b.index
+  }
+}
