@@ -1,17 +1,18 @@
 # Every task of the project, by one name. `make help` lists them. `.ci/run` is made of the same steps.
 #
-# NAME, PROOF, ONLY, SEED and SECONDS narrow a task down, for instance:
+# NAME, PROOF, ONLY and SECONDS narrow a task down, for instance:
 #   make test NAME=BackupHistory        make proof PROOF=random ONLY='seed 7 with everything.'
 
 SHELL := /bin/bash
 FLAGS := -Xswiftc -warnings-as-errors
 TESTS := --scratch-path .build/tests $(FLAGS)
+RELEASE := swift run -c release $(FLAGS)
 NAME ?= .
 PROOF ?= rules
 ONLY ?=
 SECONDS ?= 60
 
-.PHONY: help format lint build check test tests proof bugs threads fuzz benchmarks docs ci
+.PHONY: help format lint build check test tests proof proofs bugs threads checks fuzz fuzzers programs benchmarks docs ci
 
 help: ## lists the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -32,22 +33,34 @@ test: ## tests whose names match NAME, a regular expression
 	swift test $(TESTS) --filter '$(NAME)'
 
 tests: ## all tests
-	swift test $(TESTS)
-
-proof: ## one suite of proofs: PROOF=crash; ONLY='seed 7' for one run
-	swift run -c release $(FLAGS) Proofs ci $(PROOF) $(if $(ONLY),--only '$(ONLY)')
-
-bugs: ## each planted bug must be noticed
-	swift run -c release $(FLAGS) PlantedBugs
+	nice -n 5 swift test $(TESTS)
 
 threads: ## tests of concurrency under the thread sanitizer
-	DIVAN_THREADS=1 swift test --scratch-path .build/thread --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
+	DIVAN_THREADS=1 nice -n 5 swift test --scratch-path .build/thread --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
 
-fuzz: ## each fuzzer for SECONDS
+checks: ## all tests, with the invariants of trees checked after each change
+	swift test --scratch-path .build/checks $(FLAGS) -Xswiftc -DDIVAN_INTERNAL_CHECKS
+
+proof: ## one suite of proofs: PROOF=crash; ONLY='seed 7' for one run
+	$(RELEASE) Proofs ci $(PROOF) $(if $(ONLY),--only '$(ONLY)')
+
+proofs: ## all proofs, with the budget of a change that lands
+	Tests/prove ci proofs
+
+bugs: ## each planted bug must be noticed, with the internal checks on
+	Tests/prove ci bugs
+
+fuzzers: ## all fuzzers, with the budget and the seed of a change that lands
+	Tests/prove ci fuzzers
+
+fuzz: ## each fuzzer for SECONDS, with a new seed
 	Tests/fuzz $(SECONDS)
 
+programs: ## builds and runs the programs in release, as the documents say
+	.ci/programs
+
 benchmarks: ## what Divan's work costs; see Benchmarks/README.md
-	swift run -c release $(FLAGS) Benchmarks
+	$(RELEASE) Benchmarks
 
 docs: ## builds the documentation and fails on broken references
 	.ci/docs
