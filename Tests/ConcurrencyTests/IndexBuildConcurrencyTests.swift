@@ -12,7 +12,7 @@ import Testing
 ///
 /// Run under the thread sanitizer by `.ci/run`.
 @Suite(.serialized)
-struct IndexMakingConcurrencyTests {
+struct IndexBuildConcurrencyTests {
   private static let documentCount = 2000
   private static let byYear = DocumentIndex("by year", on: "year")
   private static let byTag = DocumentIndex("by tag", on: "tags", eachElement: true)

@@ -6,7 +6,9 @@ EXPORT.json is what `llvm-cov export` prints (`swift test --enable-code-coverage
 region of code under the folders that was never run must be explained: by being the message of a
 precondition, which no data can break, or by a line of EXCEPTIONS.txt,
 
-    path | a piece of the source line | why no test can run it
+    file name | function | why no test can run it
+
+Each line explains one region of the function, with the regions in it.
 
 What only some runs of the tests run, since it needs a race, is explained by a reason that begins with
 `race:`; it may have been run or not. Besides, every case of the errors that `ERRORS` names must be made somewhere in code that was run.
@@ -34,10 +36,10 @@ ERRORS = [
 ADVICE = """
 What to do:
 - Code that no test ran: write a test of the behaviour that needs it. Delete it if nothing does. If no
-  test can run it, say why in {exceptions}, in a line
-      path | a piece of its source line | why no test can run it
+  test can run it, say why in {exceptions}, in a line for each place
+      file name | function | why no test can run it
   and if some runs of the tests do and others do not, begin the reason with `race:`.
-- An explanation of code that was run, or is gone: delete it, or make it fit the line as it is now.
+- An explanation of code that was run, or is gone: delete it, or name the function as it is called now.
 - An error that nothing makes: write a test that meets it, or delete it."""
 
 
@@ -140,12 +142,29 @@ def end_of_call(lines, line, column):
     return line, column
 
 
-def stands(piece, path, lines_of):
-    """Whether a piece of a line stands in a file."""
-    try:
-        return any(piece in line for line in lines_of(path))
-    except FileNotFoundError:
-        return False
+MODIFIERS = (r"(?:(?:@[\w()]+|public|package|internal|private|fileprivate|static|final|override|mutating|consuming"
+             r"|borrowing|nonisolated|convenience|required|class) )*")
+FUNCTION = re.compile(r"( *)" + MODIFIERS
+                      + r"(?:func ([^\s(<]+)|(init|deinit|subscript)\b|(?:var|let) (\w+)[^=]*\{)")
+
+
+def function_of(region, lines):
+    """The name of the function, initializer or property that a region is in."""
+    own = len(lines[region.line - 1]) - len(lines[region.line - 1].lstrip())
+    for number in range(region.line - 1, -1, -1):
+        match = FUNCTION.match(lines[number])
+        if match and (len(match[1]) < own or number == region.line - 1):
+            return match[2] or match[3] or match[4]
+    return ""
+
+
+def is_declared(name, file, root):
+    """Whether a function of a name is declared in a file of a name."""
+    for path in sources(root, "Sources"):
+        if os.path.basename(path) == file:
+            with open(os.path.join(root, path)) as text:
+                return any((match := FUNCTION.match(line)) and name in match.groups() for line in text)
+    return False
 
 
 def exceptions(path):
@@ -157,7 +176,7 @@ def exceptions(path):
                 continue
             parts = [part.strip() for part in line.split(" | ")]
             if len(parts) != 3:
-                sys.exit(f"{path}:{number}: not `path | piece of the line | why`")
+                sys.exit(f"{path}:{number}: not `file name | function | why`")
             explained.append(parts)
     return explained
 
@@ -184,11 +203,14 @@ def main():
         if is_of_precondition(region, lines):
             messages += 1
             continue
-        text = "\n".join(lines[region.line - 1:region.end_line])
-        reasons = [index for index, (path, piece, _) in enumerate(explained)
-                   if path == region.path and piece in text]
-        if reasons or any(holds(outer, region) for outer in explained_regions):
-            used.update(reasons)
+        if any(holds(outer, region) for outer in explained_regions):
+            excused += 1
+            continue
+        key = (os.path.basename(region.path), function_of(region, lines))
+        reason = next((index for index, (file, function, _) in enumerate(explained)
+                       if (file, function) == key and index not in used), None)
+        if reason is not None:
+            used.add(reason)
             explained_regions.append(region)
             excused += 1
             continue
@@ -205,11 +227,12 @@ def main():
     for region in shown:
         lines = lines_of(region.path)
         print(f"{region.path}:{region.line}:{region.column}-{region.end_line}:{region.end_column}: "
-              f"no test ran this: {lines[region.line - 1].strip()[:90]}")
-    idle = [(path, piece) for index, (path, piece, reason) in enumerate(explained)
-            if index not in used and not (reason.startswith("race:") and stands(piece, path, lines_of))]
-    for path, piece in idle:
-        print(f"{exceptions_path}: explained, but run or gone: {path} | {piece}")
+              f"no test ran this, in {function_of(region, lines)}: {lines[region.line - 1].strip()[:90]}")
+    idle = [(file, function) for index, (file, function, reason) in enumerate(explained)
+            if index not in used
+            and not (reason.startswith("race:") and is_declared(function, file, root))]
+    for file, function in idle:
+        print(f"{exceptions_path}: explained, but run or gone: {file} | {function}")
     not_made, error_count = errors_not_made(all_counts, root, lines_of)
     print(f"{error_count - len(not_made)} of {error_count} cases of errors were made.")
     for name in not_made:

@@ -6,7 +6,7 @@ import Testing
 /// Tests of bytes with valid checksums that no writer produces.
 ///
 /// Each decoder reports the error and its offset.
-@Suite struct RefusedBytesTests {
+@Suite struct RejectedBytesTests {
   private func reader(_ bytes: [UInt8]) -> ByteReader { ByteReader(SharedBytes(copying: bytes)) }
 
   private func error(_ body: () throws -> Void) -> ByteError? {

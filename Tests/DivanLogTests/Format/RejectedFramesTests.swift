@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Tests of segments and checkpoints whose frames are intact but do not belong together.
-@Suite struct RefusedFramesTests {
+@Suite struct RejectedFramesTests {
   private let directory = StoreDirectory("/store", on: SimulatedFileSystem())
 
   private func segment(_ forged: ForgedSegment, end: LogEnd? = nil) throws -> Segment {
@@ -142,13 +142,13 @@ import Testing
     let first = forged.end(commit: 1)
     forged.appendTransaction(commit: 2, record)
     let whole = ["record of 1", "commit 1", "record of 2", "commit 2"]
-    #expect(try RefusedFramesTests().records(forged, end: forged.end(commit: 2)) == whole)
-    #expect(try RefusedFramesTests().records(forged, end: first) == Array(whole.prefix(2)))
+    #expect(try RejectedFramesTests().records(forged, end: forged.end(commit: 2)) == whole)
+    #expect(try RejectedFramesTests().records(forged, end: first) == Array(whole.prefix(2)))
     for wrong in [
       LogEnd(offset: 0, commit: 2, chain: 0), LogEnd(offset: first.offset, commit: 2, chain: 0),
       LogEnd(offset: first.offset, commit: first.commit, chain: ~first.chain),
     ] {
-      let results = try RefusedFramesTests().records(forged, end: wrong)
+      let results = try RejectedFramesTests().records(forged, end: wrong)
       #expect(results.last?.contains("the segment ends with commit") == true)
       #expect(results.dropLast() == whole.prefix(wrong.offset == 0 ? 0 : 2))
     }

@@ -4,7 +4,7 @@ import Testing
 
 /// Tests of contexts that observe changes on their actor, and of values sent between actors.
 @MainActor
-struct ModelFollowingTests {
+struct FollowingContextTests {
   private let database: Database
 
   init() throws { database = try Database.inMemory() }

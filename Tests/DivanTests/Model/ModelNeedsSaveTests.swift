@@ -8,7 +8,7 @@ import Testing
 
 /// Tests of models with state of their own that call `markNeedsSave()`.
 @MainActor
-struct ModelMarkTests {
+struct ModelNeedsSaveTests {
   /// A model that keeps its lines as an array and writes them into one property when it is saved.
   private final class Page: Model, Observable {
     @Persisted var text: String

@@ -6,7 +6,7 @@ import Testing
 @testable import Divan
 
 /// Tests of models whose transaction is rolled back, completely or to a savepoint.
-struct ModelTakeBackTests {
+struct ModelRollbackTests {
   let database: Database
 
   init() throws {

@@ -6,7 +6,7 @@ import Testing
 ///
 /// Regression: one such model delayed all others, for two seconds, then four, and up to a minute.
 @MainActor
-struct ModelFailingAloneTests {
+struct ModelSaveFailureTests {
   private final class Named: Model {
     @Persisted var text: String
     @Persisted var number: Double

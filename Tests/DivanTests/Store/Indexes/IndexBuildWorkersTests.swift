@@ -9,7 +9,7 @@ import Testing
 /// Tests of index builds in which several threads read the documents.
 ///
 /// The index, its progress and its errors are the same as with one thread.
-struct IndexReadersTests {
+struct IndexBuildWorkersTests {
   private let store = IndexFixture()
 
   private func open(

@@ -11,7 +11,7 @@ import Testing
 /// Tests of backups, deletion, checkpoints and compactions that encounter obstacles.
 ///
 /// The error names the cause, nothing is lost, and the next attempt succeeds.
-struct StoreUpkeepTests {
+struct MaintenanceFailureTests {
   private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
   private var disk: SimulatedFileSystem { fixture.fileSystem }
 

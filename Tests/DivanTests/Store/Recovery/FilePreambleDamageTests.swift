@@ -7,7 +7,7 @@ import Testing
 @testable import Divan
 
 /// Tests of damage to the first bytes of a file, which identify its type.
-struct FirstBytesTests {
+struct FilePreambleDamageTests {
   private func open(_ disk: SimulatedFileSystem) throws -> Database {
     try CrashFixture(disk, CrashWriter(seed: 0), life: 70).open { $0.maintenance = .manual }
   }

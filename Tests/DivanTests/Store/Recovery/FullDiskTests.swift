@@ -8,7 +8,7 @@ import Testing
 @testable import Divan
 
 /// Tests of stores on machines that are out of files, inodes or descriptors.
-struct LackOfRoomTests {
+struct FullDiskTests {
   private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
   private var disk: SimulatedFileSystem { fixture.fileSystem }
 

@@ -9,7 +9,7 @@ import Testing
 /// Tests of index entries that are invalid or lead to the wrong record.
 ///
 /// A reader that meets one gets an error and can continue after it.
-struct WrongEntryTests {
+struct WrongIndexEntryTests {
   private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
 
   private func id(_ number: Int) -> String { "doc-\(10_000 + number)" }
