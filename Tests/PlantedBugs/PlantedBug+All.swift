@@ -68,6 +68,7 @@ enum Place {
   static let commitTrailer = "CommitTrailer.swift"
   static let treeSlot = "TreeSlot.swift"
   static let removalKey = "RemovalKey.swift"
+  static let segmentTable = "SegmentTable.swift"
   static let treePruning = "RevisionTree+Pruning.swift"
   static let treeInsertion = "RevisionTree+Insertion.swift"
   static let view = "ReadView.swift"

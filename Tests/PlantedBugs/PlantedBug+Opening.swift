@@ -279,7 +279,7 @@ extension PlantedBug {
       killedBy: .rules("rule 20: a compacted segment that the checkpoint")),
     PlantedBug(
       "only-named-files-listed", rule: "20", "a checkpoint lists only segments with live records",
-      in: "Version.swift",
+      in: Place.segmentTable,
       find: "zip(segments, usages).map { segment, usage in",
       plant:
         "zip(segments, usages).filter { !PLANTED || $1.total > $1.dead }.map { segment, usage in",
