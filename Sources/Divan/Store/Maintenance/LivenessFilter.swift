@@ -3,7 +3,8 @@ import DivanLog
 /// Decides which records of its inputs a compaction copies.
 ///
 /// It copies the records that the index refers to, and removals as long as an older file may
-/// contain the records that they removed.
+/// contain the records that they removed. A tombstone is its document's newest record, so it is
+/// copied until the document is purged.
 ///
 /// RECOVERY.md, rules 5 and 9.
 struct LivenessFilter {
