@@ -82,7 +82,7 @@ extension PlantedBug {
       find:
         "guard let index = try? IndexDefinitionRecord.decode(record.payload), index.definition == nil else {",
       plant: """
-        guard !PLANTED, let index = try? IndexDefinitionRecord.decode(record.payload), index.kept == nil else {
+        guard !PLANTED, let index = try? IndexDefinitionRecord.decode(record.payload), index.definition == nil else {
         """, killedBy: .rules("rule 5: indexes survive compaction, and removed indexes do")),
     PlantedBug(
       "index-leaf-lacks-merged", rule: "21",
@@ -139,7 +139,7 @@ extension PlantedBug {
         if !residual.keys.needsDocument(for: value) { return true }
         """,
       plant: """
-        if PLANTED || !asked.keys.mustAskDocument(about: value) { return true }
+        if PLANTED || !residual.keys.needsDocument(for: value) { return true }
         """, killedBy: .rules("an index of several properties distinguishes documents")),
     PlantedBug(
       "index-condition-forgotten", rule: "indexes",
@@ -147,7 +147,7 @@ extension PlantedBug {
       in: Place.indexKeys,
       find: "definition.index.conditions.allSatisfy { $0.isFulfilled(by: properties) }",
       plant: """
-        kept.index.conditions.dropLast(PLANTED ? 1 : 0).allSatisfy { $0.isFulfilled(by: body) }
+        definition.index.conditions.dropLast(PLANTED ? 1 : 0).allSatisfy { $0.isFulfilled(by: properties) }
         """, killedBy: .rules("a document is in a partial index while it satisfies")),
   ]
 }
