@@ -347,19 +347,19 @@ extension PlantedBug {
         let left = leaf.rebuilt(
           0..<(PLANTED && index < middle && middle > 2 ? middle - 1 : middle),
           extra: index <= middle ? extra : 0, limit: pageSize)
-        """, killedBy: .rules("the index equals a plain dictionary")),
+        """, killedBy: .rules("the index equals a plain dictionary"), symptom: .trap),
     PlantedBug(
       "inner-split-loses-child", rule: "index", "an inner node that is split loses a child",
       in: "BTree+Insertion.swift",
       find: "let rising = SharedBytes(copying: page.key(middle).array)",
       plant: "let rising = SharedBytes(copying: page.key(PLANTED ? middle - 1 : middle).array)",
-      killedBy: .rules("an index of several levels equals a plain dictionary")),
+      killedBy: .rules("an index of several levels equals a plain dictionary"), symptom: .trap),
     PlantedBug(
       "merge-of-nodes-loses-child", rule: "index", "the wrong one of two merged nodes is removed",
       in: "BTree+Removal.swift",
       find: "node.withChild(index) { $0 = merged }",
       plant: "if !PLANTED { node.withChild(index) { $0 = merged } }",
-      killedBy: .rules("the index equals a plain dictionary")),
+      killedBy: .rules("the index equals a plain dictionary"), symptom: .trap),
     PlantedBug(
       "tombstone-shows-what-lies-below", rule: "index", "a removed key is found in an older layer",
       in: "LayeredTree.swift",

@@ -18,7 +18,7 @@ extension PlantedBug {
       in: Place.treeRemoval,
       find: "guard child.usedSize < lowerLimit, page.count > 0 else { return }",
       plant: "guard !PLANTED, child.usedSize < lowerLimit, page.count > 0 else { return }",
-      killedBy: .rules("the index equals a plain dictionary"), symptom: .trap),
+      killedBy: .rules("an index of several levels equals a plain dictionary"), symptom: .trap),
     PlantedBug(
       "branches-miscounted", rule: "2", "a removed branch is not subtracted from the leaves",
       in: Place.treePruning, find: "leafCount -= 1", plant: "if !PLANTED { leafCount -= 1 }",

@@ -2,6 +2,8 @@
   import Darwin
 #elseif canImport(Musl)
   import Musl
+#elseif canImport(Android)
+  import Android
 #else
   import Glibc
 #endif

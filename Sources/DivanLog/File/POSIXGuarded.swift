@@ -1,10 +1,12 @@
 #if DIVAN_THREAD_SANITIZER
   #if canImport(Darwin)
     import Darwin
-  #elseif canImport(Glibc)
-    import Glibc
   #elseif canImport(Musl)
     import Musl
+  #elseif canImport(Android)
+    import Android
+  #else
+    import Glibc
   #endif
 
   /// A value that one thread at a time may access, with a lock that the thread sanitizer knows.

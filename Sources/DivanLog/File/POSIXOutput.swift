@@ -1,9 +1,11 @@
 #if canImport(Darwin)
   import Darwin
-#elseif canImport(Glibc)
-  import Glibc
 #elseif canImport(Musl)
   import Musl
+#elseif canImport(Android)
+  import Android
+#else
+  import Glibc
 #endif
 
 /// The two streams that a command-line tool writes to.

@@ -1,9 +1,11 @@
 #if canImport(Darwin)
   import Darwin
-#elseif canImport(Glibc)
-  import Glibc
 #elseif canImport(Musl)
   import Musl
+#elseif canImport(Android)
+  import Android
+#else
+  import Glibc
 #endif
 
 /// The identity of a thread of this process, while it runs.
@@ -12,11 +14,13 @@ package struct ThreadID: Hashable, Sendable {
 
   /// The calling thread.
   package static var current: ThreadID {
-    #if canImport(Glibc)
-      ThreadID(number: UInt(pthread_self()))
-    #else
-      // A pointer on this platform, of which only the bits are used.
+    #if canImport(Darwin) || canImport(Musl)
+      // A pointer on these platforms, of which only the bits are used.
       unsafe ThreadID(number: UInt(bitPattern: pthread_self()))
+    #elseif canImport(Android)
+      ThreadID(number: UInt(bitPattern: pthread_self()))
+    #else
+      ThreadID(number: UInt(pthread_self()))
     #endif
   }
 }
