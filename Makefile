@@ -12,7 +12,7 @@ PROOF ?= rules
 ONLY ?=
 SECONDS ?= 60
 
-.PHONY: help format lint build check test tests proof proofs bugs threads checks fuzz fuzzers programs benchmarks docs ci
+.PHONY: help format lint systems build check test tests proof proofs bugs threads checks fuzz fuzzers programs benchmarks docs ci
 
 help: ## lists the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -22,6 +22,9 @@ format: ## formats all sources
 
 lint: ## checks the format and changes nothing
 	swift format lint --strict --recursive Package.swift Sources Tests Benchmarks
+
+systems: ## type-checks the log for macOS, musl and Android
+	Tests/other-systems
 
 build: ## builds everything for debugging, tests included
 	swift build --build-tests $(TESTS)
