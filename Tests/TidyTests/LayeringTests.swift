@@ -205,7 +205,7 @@ struct LayeringTests {
     }
   }
 
-  @Test func `no file contains TODO, FIXME or XXX`() {
+  @Test func `no file contains a mark of unfinished work`() {
     let tree = SourceTree()
     for folder in ["Sources", "Benchmarks", "Tests"] {
       for file in tree.files(in: folder) where !file.path.contains("TidyTests") {

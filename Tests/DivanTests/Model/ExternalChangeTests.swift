@@ -8,7 +8,7 @@ import Testing
 @testable import Divan
 
 /// Tests of models whose documents are changed, deleted and purged externally.
-struct CrossContextReferenceTests {
+struct ExternalChangeTests {
   private let database: Database
   private let context: ModelContext
 
