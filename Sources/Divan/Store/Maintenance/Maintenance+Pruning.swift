@@ -1,3 +1,4 @@
+import DivanLog
 import Synchronization
 
 extension Maintenance {
