@@ -68,13 +68,10 @@ extension OpenedLog {
         throw .foreign(path: path, reason: "there is no store here")
       }
       chain = SegmentChain(segments: [], leftovers: [], damage: [])
-      let hasCheckpoints = files.contains { if case .checkpoint = $0 { true } else { false } }
-      if head != nil || headProblem != nil || !marks.isEmpty || marksProblem != nil
-        || hasCheckpoints
-      {
-        chain.damage.append(
-          Damage(path: path, offset: 0, reason: "the store has lost all of its segments"))
-      }
+      let loss = try directory.lossOfSegments(
+        among: files, hasHead: head != nil || headProblem != nil,
+        hasMarks: !marks.isEmpty || marksProblem != nil)
+      if let loss { chain.damage.append(loss) }
       return
     }
     (checkpoint, evidence) = try InspectedCheckpoint.newest(among: files, in: directory)

@@ -35,6 +35,7 @@ enum Place {
   static let record = "Record.swift"
   static let logOpening = "LogOpening.swift"
   static let storeOpening = "StoreOpening.swift"
+  static let lostSegments = "StoreDirectory+LostSegments.swift"
   static let commits = "GroupCommit.swift"
   static let transaction = "WriteTransaction.swift"
   static let checkpoint = "Checkpoint.swift"

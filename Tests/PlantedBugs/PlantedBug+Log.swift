@@ -352,16 +352,16 @@ extension PlantedBug {
     PlantedBug(
       "lost-store-is-empty", rule: "9", "a store that lost its segments counts as a new one",
       in: Place.storeOpening,
-      find: """
-        guard head == nil, headProblem == nil, marks.isEmpty, markProblem == nil, !hasCheckpoints
-        else {
-        """,
-      plant: """
-        guard PLANTED || head == nil && headProblem == nil && marks.isEmpty && markProblem == nil
-          && !hasCheckpoints
-        else {
-        """,
+      find: "if let loss { throw .damaged(loss) }",
+      plant: "if let loss, !PLANTED { throw .damaged(loss) }",
       killedBy: .rules("rule 9: a store that lost all its segments is damaged")),
+    PlantedBug(
+      "attachments-are-no-evidence", rule: "9",
+      "a store that lost everything but its attachments counts as a new one",
+      in: Place.lostSegments,
+      find: "if !isLost { isLost = try hasAttachments(files) }",
+      plant: "if !isLost, !PLANTED { isLost = try hasAttachments(files) }",
+      killedBy: .rules("rule 9: a store that lost everything but its attachments is damaged")),
     PlantedBug(
       "part-of-merge-used", rule: "9", "an incomplete compacted segment replaces its inputs",
       in: Place.chain,

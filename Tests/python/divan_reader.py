@@ -654,13 +654,27 @@ class Log:
                 raise Foreign("there is no store here")
             # A file of zeros, or of no bytes, says nothing.
             says_flushed = "FLUSHED" in names and any(map(any, self.mark_blocks()))
-            if "HEAD" in names or says_flushed or any(name.endswith(".checkpoint") for name in names):
+            if (
+                "HEAD" in names
+                or says_flushed
+                or any(name.endswith(".checkpoint") for name in names)
+                or self.has_attachments()
+            ):
                 raise Damage("the store has lost all of its segments")
         # The evidence before the log, since a writer that goes on writes it after the log.
         self.head = self.read_head() if "HEAD" in names else None
         self.marks = self.read_marks() if "FLUSHED" in names else []
         self.choose(numbers)
         self.marks = [mark for mark in self.marks if mark.store_id == self.store_id()]
+
+    def has_attachments(self):
+        """Whether there is the file of an attachment, which is younger than the first segment."""
+        folder = os.path.join(self.path, "attachments")
+        return any(
+            len(name) == 64 and name.startswith(os.path.basename(root))
+            for root, _, files in os.walk(folder)
+            for name in files
+        )
 
     def file_path(self, first, last):
         name = f"{first:010}" if first == last else f"{first:010}-{last:010}"

@@ -41,6 +41,18 @@ extension AttachmentFiles {
     return foreign
   }
 
+  /// Whether there is any file with the name of a blob; its content is not checked.
+  func hasFiles() throws(LogError) -> Bool {
+    for folder in try list(root) where AttachmentName.isFolder(folder) {
+      guard try isDirectory(path(ofFolder: folder)) else { continue }
+      for file in try list(path(ofFolder: folder)) {
+        guard let name = AttachmentName(folder: folder, file: file) else { continue }
+        if try status(path(of: name.digest))?.kind == .file { return true }
+      }
+    }
+    return false
+  }
+
   /// Whether there is a file with the name of a blob; its content is not checked.
   package func hasFile(of digest: SHA256.Digest) throws(LogError) -> Bool {
     try status(path(of: digest)) != nil
