@@ -3,7 +3,7 @@ import Observation
 import Synchronization
 
 /// A model that notifies observers of each property.
-private final class ObservedModel: Model, Observable {
+private final class ObservedModel: Model {
   @Persisted var year = 0
 }
 

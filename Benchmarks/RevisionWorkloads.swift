@@ -66,7 +66,7 @@ extension Workload {
       try withNewStore(bench) { database, memory in
         try widen(database) { memory.look() }
         for _ in 0..<4 {
-          let branches = try database.snapshot().conflicts(of: "film")
+          let branches = try database.snapshot().branches(of: "film")
           memory.look(oneTimeIn: 1)
           guard branches.count == branchCount else { throw BenchmarkError("branches are missing") }
         }

@@ -25,7 +25,7 @@ struct PythonReaderTests {
       let conditions: [IndexCondition] = [
         .isPresent("a"), .less("b", ["c": 1.5]), .isIn("b", [.null, "é", 1, ["c": 1]]),
       ]
-      try database.addIndex(DocumentIndex("i", on: ["a"], ["b", "c"], where: conditions))
+      try database.addIndex(DocumentIndex("i", on: "a", "b.c", where: conditions))
       for number in 0..<40 {
         try database.write { transaction in
           for _ in 0..<3 {

@@ -34,12 +34,12 @@ struct RichStoreTests {
       try transaction.removeLocal("mark")
     }
     try database.removeSnapshot(named: "first")
-    try database.addIndex(DocumentIndex("by text", on: "text", "de", isUnique: true))
+    try database.addIndex(DocumentIndex("by text", on: "text.de", isUnique: true))
     try database.addIndex(DocumentIndex("by tag", on: "tags", eachElement: true))
     try database.removeIndex(named: "by tag")
     try database.addIndex(
       DocumentIndex(
-        "open", on: ["list"], ["made", "due"], where: [.equal("done", false), .isPresent("due")]))
+        "open", on: "list", "made.due", where: [.equal("done", false), .isPresent("due")]))
     return database
   }
 

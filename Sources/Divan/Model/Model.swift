@@ -1,5 +1,5 @@
 import DivanLog
-import Observation
+public import Observation
 
 /// An object whose properties are stored in a document.
 ///
@@ -30,7 +30,7 @@ import Observation
 /// - `storedProperties` is the document as it was last read or saved; nil if it never was.
 /// - A property without `PropertyFlags.dirty` has the value in `storedProperties`.
 /// - `isChanged` is true if any property is dirty or `pendingChanges` contain changes.
-nonisolated open class Model {
+nonisolated open class Model: Observable {
   final var modelClass: ModelClass
   /// The context's core; nil while the model is in no context.
   final var core: ModelContextCore?
@@ -51,7 +51,7 @@ nonisolated open class Model {
   final var hasFailedToSave = false
   /// Whether reference lists retain models that they have looked up: see ``ModelReference/found``.
   final var retainsFound = false
-  /// Whether observers are not notified although the class is `Observable`.
+  /// Whether observers are not notified although models of the class can be observed.
   final var isUnobserved = false
   /// The hash of the document's ID, once the model is in the identity map.
   final var idHash: UInt32 = 0
@@ -135,11 +135,38 @@ nonisolated open class Model {
     if core == nil, modelClass.hasReferences { releaseTargets() }
   }
 
-  /// The type that new documents of this class store under `type`; nil, the default, stores none.
+  /// The type that new documents of this class store under `type`: by default the class's name.
   ///
-  /// Declare it to distinguish the class from others in the same database:
-  /// ``ModelContext/models(_:in:)`` then returns only documents of this type.
-  open class var documentType: String? { nil }
+  /// It distinguishes the class from others in the same database: queries, counts, deletions by a
+  /// query and ``ModelContext/models(_:in:)`` concern only documents of this type. Override it
+  /// before you rename the class, or for a shorter name:
+  ///
+  /// ```swift
+  /// override class var documentType: String? { "todo" }
+  /// ```
+  ///
+  /// Subclasses store their own names, unless the class overrides it. Return nil for a class whose
+  /// documents store no type: then *every* document of the database is one of the class, for
+  /// queries and for deletions, too. So it is for `Model` itself.
+  open class var documentType: String? { self == Model.self ? nil : String(describing: self) }
+
+  /// The types of documents that earlier versions of the program stored for this class.
+  ///
+  /// Documents of these types are of the class as well. They keep their type when they are saved.
+  ///
+  /// ```swift
+  /// class Task: Model {                                           // was called Todo
+  ///   override class var earlierDocumentTypes: [String] { ["Todo"] }
+  /// }
+  /// ```
+  open class var earlierDocumentTypes: [String] { [] }
+
+  /// Whether models of this class notify observers, as `@Observable` classes do: true by default.
+  ///
+  /// Views that read a property are updated when it changes. If nothing observes a model, reading a
+  /// property costs a few nanoseconds more. Override it with false for models that no view shows;
+  /// ``ModelContext/isObservable`` does the same for the models of one context.
+  open class var isObservable: Bool { true }
 
   /// The key under which documents store their ``documentType``; `type` by default.
   open class var documentTypeKey: String { "type" }

@@ -25,7 +25,8 @@ public final class Database: Sendable {
   /// hundred of the index; the others are read on first access.
   ///
   /// - Parameters:
-  ///   - path: the store's directory; its parent directory must exist.
+  ///   - path: the store's directory. It is created if it is missing, with the directories around
+  ///     it.
   ///   - configuration: how the database behaves.
   /// - Throws: ``DatabaseError`` with the codes `storeInUse`, `accessDenied`, `notAStore`,
   ///   `newerFormat`, `notFound`, `diskFull`, `readOnly`, `inputOutput`, `cancelled`, and `damaged`
@@ -34,8 +35,10 @@ public final class Database: Sendable {
   public init(at path: String, configuration: Configuration = Configuration()) throws {
     let fileSystem = configuration.usedFileSystem
     let absolute = try absolutePath(path, on: fileSystem)
-    var opening = StoreOpening(absolute, on: fileSystem, configuration)
-    let opened = try opening.open()
+    let opened = try reportingProgress(to: configuration.openingProgress) {
+      var opening = StoreOpening(absolute, on: fileSystem, configuration, shouldContinue: $0)
+      return try opening.open()
+    }
     store = Store(opened, configuration: configuration)
     do throws(DatabaseError) {
       try store.releaseHistoryWithoutContent()
@@ -87,7 +90,7 @@ extension Database {
   /// Later calls throw ``DatabaseError/Code/closed``, those on its snapshots too, and so do calls
   /// that are just storing an attachment's content. Closing again does nothing.
   ///
-  /// Contexts that save by themselves (``makeContext(_:autosavingAfter:isolation:)``,
+  /// Contexts that save by themselves (``makeFollowingContext(_:autosavingAfter:isolation:)``,
   /// ``ModelContext/autosave(after:isolation:onError:)``) lose nothing: unsaved changes in those
   /// that belong to the caller's actor are saved first. If any of them cannot be saved, or a
   /// context of another actor has unsaved models, this throws, and the database stays open.

@@ -140,7 +140,7 @@ extension MapReduceView {
       }
     }
     let conflicts =
-      change.hasConflicts ? Array(try snapshot.conflicts(of: document.id).dropFirst()) : []
+      change.hasConflicts ? Array(try snapshot.branches(of: document.id).dropFirst()) : []
     var emitter = Emitter()
     let mapped = MappedDocument(document: document, conflicts: conflicts)
     do {

@@ -6,6 +6,7 @@ import Testing
 
 /// A model with a number property: alone, optional and in an array.
 private final class Counted<Number: CountedNumber>: Model {
+  override class var documentType: String? { nil }
   @Persisted var n: Number
   @Persisted var maybe: Number?
   @Persisted var list: [Number]

@@ -106,14 +106,14 @@ struct ReadmeTests {
       mine["text"] = .string(text)
       try database.write { try $0.put(mine, allowingConflict: true) }
     }
-    let branches = try database.read { try $0.conflicts(of: "note") }
+    let branches = try database.read { try $0.branches(of: "note") }
     #expect(branches.count == 2)
     try database.write { transaction in
       try transaction.resolve("note") { overlap in
         overlap.path == ["text"] ? .theirs : .mine
       }
     }
-    let resolved = try database.snapshot().conflicts(of: "note")
+    let resolved = try database.snapshot().branches(of: "note")
     #expect(resolved.map { $0["text"] } == [branches[1]["text"]])
 
     let jpeg = Data(repeating: 7, count: 100_000)
@@ -134,7 +134,7 @@ struct ReadmeTests {
     }
     try database.addIndex(DocumentIndex("by year", on: "year"))
     try database.addIndex(DocumentIndex("by actor", on: "cast", eachElement: true))
-    try database.addIndex(DocumentIndex("by number", on: "catalogue", "number", isUnique: true))
+    try database.addIndex(DocumentIndex("by number", on: "catalogue.number", isUnique: true))
 
     let snapshot = try database.snapshot()
     var twenties = try snapshot.ids(by: "by year", .from(1920, upTo: 1930))

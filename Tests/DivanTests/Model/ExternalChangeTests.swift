@@ -83,9 +83,10 @@ struct ExternalChangeTests {
   }
 
   @Test func `changes merged in by a save notify observers and count as external`() throws {
-    final class Observed: Model, Observable {
+    final class Observed: Model {
       @Persisted var text: String
       @Persisted var done = false
+      override class var documentType: String? { nil }
     }
     let observed = Observed(in: context, id: "w")
     try observed.save()
@@ -105,6 +106,7 @@ struct ExternalChangeTests {
 
   private final class Pair: Model {
     @Persisted var todos: [Todo]
+    override class var documentType: String? { nil }
   }
 
   @Test func `models with canonically equal IDs are distinct`() throws {

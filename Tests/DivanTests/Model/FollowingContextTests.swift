@@ -10,7 +10,7 @@ struct FollowingContextTests {
   init() throws { database = try Database.inMemory() }
 
   private func makeContext(autosavingAfter delay: Duration? = .milliseconds(10)) -> ModelContext {
-    database.makeContext(autosavingAfter: delay, isolation: MainActor.shared)
+    database.makeFollowingContext(autosavingAfter: delay, isolation: MainActor.shared)
   }
 
   /// Yields to other tasks until a condition holds, for ten seconds at most.
@@ -124,15 +124,37 @@ struct FollowingContextTests {
     #expect(live.results.isEmpty)
   }
 
-  @Test func `a context without an actor starts no tasks`() throws {
-    let context = database.makeContext(isolation: nil)
-    #expect(context.core.tasks.isEmpty)
+  @Test func `a context saves nothing by itself unless that was requested`() async throws {
+    let context = database.makeFollowingContext()
+    let main = database.mainContext
+    let todos = [Todo(in: context, id: "a"), Todo(in: main, id: "b")]
+    try database.put("c", #"{"text":"elsewhere"}"#)
+    try await wait { try context.snapshot.exists("c") && main.snapshot.exists("c") }
+    try await Task.sleep(for: .milliseconds(50))
+    #expect(todos.allSatisfy { $0.needsSave })
+    #expect(try database.snapshot().count == 1)
+  }
+
+  @Test func `the main context is shared, and ends with the database`() async throws {
+    weak var dropped: ModelContext?
+    let todo = Todo(in: database.mainContext, id: "a")
+    todo.text = "Buy milk"
+    #expect(database.mainContext.unsavedModels == [todo])
+    #expect(database.mainContext === database.mainContext)
+    try todo.save()
+    dropped = database.mainContext
+    try database.close()
+    try await wait { dropped == nil }
+    let after = database.mainContext
+    let error = #expect(throws: DatabaseError.self) { try after.model(Todo.self, "a") }
+    #expect(error?.code == .closed && after !== database.mainContext)
   }
 
   private actor Keeper {
     var context: ModelContext?
     func start(_ database: Database) -> String {
-      let context = database.makeContext(autosavingAfter: .milliseconds(5), isolation: self)
+      let context = database.makeFollowingContext(
+        autosavingAfter: .milliseconds(5), isolation: self)
       self.context = context
       return Todo(in: context).id
     }

@@ -10,6 +10,7 @@ struct ModelAutosaveTests {
     override func validate(_ validation: inout ModelValidation) {
       validation.require(!text.isEmpty, "there is no text", property: "text")
     }
+    override class var documentType: String? { nil }
   }
 
   private let database: Database

@@ -9,7 +9,10 @@ struct ModelBoundaryTests {
   private static let preamble = """
     import Divan
 
-    final class Todo: Model { @Persisted var text: String }
+    final class Todo: Model {
+      @Persisted var text: String
+      override class var documentType: String? { nil }
+    }
 
     """
 
@@ -99,7 +102,7 @@ struct ModelBoundaryTests {
       let context: ModelContext
       init(_ database: Database) { context = database.makeContext() }
       func live(in database: Database) -> String {
-        let context = database.makeContext(isolation: self)
+        let context = database.makeFollowingContext(isolation: self)
         return Todo(in: context).text
       }
     }
@@ -107,7 +110,7 @@ struct ModelBoundaryTests {
     """
     @MainActor final class Store {
       let context: ModelContext
-      init(_ database: Database) { context = database.makeContext(isolation: #isolation) }
+      init(_ database: Database) { context = database.makeFollowingContext() }
       func show() throws -> [String] {
         var cursor = try context.models(Todo.self)
         return try cursor.rest().map(\\.text)
@@ -134,7 +137,7 @@ struct ModelBoundaryTests {
       }
       final class Letter: Note { @Persisted var address = "" }
       func use(_ database: Database) throws {
-        let context = database.makeContext(try ModelRegistry(Letter.self), isolation: #isolation)
+        let context = database.makeFollowingContext(try ModelRegistry(Letter.self))
         let letter = Letter(in: context)
         letter.next = Letter(in: context)
         try letter.save()

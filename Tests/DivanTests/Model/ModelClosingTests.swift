@@ -14,12 +14,13 @@ struct ModelClosingTests {
     override func validate(_ validation: inout ModelValidation) {
       validation.require(!text.isEmpty, "there is no text", property: "text")
     }
+    override class var documentType: String? { nil }
   }
 
   /// A context that belongs to another actor.
   private actor Keeper {
     private let database: Database
-    private lazy var context = database.makeContext(
+    private lazy var context = database.makeFollowingContext(
       autosavingAfter: .seconds(1000), isolation: self)
     private var todo: Todo?
 
@@ -46,7 +47,7 @@ struct ModelClosingTests {
   private func reopen() throws -> Database { try ModelClosingTests.open(fileSystem) }
 
   private func makeContext() -> ModelContext {
-    database.makeContext(autosavingAfter: .seconds(1000), isolation: MainActor.shared)
+    database.makeFollowingContext(autosavingAfter: .seconds(1000), isolation: MainActor.shared)
   }
 
   @Test func `closing saves the unsaved models of contexts on the same actor`() throws {

@@ -316,6 +316,7 @@ struct ModelContextTests {
     final class Raced: Model {
       @Persisted(key: "n") var number = 4
       @Persisted(key: "m") var other: String
+      override class var documentType: String? { nil }
     }
     let database = database
     await withTaskGroup(of: Int.self) { group in

@@ -25,6 +25,7 @@ struct ModelDamageTests {
   private final class Pair: Model {
     @Persisted var todos: [Todo]
     @Persisted var note = ""
+    override class var documentType: String? { nil }
   }
 
   /// Makes the document's index entry point to bytes that are not the document.

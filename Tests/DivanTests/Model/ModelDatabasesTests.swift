@@ -20,27 +20,31 @@ struct ModelDatabasesTests {
     people.setContext(films, for: Picture.self)
   }
 
-  private class Human: Model, Observable {
+  private class Human: Model {
     @Persisted var name: String
     @Inverse(\Picture.cast) var pictures: [Picture]
+    override class var documentType: String? { nil }
   }
 
   private final class Actor: Human {}
 
-  private final class Picture: Model, Observable {
+  private final class Picture: Model {
     @Persisted var director: Human?
     @Persisted var star: Actor?
     @Persisted var cast: [Human]
     @Persisted var sequel: Picture?
     @Inverse(\Picture.sequel) var prequels: [Picture]
+    override class var documentType: String? { nil }
   }
 
   private final class Keeper: Model {
     @Persisted(onDelete: .cascade) var kept: Human?
+    override class var documentType: String? { nil }
   }
 
   private final class Denier: Model {
     @Inverse(\Picture.director, onDelete: .deny) var pictures: [Picture]
+    override class var documentType: String? { nil }
   }
 
   private func human(_ id: String) throws -> Human {

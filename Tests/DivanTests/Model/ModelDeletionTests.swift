@@ -4,12 +4,14 @@ import Testing
 private final class Publisher: Model {
   @Persisted var name: String
   @Inverse(\Book.publisher, onDelete: .deny) var books: [Book]
+  override class var documentType: String? { nil }
 }
 
 private final class Author: Model {
   @Persisted var name: String
   @Inverse(\Book.authors, onDelete: .nullify) var books: [Book]
   @Inverse(\Book.editor, onDelete: .nullify) var edited: [Book]
+  override class var documentType: String? { nil }
 }
 
 private final class Book: Model {
@@ -20,19 +22,25 @@ private final class Book: Model {
   @Persisted(onDelete: .cascade) var chapters: [Chapter]
   @Persisted(onDelete: .cascade, key: "front") var cover: Picture?
   @Inverse(\Review.book, onDelete: .cascade) var reviews: [Review]
+  override class var documentType: String? { nil }
 }
 
 private final class Chapter: Model {
   @Persisted var title: String
   @Persisted(onDelete: .deny) var pictures: [Picture]
+  override class var documentType: String? { nil }
 }
 
-private final class Picture: Model { @Persisted var name: String }
+private final class Picture: Model {
+  @Persisted var name: String
+  override class var documentType: String? { nil }
+}
 
 private final class Review: Model {
   @Persisted var book: Book?
   @Inverse(\Review.answered, onDelete: .cascade) var answers: [Review]
   @Persisted var answered: Review?
+  override class var documentType: String? { nil }
 }
 
 private final class Artist: Model {

@@ -22,11 +22,13 @@ class Everything: Model {
   @Persisted var dates: [Date]
   @Persisted var maybeTexts: [String]?
   @Persisted var other: Everything?
+  override class var documentType: String? { nil }
 }
 
 class TodoList: Model {
   @Persisted var title: String
   @Persisted var first: Todo?
+  override class var documentType: String? { nil }
 }
 
 class Todo: Model {
@@ -37,6 +39,7 @@ class Todo: Model {
   @Persisted var tags: [String]
   @Persisted var list: TodoList?
   var isSelected = false
+  override class var documentType: String? { nil }
 }
 
 final class UrgentTodo: Todo {

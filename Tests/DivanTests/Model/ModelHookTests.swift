@@ -39,6 +39,7 @@ struct ModelHookTests {
       defer { notes = [] }
       return notes
     }
+    override class var documentType: String? { nil }
   }
 
   private let database: Database

@@ -18,7 +18,7 @@ private final class Short: Movie {
   override class var documentType: String? { "short" }
 }
 
-private final class Artist: Model, Observable {
+private final class Artist: Model {
   @Persisted var name: String
   @Inverse(\Movie.director) var directed: [Movie]
   @Inverse(\Movie.cast) var movies: [Movie]
@@ -29,10 +29,12 @@ private final class Artist: Model, Observable {
 private final class Performance: Model {
   @Persisted var title: String
   @Persisted var director: Performer?
+  override class var documentType: String? { nil }
 }
 
 private final class Performer: Model {
   @Inverse(\Performance.director, onDelete: .cascade) var directed: [Performance]
+  override class var documentType: String? { nil }
 }
 
 /// Tests of inverse references, which return the models that refer to a model.

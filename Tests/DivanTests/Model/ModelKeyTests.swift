@@ -8,11 +8,13 @@ struct ModelKeyTests {
   private final class Numbered: Model {
     @Persisted var text: String
     override class func makeDocumentID() -> String? { "numbered:\(UUID().uuidString.count)" }
+    override class var documentType: String? { nil }
   }
 
   private final class Buried: Model {
     @Persisted var text: String
     override var tombstoneProperties: Value.Object { ["was": .string(text)] }
+    override class var documentType: String? { nil }
   }
 
   private let database: Database

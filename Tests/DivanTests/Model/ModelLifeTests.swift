@@ -10,7 +10,7 @@ import Testing
 /// --count 1000000` does the same a million times, with a limit to memory.
 @Suite(.serialized)
 struct ModelLifeTests {
-  private final class Counted: Model, Observable {
+  private final class Counted: Model {
     static let count = Atomic<Int>(0)
     @Persisted var number = 0
     @Persisted var next: Counted?
@@ -23,6 +23,7 @@ struct ModelLifeTests {
     }
 
     deinit { Counted.count.subtract(1, ordering: .relaxed) }
+    override class var documentType: String? { nil }
   }
 
   private let database: Database
@@ -133,6 +134,7 @@ struct ModelLifeTests {
     @Persisted var number = 0
     var atEnd: (() -> Void)?
     deinit { atEnd?() }
+    override class var documentType: String? { nil }
   }
 
   @Test func `loading a document while its model is deinitialized returns another model`() throws {

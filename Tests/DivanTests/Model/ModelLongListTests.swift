@@ -9,16 +9,19 @@ private final class Track: Model {
   static let loads = Atomic(0)
   static var loadCount: Int { loads.load(ordering: .relaxed) }
   override func didLoad() { Track.loads.add(1, ordering: .relaxed) }
+  override class var documentType: String? { nil }
 }
 
 private final class Album: Model {
   @Persisted var tracks: [Track]
+  override class var documentType: String? { nil }
 }
 
 private final class Link: Model {
   @Persisted var next: Link?
   @Persisted var others: [Link]
   @Persisted(onDelete: .cascade) var owned: Link?
+  override class var documentType: String? { nil }
 }
 
 /// Tests of long lists of references, and of long chains of them.

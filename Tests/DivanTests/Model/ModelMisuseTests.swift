@@ -78,6 +78,7 @@ struct ModelMisuseTests {
   private final class Nameless: Model {
     @Persisted var text: String
     override class func makeDocumentID() -> String? { "" }
+    override class var documentType: String? { nil }
   }
 
   @Test func `the database makes the ID if a class returns an empty one`() throws {
@@ -101,7 +102,10 @@ struct ModelMisuseTests {
 
   // MARK: Contexts
 
-  private final class Link: Model { @Persisted var next: Link? }
+  private final class Link: Model {
+    @Persisted var next: Link?
+    override class var documentType: String? { nil }
+  }
 
   @Test func `inserting a model inserts the long chain of models that it refers to`() throws {
     var first: Link?
@@ -176,6 +180,7 @@ struct ModelMisuseTests {
   private final class SelfDeleting: Model {
     @Persisted var text: String
     override func willSave(_ changedProperties: [String]) { try? delete() }
+    override class var documentType: String? { nil }
   }
 
   @Test func `a model that deletes itself in willSave is not saved`() throws {

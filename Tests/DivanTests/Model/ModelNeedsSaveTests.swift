@@ -10,7 +10,7 @@ import Testing
 @MainActor
 struct ModelNeedsSaveTests {
   /// A model that keeps its lines as an array and writes them into one property when it is saved.
-  private final class Page: Model, Observable {
+  private final class Page: Model {
     @Persisted var text: String
     @Persisted var size = 0
     var lines: [String] = [] { didSet { markNeedsSave() } }
@@ -37,6 +37,7 @@ struct ModelNeedsSaveTests {
       defer { notes = [] }
       return notes
     }
+    override class var documentType: String? { nil }
   }
 
   private let database: Database
@@ -246,7 +247,7 @@ struct ModelNeedsSaveTests {
   }
 
   @Test func `autosave saves marked models`() async throws {
-    let context = database.makeContext(
+    let context = database.makeFollowingContext(
       autosavingAfter: .milliseconds(5), isolation: MainActor.shared)
     let page = Page(in: context, id: "a")
     try page.save()
@@ -284,7 +285,7 @@ struct ModelNeedsSaveTests {
     var configuration = Configuration()
     configuration.fileSystem = fileSystem
     let database = try Database(at: "/store.divan", configuration: configuration)
-    let context = database.makeContext(
+    let context = database.makeFollowingContext(
       autosavingAfter: .seconds(1000), isolation: MainActor.shared)
     let page = Page(in: context, id: "a")
     try page.save()

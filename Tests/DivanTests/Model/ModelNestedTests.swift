@@ -133,6 +133,7 @@ struct ModelNestedTests {
     @Persisted var raw: Value
     @Persisted var object: Value.Object
     @Persisted var other: Int
+    override class var documentType: String? { nil }
   }
 
   private let database: Database

@@ -8,13 +8,14 @@ import Testing
 /// Tests that observers of a model are notified of exactly the changes.
 @MainActor
 struct ModelObservationTests {
-  private class Note: Model, Observable {
+  private class Note: Model {
     @Persisted var text: String
     @Persisted var count: Int
     @Persisted var tags: [String]
     @Persisted var other: Note?
     @Persisted var others: [Note]
     var summary: String { "\(text) \(count)" }
+    override class var documentType: String? { nil }
   }
 
   /// A subclass that is observable only through its superclass.
@@ -24,6 +25,8 @@ struct ModelObservationTests {
 
   private final class Plain: Model {
     @Persisted var text: String
+    override class var isObservable: Bool { false }
+    override class var documentType: String? { nil }
   }
 
   private let database: Database

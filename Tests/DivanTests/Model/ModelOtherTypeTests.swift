@@ -5,6 +5,7 @@ import Testing
 
 private class Animal: Model {
   @Persisted var name: String
+  override class var documentType: String? { nil }
 }
 private final class Cat: Animal {
   override class var documentType: String? { "cat" }

@@ -111,6 +111,7 @@ struct ModelQueryTests {
       Counted.made.add(1, ordering: .relaxed)
       super.init()
     }
+    override class var documentType: String? { nil }
   }
 
   @Test func `key paths are resolved only once, even those of properties that are not stored`()

@@ -6,6 +6,7 @@ private class Friend: Model {
   @Persisted var name: String
   @Persisted var friends: [Friend]
   @Persisted(key: "best friends") var best: [Friend]
+  override class var documentType: String? { nil }
 }
 
 private final class Child: Friend {}
@@ -112,7 +113,9 @@ struct ModelReferenceTests {
     try child.save()
     try database.put("a", #"{"name":"A","friends":["b","c","d"]}"#)
     // Here `c` is loaded as an `Animal`, which is not a `Friend`.
-    class Animal: Model {}
+    class Animal: Model {
+      override class var documentType: String? { nil }
+    }
     let other = database.makeContext()
     _ = try other.insert(Animal.self, document: Document(id: "z"))
     let animal = try #require(try other.model(Animal.self, "c"))

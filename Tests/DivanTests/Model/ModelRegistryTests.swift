@@ -93,7 +93,9 @@ struct ModelRegistryTests {
     final class Movie: Model {
       override class var documentType: String? { "film" }
     }
-    final class Typeless: Model {}
+    final class Typeless: Model {
+      override class var documentType: String? { nil }
+    }
     for classes in [[Film.self, Movie.self], [Typeless.self]] as [[Model.Type]] {
       let error = #expect(throws: DatabaseError.self) {
         var registry = try ModelRegistry()

@@ -28,9 +28,10 @@ struct ModelRollbackTests {
     }
   }
 
-  private final class Counter: Model, Observable {
+  private final class Counter: Model {
     @Persisted var mine: Int
     @Persisted var theirs: Int
+    override class var documentType: String? { nil }
   }
 
   private final class Member: Model {
@@ -238,9 +239,10 @@ struct ModelRollbackTests {
 
   // MARK: External changes
 
-  private final class Note: Model, Observable {
+  private final class Note: Model {
     @Persisted var text: String
     @Persisted var priority: Int
+    override class var documentType: String? { nil }
   }
 
   @Test func `a nested rollback notifies observers of merged-in values and keeps local changes`()
@@ -476,6 +478,7 @@ struct ModelRollbackTests {
       copy = text
       do { try save() } catch { Issue.record(error) }
     }
+    override class var documentType: String? { nil }
   }
 
   @Test func `a save in a didLoad hook during a rollback is kept`() throws {

@@ -13,6 +13,7 @@ struct ModelSaveFailureTests {
     override func validate(_ validation: inout ModelValidation) {
       validation.require(!text.isEmpty, "there is no text", property: "text")
     }
+    override class var documentType: String? { nil }
   }
 
   private let database: Database
@@ -77,7 +78,7 @@ struct ModelSaveFailureTests {
   }
 
   @Test func `autosave retries a failed model by itself and after it is corrected`() async throws {
-    let context = database.makeContext(
+    let context = database.makeFollowingContext(
       autosavingAfter: .milliseconds(5), isolation: MainActor.shared)
     var errors = 0
     context.errorHandler = { _ in errors += 1 }

@@ -95,6 +95,7 @@ struct ModelTests {
     @Persisted var color: String? = "red"
     @Persisted var shades: [Shade]? = [Shade(name: "dark")]
     @Persisted var day: Date? = Date(timeIntervalSince1970: 0)
+    override class var documentType: String? { nil }
   }
 
   @Test func `nil overrides a declared value, and a missing property reads as declared`()
@@ -208,8 +209,11 @@ struct ModelTests {
   }
 
   @Test func `model classes may inherit, be private or generic, or have no properties`() throws {
-    final class Plain: Model {}
+    final class Plain: Model {
+      override class var documentType: String? { nil }
+    }
     final class Box<Element: PersistableElement>: Model {
+      override class var documentType: String? { nil }
       @Persisted var elements: [Element]
       @Persisted private var secret = 5
       var opened: Int { secret }

@@ -11,6 +11,7 @@ private final class Note: Model {
 
   override var tombstoneProperties: Value.Object { ["was": .string(text)] }
   override func didLoad() { didLoadHook() }
+  override class var documentType: String? { nil }
 }
 
 /// Tests of undoing and redoing the saves of a context.

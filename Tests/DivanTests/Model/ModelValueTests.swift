@@ -68,6 +68,7 @@ private class Assorted: Model {
   @Persisted var maybeUUIDs: [UUID]?
   @Persisted var maybeData: Data?
   @Persisted(key: "n") var maybeNumber: UInt32?
+  override class var documentType: String? { nil }
 }
 
 struct ModelValueTests {
@@ -230,6 +231,7 @@ struct ModelValueTests {
       var all: Set<String> = []
       var byPoint: [Point: Set<Point>] = [:]
     }
+    override class var documentType: String? { nil }
   }
 
   /// Returns equal sets that were filled in several ways, and so differ in their internal order.
@@ -270,7 +272,10 @@ struct ModelValueTests {
   }
 
   @Test func `a set element that cannot be stored is refused with its path`() throws {
-    final class Ratios: Model { @Persisted var ratios: Set<Double> }
+    final class Ratios: Model {
+      @Persisted var ratios: Set<Double>
+      override class var documentType: String? { nil }
+    }
     let ratios = Ratios(in: database.makeContext())
     ratios.ratios = [.infinity]
     let error = #expect(throws: DatabaseError.self) { try ratios.save() }
@@ -279,7 +284,10 @@ struct ModelValueTests {
 
   @Test func `a nested value that cannot be stored is refused with its path`() throws {
     struct Unstorable: Codable { var ratio: Double }
-    class Holder: Model { @Persisted var all: [Unstorable] }
+    class Holder: Model {
+      @Persisted var all: [Unstorable]
+      override class var documentType: String? { nil }
+    }
     let context = database.makeContext()
     let holder = Holder(in: context)
     holder.all = [Unstorable(ratio: 1), Unstorable(ratio: .infinity)]

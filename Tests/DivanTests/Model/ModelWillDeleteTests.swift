@@ -23,6 +23,7 @@ struct ModelWillDeleteTests {
     override var tombstoneProperties: Value.Object {
       last.map { ["last": .string($0)] } ?? [:]
     }
+    override class var documentType: String? { nil }
   }
 
   private let database: Database
@@ -216,6 +217,7 @@ struct ModelWillDeleteTests {
       @Persisted var text: String
       var other: Model?
       override func willSave(_ changedProperties: [String]) { try? other?.delete() }
+      override class var documentType: String? { nil }
     }
     let deleting = Deleting(in: context, id: "d")
     deleting.other = b

@@ -116,7 +116,7 @@ struct LiveUpdateTests {
     let conflict = try #require(try await results.next())
     #expect(conflict.map(\.revision) == [try database.snapshot().get("a")?.revision])
     // A losing branch does not change the result.
-    let loser = try #require(try database.snapshot().conflicts(of: "a").last?.revision)
+    let loser = try #require(try database.snapshot().branches(of: "a").last?.revision)
     try await database.write { _ = try $0.purge("a", revision: loser) }
     try put("b", 2)
     let next = try #require(try await results.next())

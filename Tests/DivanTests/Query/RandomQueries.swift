@@ -62,21 +62,21 @@ struct RandomQueries {
 
   static let indexes = [
     DocumentIndex("a", on: "a"), DocumentIndex("n", on: "n"), DocumentIndex("t", on: "t"),
-    DocumentIndex("tags", on: "tags", eachElement: true), DocumentIndex("op", on: "o", "p"),
+    DocumentIndex("tags", on: "tags", eachElement: true), DocumentIndex("op", on: "o.p"),
     DocumentIndex("each a", on: "a", eachElement: true),
     DocumentIndex("u", on: "u", isUnique: true),
-    DocumentIndex("n, t", on: ["n"], ["t"]), DocumentIndex("t, n", on: ["t"], ["n"]),
-    DocumentIndex("t, a, n", on: ["t"], ["a"], ["n"]),
-    DocumentIndex("n, u", on: ["n"], ["u"], isUnique: true),
-    DocumentIndex("a, op", on: ["a"], ["o", "p"]),
-    DocumentIndex("tags, n", on: ["tags"], ["n"], eachElement: true),
+    DocumentIndex("n, t", on: "n", "t"), DocumentIndex("t, n", on: "t", "n"),
+    DocumentIndex("t, a, n", on: "t", "a", "n"),
+    DocumentIndex("n, u", on: "n", "u", isUnique: true),
+    DocumentIndex("a, op", on: "a", "o.p"),
+    DocumentIndex("tags, n", on: "tags", "n", eachElement: true),
     DocumentIndex("n with t", on: "n", where: [.isPresent("t")]),
-    DocumentIndex("t of few", on: ["t"], ["n"], where: [.less("n", 20)]),
+    DocumentIndex("t of few", on: "t", "n", where: [.less("n", 20)]),
     DocumentIndex("few", on: "n", where: [.less("n", 20), .greaterOrEqual("n", 5)]),
     DocumentIndex("n of a", on: "n", where: [.hasPrefix("t", "a")]),
     DocumentIndex(
-      "n of none", on: ["n"], ["t"], where: [IndexCondition(path: ["o", "q"], .equal(.null))]),
-    DocumentIndex("n of several", on: ["n"], ["a"], where: [.isIn("t", ["ab", "b", .null])]),
+      "n of none", on: "n", "t", where: [IndexCondition(path: ["o", "q"], .equal(.null))]),
+    DocumentIndex("n of several", on: "n", "a", where: [.isIn("t", ["ab", "b", .null])]),
     DocumentIndex("tags of two", on: "tags", eachElement: true, where: [.equal("t", "ab")]),
   ]
 

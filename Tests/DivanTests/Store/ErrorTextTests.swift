@@ -66,7 +66,9 @@ struct ErrorTextTests {
       try database.addIndex(DocumentIndex(id + String(repeating: "x", count: 300), on: "a"))
     }
     collect { _ = try RevisionID(parsing: id) }
-    collect { _ = try Database(at: "/nowhere\(id)/x") }
+    var reading = Configuration()
+    reading.isReadOnly = true
+    collect { _ = try Database(at: "/nowhere\(id)/x", configuration: reading) }
     #expect(errors.count == 7, "\(errors)")
     for error in errors {
       let text = "\(error)"

@@ -55,7 +55,7 @@ struct ExchangeTests {
 
     // A deleted leaf is no conflict.
     try await database.write { transaction in
-      for leaf in try transaction.conflicts(of: "d").dropFirst() { try transaction.delete(leaf) }
+      for leaf in try transaction.branches(of: "d").dropFirst() { try transaction.delete(leaf) }
     }
     var changes = try database.snapshot().changes()
     let change = try #require(try changes.rest().first { $0.id == "d" })

@@ -72,7 +72,10 @@ struct FailureTests {
     _ = try fileSystem.open("/other/letter.txt", .creating)
     #expect(code { _ = try Database(at: "/other", configuration: configuration) } == .notAStore)
     #expect(fileSystem.names(in: "/other") == ["letter.txt"])
-    #expect(code { _ = try Database(at: "/no/where", configuration: configuration) } == .notFound)
+    _ = try Database(at: "/new/in/here", configuration: configuration)
+    #expect(fileSystem.names(in: "/new/in") == ["here"])
+    let within = code { _ = try Database(at: "/file/where", configuration: configuration) }
+    #expect(within != nil)
     configuration.isReadOnly = true
     #expect(code { _ = try Database(at: "/nothing", configuration: configuration) } == .notFound)
     #expect(code { _ = try Database(at: "/file", configuration: configuration) } != nil)
@@ -217,13 +220,14 @@ struct FailureTests {
     }
     let after = CrashFixture(fixture.fileSystem.restarted(.processEnd), fixture.writer, life: 9)
     for _ in 0..<2 {
-      #expect(code { _ = try after.open { $0.openingProgress = { _ in false } } } == .cancelled)
+      #expect(throws: CancellationError.self) {
+        try after.open { $0.openingProgress = { _ in throw CancellationError() } }
+      }
     }
     let progress = Recorder<Double>()
     let database = try after.open {
       $0.openingProgress = {
         progress.append($0)
-        return true
       }
     }
     _ = try fixture.writer.oracle.withLock { try $0.identify(database) }

@@ -80,7 +80,6 @@ struct StoreCheckTests {
     let progress = Recorder<Double>()
     let report = try database.check {
       progress.append($0)
-      return true
     }
     #expect(report.isSound)
     #expect(report.documentCount == 3)
@@ -92,8 +91,9 @@ struct StoreCheckTests {
   @Test func `a check can be cancelled at any progress`() throws {
     let database = try store()
     for limit in [0, 0.4, 0.8, 0.95] {
-      let error = #expect(throws: DatabaseError.self) { try database.check { $0 <= limit - 0.1 } }
-      #expect(error?.code == .cancelled)
+      #expect(throws: CancellationError.self) {
+        try database.check { if $0 > limit - 0.1 { throw CancellationError() } }
+      }
     }
   }
 
@@ -227,6 +227,17 @@ struct StoreCheckTests {
     }
     try database.write { try $0.delete(id: "a") }
     #expect(try database.snapshot().count == 0)
+  }
+
+  @Test func `a check finds a retained revision that no document's entry leads to`() throws {
+    let database = try store()
+    let a = try database.entry(of: "a")
+    var locator = ByteWriter()
+    a.locator.encode(to: &locator)
+    let key = RetainedKey.bytes(SharedBytes(utf8: "a"), a.sequence)
+    #expect(
+      try problems(database) { $0.retained.set(key.span, locator.array.span) }
+        == ["the index has 1 retained revisions, but its documents lead to 0"])
   }
 
   @Test func `a check verifies content against the revision digest where it can be computed`()

@@ -21,7 +21,7 @@ struct PlainView {
     var rows: [Row] = []
     var documents = snapshot.documents()
     while let document = try documents.next() {
-      let conflicts = Array(try snapshot.conflicts(of: document.id).dropFirst())
+      let conflicts = Array(try snapshot.branches(of: document.id).dropFirst())
       for (index, row) in map(document, conflicts).enumerated() {
         rows.append(Row(key: row.0, value: row.1, id: document.id, index: index))
       }

@@ -125,7 +125,7 @@ final class Replica {
     try expect(current?.revision, winner?.revision, "the winner")
     try expect(current?["number"]?.intValue, winner?.number, "the winner's content")
     try expect(
-      try snapshot.conflicts(of: world.id).map(\.revision),
+      try snapshot.branches(of: world.id).map(\.revision),
       leaves.filter { !$0.isDeleted }.map(\.revision), "the conflicts")
     try expect(
       found.map(\.parentRevision), leaves.map { expected.parent(of: $0.revision) },

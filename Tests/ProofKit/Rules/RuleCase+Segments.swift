@@ -124,6 +124,22 @@ extension RuleCase {
       try other.vanish { $0.hasSuffix(".segment") || $0 == "HEAD" || $0 == "FLUSHED" }
       try expectDamaged { _ = try other.open() }
     },
+    RuleCase(name: "rule 9: a store that lost everything but its attachments is damaged") {
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      let blob = [UInt8](repeating: 7, count: 100_000)
+      try database.write { transaction in
+        var document = Document(id: "film")
+        document.attachments["poster"] = Document.Attachment(
+          contentType: "image/png", blob)
+        try transaction.put(document)
+      }
+      let left = fixture.restarted(.everything, life: 90)
+      try left.vanish {
+        $0.hasSuffix(".segment") || $0.hasSuffix(".checkpoint") || $0 == "HEAD" || $0 == "FLUSHED"
+      }
+      try expectDamaged { _ = try left.open() }
+    },
     RuleCase(name: "rule 9: a segment with a bad header is reported") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()

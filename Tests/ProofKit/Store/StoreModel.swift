@@ -264,7 +264,7 @@ extension StoreModel {
 
   /// Returns the index of a name: some are by number and text, some only for short texts.
   package static func index(_ name: String) -> DocumentIndex {
-    if name.hasPrefix("number, text") { return DocumentIndex(name, on: ["number"], ["text"]) }
+    if name.hasPrefix("number, text") { return DocumentIndex(name, on: "number", "text") }
     return DocumentIndex(
       name, on: "number", eachElement: name.hasPrefix("each"),
       where: isOfShort(name) ? [.less("text", .string(text(shortSize)))] : [])

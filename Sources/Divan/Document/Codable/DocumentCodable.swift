@@ -27,7 +27,7 @@ import DivanLog
 ///
 /// Documents that were put before a type conformed, and documents of other programs, are found once
 /// they have the type: put them again, or set `type` in a ``Migration``.
-public protocol DocumentCodable: Codable {
+public protocol DocumentCodable: Codable, SendableMetatype {
   /// The value of `type` in documents of this type; by default, the type's name.
   ///
   /// Declare it if the type may be renamed:

@@ -52,8 +52,15 @@ extension Value {
 }
 
 extension Value: CustomStringConvertible {
-  /// This value as compact JSON text.
-  public var description: String { json }
+  /// A string as it is, without quotation marks; any other value as compact JSON text.
+  ///
+  /// Use ``json`` for text that can be parsed.
+  public var description: String { stringValue ?? json }
+}
+
+extension Value: CustomDebugStringConvertible {
+  /// This value as compact JSON text, as in the description of an array of values.
+  public var debugDescription: String { json }
 }
 
 // MARK: - Stored values

@@ -85,7 +85,7 @@ final class ModelContextCore {
 
   init(_ source: ModelSource, _ registry: ModelRegistry?) {
     self.source = source
-    self.registry = registry
+    self.registry = registry ?? source.registry
     do {
       switch source {
       case .database(let database): snapshot = try database.snapshot()

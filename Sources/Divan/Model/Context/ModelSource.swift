@@ -23,6 +23,9 @@ extension ModelSource {
     }
   }
 
+  /// The classes of the database's schema; nil if it was opened without one.
+  var registry: ModelRegistry? { store.flatMap { DatabaseSchema.of($0).schema?.registry } }
+
   /// Returns an ID for a new document from the store's generator; nil if there is no store.
   func newDocumentID() -> String? { store?.configuration.documentIDs.next() }
 

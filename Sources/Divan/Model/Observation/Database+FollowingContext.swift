@@ -1,35 +1,38 @@
 extension Database {
-  /// Creates a context on the caller's actor that follows the database and saves by itself.
+  /// Creates a context on the caller's actor that follows the database.
   ///
   /// ```swift
   /// @MainActor final class TodoStore {
   ///   let context: ModelContext
-  ///   init(_ database: Database) { context = database.makeContext(isolation: #isolation) }
+  ///   init(_ database: Database) { context = database.makeFollowingContext() }
   /// }
   /// ```
   ///
   /// Its models take over external changes on that actor, soon after they were committed, as with
-  /// ``ModelContext/updates``. Changes to its models are saved after a delay, as with
+  /// ``ModelContext/updates``. Changes to its models are saved when you call a save method; with a
+  /// `delay`, they are also saved by themselves, as with
   /// ``ModelContext/autosave(after:isolation:onError:)``. ``ModelContext/errorHandler`` receives
   /// the errors of both.
   ///
-  /// If you release the context while it has unsaved models, it stays alive until they are saved.
-  /// Closing the database saves them too: see ``Database/close(discardsUnsavedModels:isolation:)``.
+  /// If you release an autosaving context while it has unsaved models, it stays alive until they
+  /// are saved. Closing the database saves them too: see
+  /// ``Database/close(discardsUnsavedModels:isolation:)``. Other contexts discard unsaved models
+  /// when you release them.
   ///
-  /// Without an actor, the context does neither: it is the same as one from ``makeContext(_:)``.
+  /// On the main actor, ``mainContext`` is such a context, and shared.
   ///
   /// - Parameters:
   ///   - registry: the classes of documents; without it, a document becomes a model of the class
   ///     that you request.
-  ///   - delay: how long after a change to save it; nil to save only when you call a save method.
-  ///   - actor: the actor that the context belongs to.
+  ///   - delay: how long after a change to save it; nil, the default, to save only when you call a
+  ///     save method.
+  ///   - actor: the actor that the context belongs to; the caller's by default.
   /// - Returns: a context that reads the database in its current state.
-  public func makeContext(
-    _ registry: ModelRegistry? = nil, autosavingAfter delay: Duration? = .seconds(1),
-    isolation actor: isolated (any Actor)?
+  public func makeFollowingContext(
+    _ registry: ModelRegistry? = nil, autosavingAfter delay: Duration? = nil,
+    isolation actor: isolated any Actor = #isolation
   ) -> ModelContext {
     let context = ModelContext(.database(self), registry)
-    guard let actor else { return context }
     let core = context.core
     let observer = ModelUpdateObserver(context, of: self, on: actor)
     core.tasks.append(Task.detached { await observer.follow() })
@@ -39,4 +42,40 @@ extension Database {
     }
     return context
   }
+
+  /// The context of the main actor, which follows the database and which all its users share.
+  ///
+  /// ```swift
+  /// let todo = Todo(in: database.mainContext)
+  /// todo.text = "Buy milk"
+  /// try todo.save()
+  /// ```
+  ///
+  /// It is made on first use, as by ``makeFollowingContext(_:autosavingAfter:isolation:)`` without
+  /// a registry or autosaving. The database retains it, and it retains the database: close the
+  /// database to release both. After that, each access returns another context, which can read
+  /// nothing.
+  @MainActor public var mainContext: ModelContext {
+    guard !store.isClosed else { return makeContext() }
+    return store.services.get(MainContext.self) { MainContext() }.context(of: self)
+  }
+}
+
+/// The holder of ``Database/mainContext``, which only the main actor accesses.
+@MainActor
+private final class MainContext: AttachedService {
+  private var context: ModelContext?
+
+  nonisolated init() {}
+
+  func context(of database: Database) -> ModelContext {
+    if let context { return context }
+    let made = database.makeFollowingContext()
+    context = made
+    return made
+  }
+
+  nonisolated func storeIsClosing(_ store: Store) {}
+
+  nonisolated func storeDidClose() { Task { @MainActor in context = nil } }
 }

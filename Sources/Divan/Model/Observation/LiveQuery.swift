@@ -4,12 +4,12 @@ public import Observation
 ///
 /// A live query shows the state of its context, and is updated whenever the context moves on. A
 /// context that follows the database on an actor
-/// (``Database/makeContext(_:autosavingAfter:isolation:)``) moves on soon after any commit; other
+/// (``Database/makeFollowingContext(_:autosavingAfter:isolation:)``) moves on soon after any commit; other
 /// contexts do when they save or are refreshed. As with ``ModelContext/find(_:)``, unsaved changes
 /// make no difference.
 ///
 /// It is `Observable`. Observers of ``results`` are notified only if models were added, removed or
-/// reordered; models notify observers of their own properties. If the class is not `Observable`,
+/// reordered; models notify observers of their own properties. If the class is not observable,
 /// changes of a model's properties count too.
 ///
 /// The cost of an update is that of the changes, plus moving the elements of the list. See
@@ -125,7 +125,7 @@ extension LiveQuery: ContextObserver {
       exchanged.append((update.to, model))
       isListChanged = true
     }
-    set(notifying: isListChanged || !ModelObservation.isObservable(M.self)) { models in
+    set(notifying: isListChanged || !M.isObservable) { models in
       change.apply(to: &models, inserting: inserted)
       for (index, model) in exchanged { models[index] = model }
     }
@@ -142,7 +142,7 @@ extension LiveQuery: ContextObserver {
       isEqual: { _, model in !unreported.contains(DocumentKey(model.documentID)) })
     let isListChanged =
       !difference.deletions.isEmpty || !difference.insertions.isEmpty || !difference.moves.isEmpty
-    let notifies = isListChanged || !difference.isEmpty && !ModelObservation.isObservable(M.self)
+    let notifies = isListChanged || !difference.isEmpty && !M.isObservable
     set(notifying: notifies) { $0 = all }
     isAligned = all.count == rows.window.count
     unreported = []

@@ -1,3 +1,5 @@
+import DivanLog
+
 // Moving a context and its models to a newer snapshot.
 
 extension ModelContextCore {
@@ -218,9 +220,12 @@ extension ModelContextCore {
     if let registered = registry?.modelClass(of: properties) {
       return registered != Swift.type(of: model) && registered != registry?.modelClass(of: old)
     }
-    guard let type = model.modelClass.documentType else { return false }
-    let key = model.modelClass.documentTypeKey
-    return (try? old.string(key)) == type && (try? properties.string(key)) != type
+    let (names, key) = (model.modelClass.documentTypes, model.modelClass.documentTypeKey)
+    func isOfClass(_ properties: EncodedValue) -> Bool {
+      guard let type = try? properties.string(key) else { return false }
+      return names.contains { haveSameUTF8($0, type) }
+    }
+    return isOfClass(old) && !isOfClass(properties)
   }
 
   /// Removes a model whose document has changed to another class.

@@ -6,7 +6,7 @@ extension InverseRelation {
   /// The index of all documents by the targets of the property.
   var index: DocumentIndex {
     let key = property.key
-    return DocumentIndex("reference:\(key)", on: key, eachElement: true)
+    return DocumentIndex("reference:\(key)", paths: [[key]], eachElement: true)
   }
 
   /// Whether a model refers to a document.

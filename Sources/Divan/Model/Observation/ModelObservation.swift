@@ -2,7 +2,7 @@ import Observation
 
 /// How models notify their observers of reads and changes, in the manner of `@Observable`.
 ///
-/// A class takes part if it is declared `Observable`, in contexts with
+/// A class takes part if its ``Model/isObservable`` is true, in contexts with
 /// ``ModelContext/isObservable``. Each property has its own path. There is another path for the
 /// model's state, such as `needsSave`, and another for its attachments.
 enum ModelObservation {
@@ -34,9 +34,6 @@ enum ModelObservation {
   static var otherPaths: [Path] { [statePath, attachmentsPath, undeclaredPath] }
 
   static func path(ofProperty index: Int) -> Path { \Subject[index] }
-
-  /// Whether a class of models is declared `Observable`.
-  static func isObservable(_ type: Model.Type) -> Bool { type is any Observable.Type }
 }
 
 /// The observers of a model.

@@ -5,8 +5,8 @@ import DivanLog
 extension Query where Subject: Model {
   /// Creates a query for all models of the class.
   ///
-  /// If the class declares a ``Model/documentType``, only documents with that `type` match. In a
-  /// context with a ``ModelRegistry``, models of subclasses match too.
+  /// Documents with the class's ``Model/documentType`` match, or an earlier one. In a context with a
+  /// ``ModelRegistry``, models of subclasses match too.
   public init() { self.init(kind: ModelKind.withoutRegistry(Subject.self)) }
 
   /// Sorts the results by a property: see ``sort(descending:byBytes:_:)``.
@@ -19,10 +19,15 @@ extension Query where Subject: Model {
 
 /// Filters for the documents of a class.
 enum ModelKind {
+  /// The types of documents of a class; empty if they store none.
+  private static func types(of type: Model.Type) -> [String] {
+    // The name of a class takes longer to find out than the class.
+    ModelClassTable.find(type)?.documentTypes ?? type.allDocumentTypes
+  }
+
   /// The documents with the type that the class declares, without a registry.
   static func withoutRegistry(_ type: Model.Type) -> FilterExpression {
-    guard let name = type.documentType else { return .all }
-    return .test(QueryPath(steps: [.key(type.documentTypeKey)]), .equal(.string(name)))
+    .ofTypes(types(of: type), under: type.documentTypeKey) ?? .all
   }
 
   /// The documents of which a context with a registry makes models of the class.
@@ -43,9 +48,20 @@ enum ModelKind {
 
   /// Whether a document is of a class, without a registry.
   static func includes<M: Model>(_ properties: EncodedValue, _ type: M.Type) -> Bool {
-    guard let name = type.documentType else { return true }
+    let names = types(of: type)
+    if names.isEmpty { return true }
     guard let stored = try? properties.string(type.documentTypeKey) else { return false }
-    return haveSameUTF8(stored, name)
+    return names.contains { haveSameUTF8(stored, $0) }
+  }
+}
+
+extension FilterExpression {
+  /// A filter for documents with one of several types; nil if there are none.
+  static func ofTypes(_ names: [String], under key: String) -> FilterExpression? {
+    guard let name = names.first else { return nil }
+    return .test(
+      QueryPath(steps: [.key(key)]),
+      names.count == 1 ? .equal(.string(name)) : .oneOf(names.map { .string($0) }))
   }
 }
 

@@ -39,13 +39,21 @@ extension Database {
   ///
   /// - Parameters:
   ///   - types: model classes.
-  ///   - progress: called with the completed fraction, from 0 to 1. If it returns false, building
-  ///     stops with ``DatabaseError/Code/cancelled``, and completed indexes stay.
+  ///   - progress: called with the completed fraction, from 0 to 1. If it throws, building stops
+  ///     with that error, and completed indexes stay; so it does with
+  ///     ``DatabaseError/Code/cancelled`` if the task is cancelled.
   /// - Throws: ``DatabaseError/Code/invalidIndex`` if a class declares an invalid index, and
   ///   ``DatabaseError/Code/invalidModelClass`` if two different indexes would have the same name;
   ///   no index is built then. The errors of ``addIndex(_:progress:)``.
   public func addIndexes(
-    for types: Model.Type..., progress: ((Double) -> Bool)? = nil
+    for types: Model.Type..., progress: ((Double) throws -> Void)? = nil
+  ) throws {
+    try addIndexes(forAll: types, progress: progress)
+  }
+
+  /// Builds the indexes that model classes declare: see ``addIndexes(for:progress:)``.
+  func addIndexes(
+    forAll types: [Model.Type], progress: ((Double) throws -> Void)? = nil
   ) throws {
     var wanted: [(index: DocumentIndex, of: ModelClass)] = []
     for type in types {
@@ -62,14 +70,14 @@ extension Database {
     for (index, _) in wanted { declared.set(index) }
     for (number, (index, known)) in wanted.enumerated() {
       try addDeclaredIndex(index, of: known) { share in
-        progress?((Double(number) + share) / Double(wanted.count)) ?? true
+        try progress?((Double(number) + share) / Double(wanted.count))
       }
     }
   }
 
   /// Builds a declared index, extended to known subclasses, replacing another one with its name.
   func addDeclaredIndex(
-    _ own: DocumentIndex, of known: ModelClass, progress: ((Double) -> Bool)? = nil
+    _ own: DocumentIndex, of known: ModelClass, progress: ((Double) throws -> Void)? = nil
   ) throws {
     let existing = try indexes()
     let index = DeclaredIndexes.of(store).index(own, of: known, amid: existing)

@@ -74,13 +74,13 @@ final class DeclaredIndexes: Sendable {
   func index(
     _ own: DocumentIndex, of modelClass: ModelClass, amid existing: [DocumentIndex]
   ) -> DocumentIndex {
-    guard let documentType = modelClass.documentType else { return own }
+    guard modelClass.documentType != nil else { return own }
     let classes = state.withLock { $0.classes }
     let key = modelClass.documentTypeKey
-    var names = [documentType]
+    var names = modelClass.documentTypes
     for type in classes
     where type.isSubclass(of: modelClass.type) && haveSameUTF8(type.documentTypeKey, key) {
-      if let name = type.documentType { names.append(name) }
+      names += type.allDocumentTypes
     }
     if let other = existing.first(where: { haveSameUTF8($0.name, own.name) }) {
       names += other.documentTypes(under: key).filter { name in

@@ -17,6 +17,8 @@ final class ModelClass: Sendable {
   /// The ``Inverse`` properties.
   let inverses: [InverseRelation]
   let documentType: String?
+  /// The types of documents of the class: ``Model/documentType`` and earlier ones; empty without it.
+  let documentTypes: [String]
   let documentTypeKey: String
   /// The version that the class declares, and the key under which documents store it.
   let version: Int
@@ -39,11 +41,12 @@ final class ModelClass: Sendable {
       compareUTF8(properties[$0].key, properties[$1].key) < 0
     }
     documentType = type.documentType
+    documentTypes = type.allDocumentTypes
     documentTypeKey = type.documentTypeKey
     version = type.modelVersion
     versionKey = type.modelVersionKey
     observationPaths =
-      ModelObservation.isObservable(type)
+      type.isObservable
       ? properties.indices.map { ModelObservation.path(ofProperty: $0) } : []
     for (a, b) in zip(encodingOrder, encodingOrder.dropFirst()) {
       require(
@@ -61,7 +64,7 @@ final class ModelClass: Sendable {
       )
       require(
         documentType == nil || property.key != documentTypeKey,
-        "\(type) declares a document type, so \(property.name) cannot be stored under \"\(documentTypeKey)\""
+        "\(type) has a document type, so \(property.name) cannot be stored under \"\(documentTypeKey)\". Give it another key with @Persisted(key:), or override documentTypeKey"
       )
     }
   }
@@ -122,7 +125,7 @@ extension ModelClass {
     for (index, field) in fields.persisted.enumerated() {
       var location = field.type.location(at: field.offset)
       location.index = index
-      if ModelObservation.isObservable(type) { location.initialFlags |= PropertyFlags.observed }
+      if type.isObservable { location.initialFlags |= PropertyFlags.observed }
       location.name = field.name
       location.key = field.name
       let flags = model.flags(at: location)

@@ -166,7 +166,13 @@ extension ModelClass {
 
   /// The conditions that limit an index to documents of the class, if it declares a type.
   fileprivate var typeConditions: [IndexCondition] {
-    documentType.map { [IndexCondition(path: [documentTypeKey], .equal(.string($0)))] } ?? []
+    guard let first = documentTypes.first else { return [] }
+    return [
+      IndexCondition(
+        path: [documentTypeKey],
+        documentTypes.count == 1
+          ? .equal(.string(first)) : .isIn(documentTypes.map { .string($0) }))
+    ]
   }
 }
 

@@ -15,14 +15,14 @@ public struct ModelRegistry: Sendable {
   private var typeKeys: [String] = []
   private let chooser: (@Sendable (_ type: String) -> Model.Type?)?
 
-  /// Creates a registry of classes, each of which declares a ``Model/documentType``.
+  /// Creates a registry of classes, each of which has a ``Model/documentType``.
   ///
   /// - Parameters:
   ///   - classes: the classes.
   ///   - chooser: returns the class for a `type` that none of the classes declares; nil for one
   ///     that it does not know either.
-  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if a class declares no type, or two declare
-  ///   the same one.
+  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if a class has no type, or two have the same
+  ///   one.
   public init(
     _ classes: Model.Type..., chooser: (@Sendable (_ type: String) -> Model.Type?)? = nil
   ) throws {
@@ -31,27 +31,36 @@ public struct ModelRegistry: Sendable {
     for each in classes { try register(each) }
   }
 
+  private init() { chooser = nil }
+
+  /// A registry without classes.
+  static let empty = ModelRegistry()
+
   /// Registers a class, for contexts that are created from now on.
   ///
-  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if the class declares no type, or another
-  ///   class has already declared the same one.
-  public mutating func register(_ type: Model.Type) throws {
-    guard let name = type.documentType else {
+  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if the class has no type, or another class
+  ///   already has the same one.
+  public mutating func register(_ type: Model.Type) throws(DatabaseError) {
+    let names = type.allDocumentTypes
+    guard !names.isEmpty else {
       throw DatabaseError(
-        .invalidModelClass, "\(type) declares no document type",
-        hint: "Override `class var documentType`")
+        .invalidModelClass, "\(type) has no document type",
+        hint: "Do not override `class var documentType` with nil")
     }
-    if let other = classes[name], other != type {
-      throw DatabaseError(
-        .invalidModelClass,
-        "\(other) and \(type) both declare the document type \(name.debugDescription)")
+    for name in names {
+      if let other = classes[name], other != type {
+        throw DatabaseError(
+          .invalidModelClass,
+          "\(other) and \(type) both have the document type \(name.debugDescription)",
+          hint: "Override `class var documentType` of one of them")
+      }
     }
-    classes[name] = type
+    for name in names { classes[name] = type }
     let key = type.documentTypeKey
     if !typeKeys.contains(where: { haveSameUTF8($0, key) }) { typeKeys.append(key) }
   }
 
-  /// The registered classes.
+  /// The registered classes; one with earlier types occurs several times.
   var types: [Model.Type] { classes.entries.map(\.value) }
 
   /// Returns the class of documents with a type; nil if it is unknown.
@@ -66,9 +75,7 @@ public struct ModelRegistry: Sendable {
       classes.entries.contains(where: { $0.value == type })
     else { return nil }
     let names = classes.entries.filter { $0.value is M.Type }.map(\.key)
-    let path = QueryPath(steps: [.key(key)])
-    return .test(
-      path, names.count == 1 ? .equal(.string(names[0])) : .oneOf(names.map { .string($0) }))
+    return .ofTypes(names, under: key)
   }
 
   /// Returns the class of a document with these properties; nil if it is unknown.

@@ -101,6 +101,13 @@ extension Query {
     filter(condition(QuerySubject()))
   }
 
+  /// Returns the query, restricted to documents in which a property is also true.
+  ///
+  /// For example: `Query<Todo>().filter { $0.done }`.
+  public func filter(_ property: (QuerySubject<Subject>) -> QueryProperty<Bool>) -> Query {
+    filter(property(QuerySubject()) == true)
+  }
+
   /// Returns the query, restricted to documents that also match a filter.
   public func filter(_ filter: Filter) -> Query {
     var query = self

@@ -161,6 +161,24 @@ extension QueryProperty where PropertyValue == Value {
 extension QueryProperty where PropertyValue == Bool {
   /// Whether the property is not true: this includes a missing property.
   public static prefix func ! (property: Self) -> Filter { !(property == true) }
+
+  /// Returns a filter for documents whose property is true and that match a filter.
+  public static func && (property: Self, filter: Filter) -> Filter { property == true && filter }
+
+  /// Returns a filter for documents that match a filter and whose property is true.
+  public static func && (filter: Filter, property: Self) -> Filter { filter && property == true }
+
+  /// Returns a filter for documents whose properties are both true.
+  public static func && (a: Self, b: Self) -> Filter { a == true && b == true }
+
+  /// Returns a filter for documents whose property is true or that match a filter.
+  public static func || (property: Self, filter: Filter) -> Filter { property == true || filter }
+
+  /// Returns a filter for documents that match a filter or whose property is true.
+  public static func || (filter: Filter, property: Self) -> Filter { filter || property == true }
+
+  /// Returns a filter for documents with one of the properties true.
+  public static func || (a: Self, b: Self) -> Filter { a == true || b == true }
 }
 
 // MARK: - Texts
@@ -184,7 +202,9 @@ extension QueryProperty where PropertyValue: QueryText {
   }
 
   /// Whether the text equals another one, except for some differences.
-  public func isLike(_ text: String, ignoring differences: TextDifferences) -> Filter {
+  ///
+  /// For example: `$0.title.equals("metropolis", ignoring: .letterCase)`.
+  public func equals(_ text: String, ignoring differences: TextDifferences) -> Filter {
     test(.text(.whole, text, differences))
   }
 
@@ -192,7 +212,7 @@ extension QueryProperty where PropertyValue: QueryText {
   ///
   /// It takes at most time linear in the size of the text times that of the pattern, which is at
   /// most 256 bytes. Regular expressions are not supported, because some take too long.
-  public func matches(_ pattern: String, ignoring differences: TextDifferences = []) -> Filter {
+  public func like(_ pattern: String, ignoring differences: TextDifferences = []) -> Filter {
     guard pattern.utf8.count <= TextMatcher.patternSizeLimit else {
       return Filter(
         .refused(

@@ -111,8 +111,9 @@ public struct Configuration: Sendable {
   public var now: @Sendable () -> UInt64 = { systemTime() }
   /// Called with the progress of opening, between 0 and 1.
   ///
-  /// Opening stops with ``DatabaseError/Code/cancelled`` when it returns false.
-  public var openingProgress: (@Sendable (Double) -> Bool)?
+  /// If it throws, opening stops with that error; so it does with ``DatabaseError/Code/cancelled``
+  /// if the task is cancelled.
+  public var openingProgress: (@Sendable (Double) throws -> Void)?
 
   // For tests and tools.
 

@@ -9,19 +9,23 @@ extension Database {
   /// check; changes made after the call are not checked. The time is proportional to the size of
   /// the store.
   ///
-  /// - Parameter progress: Receives the completed share, between 0 and 1; checking stops with
-  ///   ``DatabaseError/Code/cancelled`` when it returns false.
+  /// - Parameter progress: Receives the completed share, between 0 and 1. If it throws, checking
+  ///   stops with that error; so it does with ``DatabaseError/Code/cancelled`` if the task is
+  ///   cancelled.
   /// - Returns: The findings, including any damage, which is not thrown.
   /// - Throws: ``DatabaseError`` with the codes `cancelled`, `closed` and `inputOutput`.
-  public func check(progress: ((Double) -> Bool)? = nil) throws -> CheckReport {
-    var check = StoreCheck(try store.view().ignoringGap, progress)
-    // The log after damage that ended it is not read again.
-    check.report.problems = store.report.damage
-    try check.checkLog()
-    try check.checkDocuments()
-    try check.checkCatalog()
-    try check.checkSequences()
-    try check.checkAttachments()
-    return check.report
+  public func check(progress: ((Double) throws -> Void)? = nil) throws -> CheckReport {
+    try reportingProgress(to: progress) { shouldContinue in
+      var check = StoreCheck(try store.view().ignoringGap, shouldContinue)
+      // The log after damage that ended it is not read again.
+      check.report.problems = store.report.damage
+      try check.checkLog()
+      try check.checkDocuments()
+      try check.checkCatalog()
+      try check.checkRetained()
+      try check.checkSequences()
+      try check.checkAttachments()
+      return check.report
+    }
   }
 }

@@ -21,6 +21,8 @@ struct StoreCheck {
   var report = CheckReport()
   private var liveCount = 0
   private var expiringCount = 0
+  /// The number of retained records that the entries of documents lead to.
+  private var retainedCount = 0
   /// The number of entries that indexes should have.
   private var indexEntryCount = 0
   /// Whether every entry of the index was read.
@@ -111,6 +113,7 @@ struct StoreCheck {
         .damaged, "the index and the log disagree about a revision", documentID: id)
     }
     for sequence in try view.retainedSequences(of: id, entry) {
+      retainedCount += 1
       try check(try view.retainedRecord(sequence, of: id))
     }
     try check(try view.tree(of: newest), of: newest, id, entry)
@@ -326,6 +329,20 @@ struct StoreCheck {
       try? newest?.close()
     }
     try advance(to: 1)
+  }
+
+  /// Checks that each retained record is of a document whose entry says that it may have some.
+  mutating func checkRetained() throws(DatabaseError) {
+    var scan = view.state.retained.scan()
+    var count = 0
+    while try next(&scan) != nil { count += 1 }
+    if isIndexWhole, areDocumentsWhole, count != retainedCount {
+      report.problems.append(
+        DatabaseError(
+          .damaged,
+          "the index has \(count) retained revisions, but its documents lead to \(retainedCount)",
+          path: view.store.path))
+    }
   }
 
   mutating func checkSequences() throws(DatabaseError) {

@@ -78,7 +78,7 @@ public struct Change: Sendable, Equatable {
 }
 
 extension Change {
-  /// Whether the document has several revisions at once: see ``Snapshot/conflicts(of:)``.
+  /// Whether the document has several revisions at once: see ``Snapshot/branches(of:)``.
   public var hasConflicts: Bool { otherLeaves.contains { !$0.isDeleted } }
 
   /// The IDs of all leaf revisions, the winning one first, deleted ones too.

@@ -51,11 +51,18 @@ extension Snapshot {
 
   /// Returns the leaves that are not deleted, the winning one first.
   ///
-  /// There is more than one during a *conflict*.
+  /// There is more than one during a *conflict*: see ``hasConflict(id:)``.
   ///
   /// If there was never a conflict, this reads only the index and the document itself.
-  public func conflicts(of id: String) throws -> [Document] {
+  public func branches(of id: String) throws -> [Document] {
     try view.leaves(of: id).filter { !$0.isDeleted }
+  }
+
+  /// Returns whether a document has several branches, so that its winner hides other contents.
+  ///
+  /// Reads no contents; false if there is no document with this ID.
+  public func hasConflict(id: String) throws -> Bool {
+    try view.leafRevisions(of: id).count { !$0.isDeleted } > 1
   }
 
   /// Returns a revision of a document by its ID; nil if it is not known or its content is not

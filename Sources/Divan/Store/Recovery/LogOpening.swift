@@ -6,6 +6,8 @@ import DivanLog
 struct LogOpening {
   private let directory: StoreDirectory
   private let configuration: Configuration
+  /// Receives the progress, and returns whether to continue.
+  private let shouldContinue: (Double) -> Bool
   private let files: Set<FileName>
   private let head: Head?
   private let marks: [FlushMark]
@@ -31,9 +33,11 @@ struct LogOpening {
 
   init(
     _ directory: StoreDirectory, _ configuration: Configuration, files: Set<FileName>, head: Head?,
-    marks: [FlushMark], lock: (any FileLock)?, report: OpeningReport
+    marks: [FlushMark], lock: (any FileLock)?, report: OpeningReport,
+    shouldContinue: @escaping (Double) -> Bool
   ) throws(LogError) {
     self.directory = directory
+    self.shouldContinue = shouldContinue
     self.configuration = configuration
     self.files = files
     self.head = head
@@ -386,11 +390,11 @@ extension LogOpening {
       replayed += max(0, Int(clamping: segment.end.offset) - begin)
       let limit = lacksEnd && segment.fileID == last.fileID ? try last.file.size() : nil
       let continues = try replay.run(segment, from: start, limit: limit) { offset in
-        configuration.openingProgress?(Double(done + offset) / Double(total)) ?? true
+        shouldContinue(Double(done + offset) / Double(total))
       }
       done += Int(clamping: segment.end.offset)
       guard replay.indexProblem == nil else { return replayed }
-      guard continues, configuration.openingProgress?(Double(done) / Double(total)) ?? true else {
+      guard continues, shouldContinue(Double(done) / Double(total)) else {
         throw .system(SystemError(call: "open", path: directory.path, code: .cancelled))
       }
     }

@@ -41,12 +41,18 @@ struct StoreOpening {
   let path: String
   let fileSystem: any FileSystem
   let configuration: Configuration
+  /// Receives the progress, and returns whether to continue.
+  let shouldContinue: (Double) -> Bool
   private var directory: StoreDirectory
 
-  init(_ path: String, on fileSystem: any FileSystem, _ configuration: Configuration) {
+  init(
+    _ path: String, on fileSystem: any FileSystem, _ configuration: Configuration,
+    shouldContinue: @escaping (Double) -> Bool
+  ) {
     self.path = path
     self.fileSystem = fileSystem
     self.configuration = configuration
+    self.shouldContinue = shouldContinue
     directory = StoreDirectory(path, on: fileSystem)
   }
 }
@@ -113,7 +119,7 @@ extension StoreOpening {
       }
     } catch  where error.code == .notFound {
       do throws(SystemError) {
-        try makeDirectory(at: path)
+        try makeDirectoryAndParents(at: path)
       } catch {
         throw DatabaseError(error, making: "the store", at: path)
       }
@@ -123,6 +129,22 @@ extension StoreOpening {
         path: path)
     } catch {
       throw DatabaseError(error)
+    }
+  }
+
+  /// Creates a directory, and those around it that are missing.
+  ///
+  /// The names of these are durable before the store depends on them; that of the store's own
+  /// directory is later: see ``prepareDirectory()``.
+  private func makeDirectoryAndParents(at path: String) throws(SystemError) {
+    do {
+      try makeDirectory(at: path)
+    } catch  where error.code == .notFound {
+      let parent = parentDirectory(of: path)
+      guard parent != path else { throw error }
+      try makeDirectoryAndParents(at: parent)
+      try fileSystem.flushDirectory(parentDirectory(of: parent))
+      try makeDirectory(at: path)
     }
   }
 
@@ -245,18 +267,16 @@ extension StoreOpening {
       report.notes.append("FLUSHED cannot be read: \(DatabaseError(markProblem))")
     }
     let hasSegments = files.contains { if case .segment = $0 { true } else { false } }
-    let hasCheckpoints = files.contains { if case .checkpoint = $0 { true } else { false } }
 
     guard hasSegments else {
       // A writer has checked this before it took the lock.
       guard try isWriter ? true : directory.isStore() else {
         throw .foreign(path: path, reason: "the directory does not contain a store")
       }
-      guard head == nil, headProblem == nil, marks.isEmpty, markProblem == nil, !hasCheckpoints
-      else {
-        throw .damaged(
-          Damage(path: path, offset: 0, reason: "the store has lost all of its segments"))
-      }
+      let loss = try directory.lossOfSegments(
+        among: files, hasHead: head != nil || headProblem != nil,
+        hasMarks: !marks.isEmpty || markProblem != nil)
+      if let loss { throw .damaged(loss) }
       report.ending = isWriter ? .created : .closed
       if isWriter { directory.makeReserve(size: configuration.reserveSize) }
       return opened(
@@ -266,7 +286,7 @@ extension StoreOpening {
     }
     var log = try LogOpening(
       directory, configuration, files: files, head: head, marks: marks, lock: lock,
-      report: report)
+      report: report, shouldContinue: shouldContinue)
     var opened = try log.open()
     if !isWriter { try noteMisplacedFolders(files, in: &opened.report) }
     return opened

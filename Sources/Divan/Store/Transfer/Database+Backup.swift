@@ -29,14 +29,16 @@ extension Database {
   ///   - keepingHistory: whether the copy has the named snapshots and the earlier versions that
   ///     this store retains. It takes memory for each retained revision, about 32 bytes, and for
   ///     each commit whose time is retained, about 150 bytes.
-  ///   - progress: called with the share that is done; copying stops with
-  ///     ``DatabaseError/Code/cancelled`` when it returns false, and leaves nothing behind.
+  ///   - progress: called with the share that is done. If it throws, copying stops with that error
+  ///     and leaves nothing behind; so it does with ``DatabaseError/Code/cancelled`` if the task is
+  ///     cancelled.
   /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `notFound`, `accessDenied`,
   ///   `damaged`, `diskFull`, `inputOutput`, `cancelled` or `closed`. A store that was found
   ///   damaged when it was opened is not copied with any ``Configuration/damage``: the copy
   ///   would look sound. Use `logdump salvage`.
   public func backup(
-    to path: String, keepingHistory: Bool = false, progress: ((Double) -> Bool)? = nil
+    to path: String, keepingHistory: Bool = false,
+    progress: ((Double) throws -> Void)? = nil
   ) throws {
     if let damage = store.report.damage.first {
       throw DatabaseError(
@@ -44,7 +46,9 @@ extension Database {
         hint: "Rescue what is sound with `logdump salvage`, which says what it leaves out",
         path: damage.path, offset: damage.offset, underlying: damage)
     }
-    try copy(to: path, as: "the backup", keepingHistory: keepingHistory, progress)
+    try reportingProgress(to: progress) {
+      try copy(to: path, as: "the backup", keepingHistory: keepingHistory, $0)
+    }
   }
 
   private func copy(

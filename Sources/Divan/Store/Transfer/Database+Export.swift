@@ -9,7 +9,7 @@ extension Database {
   @discardableResult
   public func exportJSONLines(
     to path: String, options: JSONLines.ExportOptions = JSONLines.ExportOptions(),
-    progress: ((JSONLines.Progress) -> Bool)? = nil
+    progress: ((JSONLines.Progress) throws -> Void)? = nil
   ) throws -> JSONLines.Progress {
     try snapshot().exportJSONLines(to: path, options: options, progress: progress)
   }
@@ -21,7 +21,7 @@ extension Database {
   @discardableResult
   public func exportJSONLines(
     to path: String, options: JSONLines.ExportOptions = JSONLines.ExportOptions(),
-    progress: (@Sendable (JSONLines.Progress) -> Bool)? = nil
+    progress: (@Sendable (JSONLines.Progress) throws -> Void)? = nil
   ) async throws -> JSONLines.Progress {
     try await snapshot().exportJSONLines(to: path, options: options, progress: progress)
   }

@@ -20,8 +20,8 @@ extension Database {
   /// - Parameters:
   ///   - path: The file, in UTF-8.
   ///   - options: Options for the import.
-  ///   - progress: Receives the progress about every 256 KiB; the import ends with
-  ///     ``DatabaseError/Code/cancelled`` when it returns false.
+  ///   - progress: Receives the progress about every 256 KiB. If it throws, the import ends with
+  ///     that error, and ``JSONLines/Progress/storedCount`` documents stay.
   /// - Returns: A report of the import.
   /// - Throws: ``DatabaseError`` with the codes `invalidJSON`, `invalidValue`, `invalidDocumentID`,
   ///   `invalidRevisionID`, `invalidAttachment`, `documentTooLarge`, `conflict` or `refused` for a
@@ -30,9 +30,9 @@ extension Database {
   @discardableResult
   public func importJSONLines(
     from path: String, options: JSONLines.ImportOptions = JSONLines.ImportOptions(),
-    progress: ((JSONLines.Progress) -> Bool)? = nil
+    progress: ((JSONLines.Progress) throws -> Void)? = nil
   ) throws -> ImportReport {
-    try importFile(path, options) { progress?($0) ?? true }
+    try reportingProgress(to: progress) { try importFile(path, options, shouldContinue: $0) }
   }
 
   /// Stores documents of JSON Lines that come in pieces of any size.
@@ -63,10 +63,12 @@ extension Database {
   @discardableResult
   public func importJSONLines(
     from path: String, options: JSONLines.ImportOptions = JSONLines.ImportOptions(),
-    progress: (@Sendable (JSONLines.Progress) -> Bool)? = nil
+    progress: (@Sendable (JSONLines.Progress) throws -> Void)? = nil
   ) async throws -> ImportReport {
     try await Database.run { isCancelled in
-      try self.importFile(path, options) { !isCancelled() && (progress?($0) ?? true) }
+      try reportingProgress(to: progress, isCancelled: isCancelled) {
+        try self.importFile(path, options, shouldContinue: $0)
+      }
     }
   }
 
@@ -121,6 +123,7 @@ extension Database {
     var state = JSONLines.Progress(totalByteCount: totalByteCount)
     func isCancelled() -> Bool {
       state.documentCount = lines.report.lineCount
+      state.storedCount = lines.report.storedCount
       return !shouldContinue(state)
     }
     do {

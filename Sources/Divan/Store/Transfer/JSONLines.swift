@@ -15,6 +15,8 @@ public enum JSONLines {
   public struct Progress: Sendable, Equatable {
     /// The number of live documents exported, or of lines imported.
     public internal(set) var documentCount = 0
+    /// The number of documents that an import has committed; they stay if it ends now.
+    public internal(set) var storedCount = 0
     /// The number of documents to export; nil for an import.
     ///
     /// For a past version it may be an estimate.

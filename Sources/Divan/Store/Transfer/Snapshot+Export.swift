@@ -18,17 +18,17 @@ extension Snapshot {
   /// - Parameters:
   ///   - path: The path of the new file; nothing may exist there.
   ///   - options: Options for the export; everything by default.
-  ///   - progress: Receives the progress about every 64 KiB; the export stops with
-  ///     ``DatabaseError/Code/cancelled`` when it returns false, and leaves nothing behind.
+  ///   - progress: Receives the progress about every 64 KiB. If it throws, the export stops with
+  ///     that error and leaves nothing behind.
   /// - Returns: The amount that was written.
   /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `damaged`, `diskFull`,
   ///   `accessDenied`, `inputOutput`, `cancelled` or `closed`.
   @discardableResult
   public func exportJSONLines(
     to path: String, options: JSONLines.ExportOptions = JSONLines.ExportOptions(),
-    progress: ((JSONLines.Progress) -> Bool)? = nil
+    progress: ((JSONLines.Progress) throws -> Void)? = nil
   ) throws -> JSONLines.Progress {
-    try exportFile(path, options) { progress?($0) ?? true }
+    try reportingProgress(to: progress) { try exportFile(path, options, shouldContinue: $0) }
   }
 
   /// Passes this version of the database as JSON Lines to a closure, in pieces.
@@ -55,10 +55,12 @@ extension Snapshot {
   @discardableResult
   public func exportJSONLines(
     to path: String, options: JSONLines.ExportOptions = JSONLines.ExportOptions(),
-    progress: (@Sendable (JSONLines.Progress) -> Bool)? = nil
+    progress: (@Sendable (JSONLines.Progress) throws -> Void)? = nil
   ) async throws -> JSONLines.Progress {
     try await Database.run { isCancelled in
-      try self.exportFile(path, options) { !isCancelled() && (progress?($0) ?? true) }
+      try reportingProgress(to: progress, isCancelled: isCancelled) {
+        try self.exportFile(path, options, shouldContinue: $0)
+      }
     }
   }
 

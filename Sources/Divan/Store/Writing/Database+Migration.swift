@@ -23,8 +23,10 @@ extension Database {
         .alreadyExists, "two migrations have the name \(migration.name.debugDescription)",
         hint: "Give each a unique name: the second would never be run", path: path)
     }
+    // Before any write, so that nothing is written if there is nothing to do.
+    let done = try snapshot().localDocument(Migration.documentID) ?? [:]
     var names: [String] = []
-    for migration in migrations {
+    for migration in migrations where done[migration.name] == nil {
       let isNew = try write { transaction in
         var done = try transaction.localDocument(Migration.documentID) ?? [:]
         guard done[migration.name] == nil else { return false }

@@ -9,9 +9,15 @@ extension WriteTransaction {
 
   /// Returns the leaves that are not deleted, the winning one first.
   ///
-  /// As ``Snapshot/conflicts(of:)``, with the changes of this transaction.
-  public func conflicts(of id: String) throws -> [Document] {
+  /// As ``Snapshot/branches(of:)``, with the changes of this transaction.
+  public func branches(of id: String) throws -> [Document] {
     try leaves(of: id).filter { !$0.isDeleted }
+  }
+
+  /// Returns whether a document has several branches, with the changes of this transaction.
+  public func hasConflict(id: String) throws -> Bool {
+    try check()
+    return try view.leafRevisions(of: id).count { !$0.isDeleted } > 1
   }
 
   /// Resolves a document's conflict: merges the changes of its branches into one live revision.
@@ -27,7 +33,7 @@ extension WriteTransaction {
   /// ``ThreeWayMerge`` merges the branches into the winning one, property by property and
   /// attachment by attachment. The base is the nearest common ancestor whose content is retained,
   /// according to ``Configuration/history``; if there is none, every difference overlaps. More than
-  /// two branches are merged one after the other, in the order of ``conflicts(of:)``, and *mine* is
+  /// two branches are merged one after the other, in the order of ``branches(of:)``, and *mine* is
   /// the result so far.
   ///
   /// The result becomes the successor of the winning revision, unless it is the same, and every
@@ -50,7 +56,7 @@ extension WriteTransaction {
   public func resolve(
     _ id: String, overlap: (ThreeWayMerge.Overlap) throws -> ThreeWayMerge.Resolution
   ) throws -> Document? {
-    let branches = try conflicts(of: id)
+    let branches = try branches(of: id)
     guard let winner = branches.first else { return nil }
     guard branches.count > 1, let entry = try entry(of: id) else { return winner }
     var merge = try BranchMerge(winner, entry, in: view)
@@ -66,17 +72,17 @@ extension WriteTransaction {
 
   /// Resolves a document's conflict with the given content, and deletes every other branch.
   ///
-  /// - Parameter document: One of ``conflicts(of:)``, changed or unchanged.
+  /// - Parameter document: One of ``branches(of:)``, changed or unchanged.
   /// - Returns: The document with its single revision.
   /// - Throws: The errors of ``put(_:)-(Document)``; also ``DatabaseError/Code/conflict`` if the
   ///   document's revision is no longer live. Nothing is changed then.
   @discardableResult
   public func resolve(with document: Document) throws -> Document {
-    let branches = try conflicts(of: document.id)
+    let branches = try branches(of: document.id)
     guard branches.contains(where: { $0.revision == document.revision }) else {
       throw DatabaseError(
         .conflict, "the revision is not a live branch of the document",
-        hint: "Choose one of `conflicts(of:)`", documentID: document.id)
+        hint: "Choose one of `branches(of:)`", documentID: document.id)
     }
     return try resolve(with: document, among: branches)
   }

@@ -78,7 +78,7 @@ extension WriteTransaction {
 
   /// Stores a document if it was not changed since you read it, or as a branch if that is allowed.
   ///
-  /// A branch is a *conflict* until it is resolved: see ``Snapshot/conflicts(of:)``.
+  /// A branch is a *conflict* until it is resolved: see ``Snapshot/branches(of:)``.
   ///
   /// - Parameters:
   ///   - document: The document to store. The revision that it was changed from must be the

@@ -7,7 +7,7 @@ import Testing
 
 /// Tests of indexes of several properties, and of their queries.
 struct CompoundIndexTests {
-  private let byListAndDue = DocumentIndex("by list and due", on: ["list"], ["due"])
+  private let byListAndDue = DocumentIndex("by list and due", on: "list", "due")
   private let long = String(repeating: "x", count: 300)
 
   private func open(
@@ -156,7 +156,7 @@ struct CompoundIndexTests {
     throws
   {
     let database = try open(
-      DocumentIndex("only", on: ["list"], ["due"], isUnique: true),
+      DocumentIndex("only", on: "list", "due", isUnique: true),
       [
         "a": ["list": "home", "due": 1], "b": ["list": "home", "due": 2],
         "c": ["list": "away", "due": 1], "d": ["list": "home"], "e": ["list": "home"],
@@ -176,11 +176,11 @@ struct CompoundIndexTests {
     #expect(try database.check().isSound)
     // The same holds when the index is built over existing documents.
     try database.removeIndex(named: "only")
-    try database.addIndex(DocumentIndex("only", on: ["list"], ["due"], isUnique: true))
+    try database.addIndex(DocumentIndex("only", on: "list", "due", isUnique: true))
     try database.removeIndex(named: "only")
     try database.write { _ = try $0.overwrite("z", with: ["list": "home", "due": 2]) }
     #expect(throws: DatabaseError.self) {
-      try database.addIndex(DocumentIndex("only", on: ["list"], ["due"], isUnique: true))
+      try database.addIndex(DocumentIndex("only", on: "list", "due", isUnique: true))
     }
   }
 
@@ -189,7 +189,7 @@ struct CompoundIndexTests {
     throws
   {
     let database = try open(
-      DocumentIndex("tags", on: ["tags"], ["year"], eachElement: true),
+      DocumentIndex("tags", on: "tags", "year", eachElement: true),
       [
         "a": ["tags": ["x", "y", "x"], "year": 1], "b": ["tags": ["y"], "year": 2],
         "c": ["tags": "y", "year": 0], "d": ["tags": [], "year": 1], "e": ["year": 1],

@@ -21,15 +21,15 @@ struct IndexAgreementTests {
   ]
 
   private static let indexes: [PlainIndex] = [
-    PlainIndex(index: DocumentIndex("a, b", on: ["a"], ["b"])),
-    PlainIndex(index: DocumentIndex("a, c.d, b", on: ["a"], ["c", "d"], ["b"])),
-    PlainIndex(index: DocumentIndex("tags, a", on: ["tags"], ["a"], eachElement: true)),
+    PlainIndex(index: DocumentIndex("a, b", on: "a", "b")),
+    PlainIndex(index: DocumentIndex("a, c.d, b", on: "a", "c.d", "b")),
+    PlainIndex(index: DocumentIndex("tags, a", on: "tags", "a", eachElement: true)),
     PlainIndex(index: DocumentIndex("flagged b", on: "b", where: [.equal("flag", true)])) {
       $0["flag"]?.boolValue == true
     },
     PlainIndex(
       index: DocumentIndex(
-        "tags, b of few", on: ["tags"], ["b"], eachElement: true,
+        "tags, b of few", on: "tags", "b", eachElement: true,
         where: [.isPresent("a"), .less("n", 30), .equal("gone", .null)])
     ) { document in
       let isThere = document["a"].map { !$0.isNull } ?? false
@@ -38,7 +38,7 @@ struct IndexAgreementTests {
     },
     PlainIndex(
       index: DocumentIndex(
-        "flagged c.d, n", on: ["c", "d"], ["n"], isUnique: true, where: [.equal("flag", true)])
+        "flagged c.d, n", on: "c.d", "n", isUnique: true, where: [.equal("flag", true)])
     ) { $0["flag"]?.boolValue == true },
   ]
 

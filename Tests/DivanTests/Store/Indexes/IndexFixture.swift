@@ -11,10 +11,10 @@ struct IndexFixture {
   let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
   let byYear = DocumentIndex("by year", on: "year")
   let byTag = DocumentIndex("by tag", on: "tags", eachElement: true)
-  let byCity = DocumentIndex("by city", on: "made", "city")
-  let byCityAndYear = DocumentIndex("by city and year", on: ["made", "city"], ["year"])
+  let byCity = DocumentIndex("by city", on: "made.city")
+  let byCityAndYear = DocumentIndex("by city and year", on: "made.city", "year")
   let lateByCity = DocumentIndex(
-    "late by city", on: "made", "city", where: [.greaterOrEqual("year", 1927)])
+    "late by city", on: "made.city", where: [.greaterOrEqual("year", 1927)])
   var all: [DocumentIndex] { [byYear, byTag, byCity, byCityAndYear, lateByCity] }
 
   func open(

@@ -117,7 +117,7 @@ struct PartialIndexTests {
     let garbage = EncodedValue(SharedBytes(copying: bytes))
     #expect(!IndexCondition.equal("year", .null).isFulfilled(by: garbage))
     #expect(!IndexCondition.isPresent("year").isFulfilled(by: garbage))
-    let index = DocumentIndex("n", on: ["a"], ["year"])
+    let index = DocumentIndex("n", on: "a", "year")
     #expect(IndexEntries.values(index, of: garbage).isEmpty)
   }
 
@@ -130,33 +130,41 @@ struct PartialIndexTests {
     for (index, reason) in [
       (DocumentIndex("a", paths: []), "1 to 8 properties, and this one 0"),
       (DocumentIndex("a", paths: Array(repeating: path, count: 9)), "and this one 9"),
-      (DocumentIndex("a", on: path, []), "1 to 16 names, and this one 0"),
-      (DocumentIndex("a", on: path, Array(repeating: "p", count: 17)), "and this one 17"),
-      (DocumentIndex("a", on: path, [String(repeating: "p", count: 1001)]), "too long"),
+      (DocumentIndex("a", paths: [path, []]), "1 to 16 names, and this one 0"),
+      (DocumentIndex("a", paths: [path, Array(repeating: "p", count: 17)]), "and this one 17"),
+      (DocumentIndex("a", paths: [path, [String(repeating: "p", count: 1001)]]), "too long"),
       (
-        DocumentIndex("a", on: path, where: Array(repeating: .isPresent("p"), count: 17)),
+        DocumentIndex("a", paths: [path], where: Array(repeating: .isPresent("p"), count: 17)),
         "at most 16 conditions"
       ),
-      (DocumentIndex("a", on: path, where: [IndexCondition(path: [], .isPresent)]), "names"),
-      (DocumentIndex("a", on: path, where: [.equal("p", large)]), "at most 1000 bytes"),
-      (DocumentIndex("a", on: path, where: [.hasPrefix("p", large.stringValue ?? "")]), "bytes"),
-      (DocumentIndex("a", on: path, where: [.less("p", .double(.infinity))]), "cannot be stored"),
-      (DocumentIndex("a", on: path, where: [.equal("p", [.double(.nan)])]), "cannot be stored"),
-      (DocumentIndex("a", on: path, where: [.isIn("p", [])]), "1 to 256 values"),
+      (DocumentIndex("a", paths: [path], where: [IndexCondition(path: [], .isPresent)]), "names"),
+      (DocumentIndex("a", paths: [path], where: [.equal("p", large)]), "at most 1000 bytes"),
       (
-        DocumentIndex("a", on: path, where: [.isIn("p", (0...256).map { .int($0) })]),
+        DocumentIndex("a", paths: [path], where: [.hasPrefix("p", large.stringValue ?? "")]),
+        "bytes"
+      ),
+      (
+        DocumentIndex("a", paths: [path], where: [.less("p", .double(.infinity))]),
+        "cannot be stored"
+      ),
+      (
+        DocumentIndex("a", paths: [path], where: [.equal("p", [.double(.nan)])]), "cannot be stored"
+      ),
+      (DocumentIndex("a", paths: [path], where: [.isIn("p", [])]), "1 to 256 values"),
+      (
+        DocumentIndex("a", paths: [path], where: [.isIn("p", (0...256).map { .int($0) })]),
         "1 to 256 values, and the one for \"p\" has 257"
       ),
-      (DocumentIndex("a", on: path, where: [.isIn("p", ["a", large])]), "at most 1000 bytes"),
+      (DocumentIndex("a", paths: [path], where: [.isIn("p", ["a", large])]), "at most 1000 bytes"),
       (
         DocumentIndex(
-          "a", on: path,
+          "a", paths: [path],
           where: [
             .isIn("p", (0..<20).map { .string("\($0)" + String(repeating: "x", count: 900)) })
           ]),
         "at most 16000 bytes"
       ),
-      (DocumentIndex("a", on: path, where: [.isIn("p", [.double(.nan)])]), "cannot be stored"),
+      (DocumentIndex("a", paths: [path], where: [.isIn("p", [.double(.nan)])]), "cannot be stored"),
     ] as [(DocumentIndex, String)] {
       let error = #expect(throws: DatabaseError.self) { try database.addIndex(index) }
       #expect(error?.code == .invalidIndex, "\(reason)")
@@ -181,7 +189,7 @@ struct PartialIndexTests {
     for other in [
       DocumentIndex("open", on: "due"),
       DocumentIndex("open", on: "due", where: [.isPresent("due")]),
-      DocumentIndex("open", on: ["due"], ["done"], where: open.conditions),
+      DocumentIndex("open", on: "due", "done", where: open.conditions),
     ] {
       let error = #expect(throws: DatabaseError.self) { try database.addIndex(other) }
       #expect(error?.code == .alreadyExists)
@@ -197,9 +205,9 @@ struct PartialIndexTests {
       .isIn([.null, "a", 1]), .isIn((0..<256).map { .string("a class of a long name \($0)") }),
     ]
     for index in [
-      DocumentIndex("n", on: ["a"], ["b", "c"], ["d"], isUnique: true, eachElement: true),
+      DocumentIndex("n", on: "a", "b.c", "d", isUnique: true, eachElement: true),
       DocumentIndex("n", on: "a", where: tests.map { IndexCondition(path: ["o", "p"], $0) }),
-      DocumentIndex("n", on: ["a"], ["b"], where: [.isPresent("a")]), DocumentIndex("n", on: "a"),
+      DocumentIndex("n", on: "a", "b", where: [.isPresent("a")]), DocumentIndex("n", on: "a"),
     ] {
       for isReady in [false, true] {
         let record = IndexDefinitionRecord(
@@ -220,7 +228,7 @@ struct PartialIndexTests {
   @Test func `the record of a simple index has its original format`() throws {
     let record = IndexDefinitionRecord(
       name: SharedBytes(utf8: "n"), superseded: nil,
-      definition: IndexDefinition(index: DocumentIndex("n", on: "a", "b"), number: 9, isReady: true)
+      definition: IndexDefinition(index: DocumentIndex("n", on: "a.b"), number: 9, isReady: true)
     )
     var writer = ByteWriter()
     record.encode(to: &writer)
@@ -229,7 +237,7 @@ struct PartialIndexTests {
 
   @Test func `conditions have readable descriptions`() {
     let conditions: [IndexCondition] = [
-      .equal("done", false), .isPresent("made", "city"), .less("n", 1), .lessOrEqual("n", 1),
+      .equal("done", false), .isPresent("made.city"), .less("n", 1), .lessOrEqual("n", 1),
       .greater("n", 1), .greaterOrEqual("n", 1), .hasPrefix("name", "A"),
       .isIn("type", ["film", "series"]),
     ]

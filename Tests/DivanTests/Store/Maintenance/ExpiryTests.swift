@@ -104,7 +104,7 @@ struct ExpiryTests {
         history: [try RevisionID(parsing: "1-\(String(repeating: "a", count: 32))")])
       try transaction.setExpiry(date(in: 200), of: "a")
     }
-    #expect(try database.snapshot().conflicts(of: "a").map { $0["n"] } == [2, 0])
+    #expect(try database.snapshot().branches(of: "a").map { $0["n"] } == [2, 0])
     #expect(try database.snapshot().expiry(of: "a") == date(in: 200))
     clock.advance(by: .milliseconds(199))
     #expect(try database.purgeExpiredDocuments() == 0)
@@ -114,7 +114,7 @@ struct ExpiryTests {
     try database.write { _ = try $0.put(Document(id: "a", ["n": 5])) }
     clock.advance(by: .seconds(1000))
     #expect(try database.purgeExpiredDocuments() == 0)
-    #expect(try database.snapshot().conflicts(of: "a").map { $0["n"] } == [5])
+    #expect(try database.snapshot().branches(of: "a").map { $0["n"] } == [5])
     #expect(try database.check().isSound)
   }
 

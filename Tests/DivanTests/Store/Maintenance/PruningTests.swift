@@ -65,8 +65,8 @@ struct PruningTests {
     try database.compact()
     // The other branch's leaf, and one revision retained as history.
     #expect(try retained(database) == [4, 5])
-    #expect(try database.snapshot(at: 5).conflicts(of: "a").map { $0["n"] } == [3, 2])
-    #expect(try database.snapshot().conflicts(of: "a").map { $0["n"] } == [3, 3])
+    #expect(try database.snapshot(at: 5).branches(of: "a").map { $0["n"] } == [3, 2])
+    #expect(try database.snapshot().branches(of: "a").map { $0["n"] } == [3, 3])
     for sequence in 1...4 as ClosedRange<UInt64> { expectNotRetained(database, sequence) }
     #expect(try database.check().problems.map(\.description) == [])
   }

@@ -106,7 +106,7 @@ struct DamagePolicyTests {
       expectDamaged(id) { try snapshot.revisions(of: id) }
       expectDamaged(id) { try snapshot.tombstone(id) }
       expectDamaged(id) { try snapshot.expiry(of: id) }
-      expectDamaged(id) { try snapshot.conflicts(of: id) }
+      expectDamaged(id) { try snapshot.branches(of: id) }
       expectDamaged(id) { try snapshot.get([self.id(3), id]) }
     }
     expectDamaged("a range") {

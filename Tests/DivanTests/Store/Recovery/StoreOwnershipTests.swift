@@ -471,13 +471,13 @@ struct StoreOwnershipTests {
     func error(_ body: () throws -> Void) throws -> DatabaseError {
       try #require(#expect(throws: DatabaseError.self) { try body() })
     }
-    let missing = try error { _ = try Database(at: path("no/where.divan")) }
+    try makeStore()
+    let database = try Database(at: path("a.divan"), configuration: configuration())
+    let missing = try error { try database.backup(to: path("no/where.divan")) }
     #expect(missing.code == .notFound)
     #expect(missing.message.contains("its parent directory does not exist"))
     #expect(missing.hint?.contains(path("no")) == true)
     #expect(missing.path == path("no/where.divan"))
-    try makeStore()
-    let database = try Database(at: path("a.divan"), configuration: configuration())
     let taken = try error { try database.backup(to: path("a.divan")) }
     #expect(taken.message.contains("the backup cannot be created: its path is taken"))
     let nowhere = try error { try database.backup(to: path("no/where.divan")) }

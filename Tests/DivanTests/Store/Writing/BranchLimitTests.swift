@@ -46,7 +46,7 @@ import Testing
     }
     try database.write { transaction in _ = try transaction.resolve("a") { _ in .mine } }
     #expect(try database.snapshot().get("a") != nil)
-    #expect(try database.snapshot().conflicts(of: "a").count == 1)
+    #expect(try database.snapshot().branches(of: "a").count == 1)
   }
 
   @Test func `branches that this store creates count like those of other stores`() throws {
@@ -90,6 +90,6 @@ import Testing
     }
     #expect(error?.code == .documentTooLarge && (20..<50).contains(count))
     try database.write { transaction in _ = try transaction.resolve("a") { _ in .mine } }
-    #expect(try database.snapshot().conflicts(of: "a").count == 1)
+    #expect(try database.snapshot().branches(of: "a").count == 1)
   }
 }

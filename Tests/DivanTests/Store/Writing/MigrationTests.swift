@@ -73,6 +73,7 @@ struct MigrationTests {
         try? setValue(nil, for: "name")
       }
     }
+    override class var documentType: String? { nil }
   }
 
   @Test
@@ -167,6 +168,7 @@ struct MigrationTests {
       title = "half"
       throw NotYet()
     }
+    override class var documentType: String? { nil }
   }
 
   @Test func `a failed upgrade is reported, and the model keeps its stored properties`() throws {
@@ -187,6 +189,7 @@ struct MigrationTests {
     @Persisted var note: String
     override class var modelVersion: Int { 2 }
     override func upgrade(from version: Int) { note = "beside \(other?.id ?? "none")" }
+    override class var documentType: String? { nil }
   }
 
   /// Regression test: each of the two models was recreated for the other, without end.

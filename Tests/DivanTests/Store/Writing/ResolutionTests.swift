@@ -54,7 +54,7 @@ struct ResolutionTests {
         { $0["cast"] = ["maria": "Helm", "rotwang": "Klein-Rogge"] },
         { $0["title"] = nil },
       ])
-    #expect(try database.snapshot().conflicts(of: "film").count == 3)
+    #expect(try database.snapshot().branches(of: "film").count == 3)
     let resolved = try database.write { transaction in
       try transaction.resolve("film") { overlap in
         Issue.record("nothing overlaps at \(overlap.path)")
@@ -66,7 +66,7 @@ struct ResolutionTests {
       document.properties == ["year": 1927, "cast": ["maria": "Helm", "rotwang": "Klein-Rogge"]])
     let snapshot = try database.snapshot()
     #expect(try snapshot.get("film") == document)
-    #expect(try snapshot.conflicts(of: "film") == [document])
+    #expect(try snapshot.branches(of: "film") == [document])
     #expect(try snapshot.leaves(of: "film").map(\.isDeleted) == [false, true, true])
     #expect(document.revision?.generation == 3)
     try checkIsSound(database)
@@ -120,7 +120,7 @@ struct ResolutionTests {
       }
     }
     #expect(overlaps == [["title"], ["year"]])
-    #expect(try database.snapshot().conflicts(of: "film").count == 1)
+    #expect(try database.snapshot().branches(of: "film").count == 1)
     #expect(resolved?["cast"] == film["cast"])
   }
 
@@ -144,7 +144,7 @@ struct ResolutionTests {
     for branch in [first, second] {
       try database.write { _ = try $0.put(branch, allowingConflict: true) }
     }
-    #expect(try database.snapshot().conflicts(of: "film").count == 3)
+    #expect(try database.snapshot().branches(of: "film").count == 3)
     // Relative to the winner, both branches changed the title, in different ways.
     let resolved = try database.write { transaction in
       try transaction.resolve("film") { overlap in
@@ -218,7 +218,7 @@ struct ResolutionTests {
     }
     #expect(bases == [nil])
     #expect(error?.code == .conflict && error?.propertyPath == "_attachments.note")
-    #expect(try database.snapshot().conflicts(of: "film").count == 2)
+    #expect(try database.snapshot().branches(of: "film").count == 2)
   }
 
   @Test func `an attachment can be resolved to an existing one or to none, but to no other value`()
@@ -299,14 +299,14 @@ struct ResolutionTests {
         film, in: database,
         branches: [{ $0["year"] = 1927 }, { $0["year"] = 1928 }, { $0["year"] = 1929 }])
       let resolved = try database.write { transaction in
-        let branches = try transaction.conflicts(of: "film")
+        let branches = try transaction.branches(of: "film")
         var chosen = try #require(branches.first { $0["year"] == 1928 })
         if isChanged { chosen["stars"] = 4 }
         return try transaction.resolve(with: chosen)
       }
       #expect(resolved["year"] == 1928)
       #expect(resolved.revision?.generation == (isChanged ? 3 : 2))
-      #expect(try database.snapshot().conflicts(of: "film") == [resolved])
+      #expect(try database.snapshot().branches(of: "film") == [resolved])
       // After that, there is nothing to resolve, and other branches cannot be chosen.
       try database.write { transaction in
         let again = try transaction.resolve("film") { _ in .unresolved }
@@ -377,7 +377,7 @@ struct ResolutionTests {
         let resolved = try replica.write { try $0.resolve(id, overlap: later) }
         let snapshot = try replica.snapshot()
         #expect(try snapshot.get(id) == resolved, "seed \(seed), \(id)")
-        #expect(try snapshot.conflicts(of: id).count == (resolved == nil ? 0 : 1))
+        #expect(try snapshot.branches(of: id).count == (resolved == nil ? 0 : 1))
       }
     }
     for replica in replicas { try checkIsSound(replica) }
@@ -393,12 +393,12 @@ struct ResolutionTests {
         try transaction.put(branch, allowingConflict: true)
       }
     }
-    #expect(try database.snapshot().conflicts(of: "film").count == 200)
+    #expect(try database.snapshot().branches(of: "film").count == 200)
     let resolved = try database.write { transaction in
       try transaction.resolve("film") { .value($0.mine ?? $0.theirs) }
     }
     #expect(resolved?.properties.count == 203)
-    #expect(try database.snapshot().conflicts(of: "film").count == 1)
+    #expect(try database.snapshot().branches(of: "film").count == 1)
     try checkIsSound(database)
   }
 }

@@ -45,7 +45,7 @@ struct RevisionEdgeTests {
     let snapshot = try database.snapshot()
     #expect(try snapshot.get("a")?.properties == before?.properties)
     #expect(try snapshot.revisions(of: "a") == revisions("3-c", "2-c", "1-c"))
-    #expect(try snapshot.conflicts(of: "a").map { $0["n"] } == [3, "b"])
+    #expect(try snapshot.branches(of: "a").map { $0["n"] } == [3, "b"])
     #expect(try snapshot.missing(among: ["a": revisions("2-b", "2-c")]).isEmpty)
     #expect(try snapshot.count == 1)
     try checkIsSound()

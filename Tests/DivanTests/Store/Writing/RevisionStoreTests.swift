@@ -60,7 +60,7 @@ struct RevisionStoreTests {
     do {
       let snapshot = try database.snapshot()
       #expect(try snapshot.get("a")?["n"] == "c")
-      #expect(try snapshot.conflicts(of: "a").map { $0["n"] } == ["c", "b"])
+      #expect(try snapshot.branches(of: "a").map { $0["n"] } == ["c", "b"])
       #expect(try snapshot.count == 1)
       #expect(try changes(snapshot).map(\.sequence) == [3])
       #expect(try changes(snapshot).map(\.document["n"]) == ["c"])
@@ -75,7 +75,7 @@ struct RevisionStoreTests {
     do {
       let snapshot = try database.snapshot()
       #expect(try snapshot.get("a")?["n"] == "b")
-      #expect(try snapshot.conflicts(of: "a").count == 1)
+      #expect(try snapshot.branches(of: "a").count == 1)
       let leaves = try snapshot.leaves(of: "a")
       #expect(leaves.map(\.isDeleted) == [false, true])
     }
@@ -98,14 +98,14 @@ struct RevisionStoreTests {
     _ = try insert([revision(1, "a")])
     _ = try insert([revision(2, "c"), revision(1, "a")], ["n": "c"])
     _ = try insert([revision(2, "b"), revision(1, "a")], ["n": "b"])
-    var losing = try #require(try database.read { try $0.conflicts(of: "a").last })
+    var losing = try #require(try database.read { try $0.branches(of: "a").last })
     let stale = losing
     losing["n"] = "b, changed"
     try database.write { _ = try $0.put(losing) }
     #expect(try database.read { try $0.get("a")?["n"] } == "b, changed")
     #expect(throws: DatabaseError.self) { try database.write { _ = try $0.put(stale) } }
     try database.write { _ = try $0.put(stale, allowingConflict: true) }
-    #expect(try database.read { try $0.conflicts(of: "a").count } == 3)
+    #expect(try database.read { try $0.branches(of: "a").count } == 3)
     try checkIsSound()
   }
 
@@ -119,7 +119,7 @@ struct RevisionStoreTests {
     for number in 0..<count {
       #expect(try insert([leaf(number), root], ["n": .int(Int64(number))]))
     }
-    #expect(try database.snapshot().conflicts(of: "a").count == count)
+    #expect(try database.snapshot().branches(of: "a").count == count)
     #expect(try database.snapshot().get("a")?["n"] == .int(Int64(count - 1)))
     // A losing leaf is updated, and wins then.
     var document = try #require(try database.snapshot().revision(leaf(0), of: "a"))
@@ -135,7 +135,7 @@ struct RevisionStoreTests {
     try database.write { transaction in
       _ = try transaction.resolve("a") { _ in .value("all") }
     }
-    #expect(try database.snapshot().conflicts(of: "a").map { $0["n"] } == ["all"])
+    #expect(try database.snapshot().branches(of: "a").map { $0["n"] } == ["all"])
     try checkIsSound()
   }
 
@@ -159,7 +159,7 @@ struct RevisionStoreTests {
       RevisionID(parsing: "23-\(String(repeating: "f", count: 32))"), history[9978],
     ]
     #expect(try database.write { try $0.insert(Document(id: "a", ["n": -1]), history: branch) })
-    #expect(try database.snapshot().conflicts(of: "a").map { $0["n"] } == [20, -1])
+    #expect(try database.snapshot().branches(of: "a").map { $0["n"] } == [20, -1])
     // Each commit carries the history: sixteen bytes per revision.
     #expect(try database.statistics.liveSize < 2 * 25 * 10_000)
     #expect(try database.check().isSound)
@@ -175,7 +175,7 @@ struct RevisionStoreTests {
     #expect(try database.write { try $0.purge("a", revision: revision(3, "b")) })
     do {
       let snapshot = try database.snapshot()
-      #expect(try snapshot.conflicts(of: "a").map { $0["n"] } == ["c"])
+      #expect(try snapshot.branches(of: "a").map { $0["n"] } == ["c"])
       #expect(try snapshot.revisions(of: "a") == [revision(2, "c"), revision(1, "a")])
       #expect(snapshot.sequence == 4)
       let missing = try snapshot.missing(among: ["a": [revision(3, "b"), revision(2, "c")]])

@@ -164,7 +164,7 @@ struct ValidationTests {
       }
       try transaction.put(Document(id: "y"))
     }
-    #expect(try database.snapshot().conflicts(of: "x").count == 2)
+    #expect(try database.snapshot().branches(of: "x").count == 2)
   }
 
   @Test func `models are validated, too`() throws {
@@ -338,4 +338,5 @@ struct ValidationTests {
 
 private final class Bad: Model {
   @Persisted var bad: Int?
+  override class var documentType: String? { nil }
 }

@@ -22,21 +22,22 @@ extension Database {
   ///
   /// - Parameters:
   ///   - index: The index to build.
-  ///   - progress: Receives the completed share, between 0 and 1, on the caller's thread; the build
-  ///     stops with ``DatabaseError/Code/cancelled`` when it returns false, and nothing is left.
+  ///   - progress: Receives the completed share, between 0 and 1, on the caller's thread. If it
+  ///     throws, the build stops with that error, and nothing is left; so it does with
+  ///     ``DatabaseError/Code/cancelled`` if the task is cancelled.
   /// - Throws: ``DatabaseError`` with the codes `invalidIndex`; `alreadyExists` if there is another
   ///   index with that name, or the same one is being built; `notUnique` if two documents have the
   ///   same value where none may; `damaged` if a document cannot be read; `cancelled`, also if the
   ///   index is removed during the build; and the errors of `write`. Then there is no such index.
   public func addIndex(
-    _ index: DocumentIndex, progress: ((Double) -> Bool)? = nil
+    _ index: DocumentIndex, progress: ((Double) throws -> Void)? = nil
   ) throws {
     try index.validate(path)
     // Before any write, so that the call also works on a read-only database.
     if try indexes().contains(index) { return }
     guard let definition = try write({ try $0.begin(index) }) else { return }
     do {
-      try store.fill(definition, progress)
+      try reportingProgress(to: progress) { try store.fill(definition, $0) }
       try write { try $0.finish(definition) }
     } catch {
       // An incomplete index is of no use. If this fails too, the next opening discards it.

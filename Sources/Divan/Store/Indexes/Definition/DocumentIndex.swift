@@ -45,46 +45,38 @@ public struct DocumentIndex: Sendable {
   /// The path to the first property: its name, preceded by the names of the objects around it.
   public var path: [String] { paths.first ?? [] }
 
-  /// Creates the definition of an index of one property, for ``Database/addIndex(_:progress:)``.
+  /// Creates the definition of an index, for ``Database/addIndex(_:progress:)``.
+  ///
+  /// ```swift
+  /// DocumentIndex("by year", on: "year")             // one property
+  /// DocumentIndex("by place", on: "made.city")       // a property of an object
+  /// DocumentIndex("by list", on: "list", "due")      // several properties, in this order
+  /// ```
+  ///
+  /// A dot separates the name of an object from that of its property. If a name itself has a dot,
+  /// use ``init(_:paths:isUnique:eachElement:where:)``.
   ///
   /// - Parameters:
   ///   - name: The name of the index: 1 to 240 bytes of UTF-8.
-  ///   - path: The property's name; for one within objects, preceded by their names.
-  ///   - isUnique: Whether no two documents may have the same value, other than null. A transaction
-  ///     at whose end two have it fails with ``DatabaseError/Code/notUnique``, also if it inserts
-  ///     revisions of other stores, or purges one so that another one wins. In a partial
-  ///     index this applies to documents that fulfil the conditions.
+  ///   - properties: The paths to 1 to 8 properties, the most significant first.
+  ///   - isUnique: Whether no two documents may have the same values in all properties, unless one
+  ///     is null or missing. A transaction at whose end two have them fails with
+  ///     ``DatabaseError/Code/notUnique``, also if it inserts revisions of other stores, or purges
+  ///     one so that another one wins. In a partial index this applies to documents that fulfil the
+  ///     conditions.
   ///   - eachElement: Whether each element of an array has an entry, instead of the array as a
-  ///     whole.
+  ///     whole, if the first property is an array.
   ///   - conditions: The conditions that documents must all fulfil to be in the index; at most 16.
   public init(
-    _ name: String, on path: String..., isUnique: Bool = false, eachElement: Bool = false,
+    _ name: String, on properties: String..., isUnique: Bool = false, eachElement: Bool = false,
     where conditions: [IndexCondition] = []
   ) {
     self.init(
-      name, paths: [path], isUnique: isUnique, eachElement: eachElement, where: conditions)
+      name, paths: properties.map(DocumentIndex.names(inPath:)), isUnique: isUnique,
+      eachElement: eachElement, where: conditions)
   }
 
-  /// Creates the definition of an index of several properties.
-  ///
-  /// For example: `DocumentIndex("by list and date", on: ["list"], ["due"])`.
-  ///
-  /// - Parameters:
-  ///   - name: The name of the index: 1 to 240 bytes of UTF-8.
-  ///   - paths: The paths to 1 to 8 properties, the most significant first.
-  ///   - isUnique: Whether no two documents may have the same values in all properties, unless one
-  ///     is null or missing.
-  ///   - eachElement: Whether each element of an array has an entry, if the first property is an
-  ///     array.
-  ///   - conditions: The conditions that documents must all fulfil to be in the index; at most 16.
-  public init(
-    _ name: String, on paths: [String]..., isUnique: Bool = false, eachElement: Bool = false,
-    where conditions: [IndexCondition] = []
-  ) {
-    self.init(name, paths: paths, isUnique: isUnique, eachElement: eachElement, where: conditions)
-  }
-
-  /// Creates the definition of an index of one property, with its path as an array.
+  /// Creates the definition of an index of one property, with the names in its path.
   public init(
     _ name: String, path: [String], isUnique: Bool = false, eachElement: Bool = false,
     where conditions: [IndexCondition] = []
@@ -92,7 +84,7 @@ public struct DocumentIndex: Sendable {
     self.init(name, paths: [path], isUnique: isUnique, eachElement: eachElement, where: conditions)
   }
 
-  /// Creates the definition of an index of several properties, with an array of paths.
+  /// Creates the definition of an index of several properties, with the names in their paths.
   public init(
     _ name: String, paths: [[String]], isUnique: Bool = false, eachElement: Bool = false,
     where conditions: [IndexCondition] = []
@@ -102,6 +94,13 @@ public struct DocumentIndex: Sendable {
     self.isUnique = isUnique
     self.eachElement = eachElement
     self.conditions = conditions
+  }
+
+  /// Returns the names in a path that is written with dots.
+  static func names(inPath path: String) -> [String] {
+    // By bytes: a dot with a combining accent would be another character.
+    path.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+      .map { String(Substring($0)) }
   }
 }
 

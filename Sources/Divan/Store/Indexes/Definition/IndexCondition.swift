@@ -54,41 +54,45 @@ public struct IndexCondition: Sendable, Hashable {
     self.test = test.inOrder
   }
 
+  private init(_ property: String, _ test: Test) {
+    self.init(path: DocumentIndex.names(inPath: property), test)
+  }
+
   /// A condition that a property equals a value; null matches a missing property too.
-  public static func equal(_ name: String, _ value: Value) -> IndexCondition {
-    IndexCondition(path: [name], .equal(value))
+  public static func equal(_ property: String, _ value: Value) -> IndexCondition {
+    IndexCondition(property, .equal(value))
   }
 
   /// A condition that a property exists and is not null.
   ///
-  /// For a nested property, its objects' names come first.
-  public static func isPresent(_ path: String...) -> IndexCondition {
-    IndexCondition(path: path, .isPresent)
+  /// A dot separates the name of an object from that of its property, as in ``DocumentIndex``.
+  public static func isPresent(_ property: String) -> IndexCondition {
+    IndexCondition(property, .isPresent)
   }
 
   /// A condition that a property has the type of a value and is less.
-  public static func less(_ name: String, _ value: Value) -> IndexCondition {
-    IndexCondition(path: [name], .less(value))
+  public static func less(_ property: String, _ value: Value) -> IndexCondition {
+    IndexCondition(property, .less(value))
   }
 
   /// A condition that a property has the type of a value and is less or equal.
-  public static func lessOrEqual(_ name: String, _ value: Value) -> IndexCondition {
-    IndexCondition(path: [name], .lessOrEqual(value))
+  public static func lessOrEqual(_ property: String, _ value: Value) -> IndexCondition {
+    IndexCondition(property, .lessOrEqual(value))
   }
 
   /// A condition that a property has the type of a value and is greater.
-  public static func greater(_ name: String, _ value: Value) -> IndexCondition {
-    IndexCondition(path: [name], .greater(value))
+  public static func greater(_ property: String, _ value: Value) -> IndexCondition {
+    IndexCondition(property, .greater(value))
   }
 
   /// A condition that a property has the type of a value and is greater or equal.
-  public static func greaterOrEqual(_ name: String, _ value: Value) -> IndexCondition {
-    IndexCondition(path: [name], .greaterOrEqual(value))
+  public static func greaterOrEqual(_ property: String, _ value: Value) -> IndexCondition {
+    IndexCondition(property, .greaterOrEqual(value))
   }
 
   /// A condition that a property is a string with a prefix.
-  public static func hasPrefix(_ name: String, _ prefix: String) -> IndexCondition {
-    IndexCondition(path: [name], .hasPrefix(prefix))
+  public static func hasPrefix(_ property: String, _ prefix: String) -> IndexCondition {
+    IndexCondition(property, .hasPrefix(prefix))
   }
 
   /// A condition that a property equals one of several values; null matches a missing property too.
@@ -96,8 +100,8 @@ public struct IndexCondition: Sendable, Hashable {
   /// ```swift
   /// DocumentIndex("works by year", on: "year", where: [.isIn("type", ["film", "series"])])
   /// ```
-  public static func isIn(_ name: String, _ values: [Value]) -> IndexCondition {
-    IndexCondition(path: [name], .isIn(values))
+  public static func isIn(_ property: String, _ values: [Value]) -> IndexCondition {
+    IndexCondition(property, .isIn(values))
   }
 
   /// Whether both are the same condition; names are compared by their bytes, as in documents.

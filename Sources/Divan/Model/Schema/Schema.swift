@@ -1,0 +1,95 @@
+/// The kinds of documents in a database, and what opening it makes for them.
+///
+/// ```swift
+/// let schema = Schema(
+///   Todo.self, TodoList.self,
+///   documents: [Recipe.self],
+///   indexes: [DocumentIndex("quick", on: "minutes", where: [.equal("type", "Recipe")])],
+///   migrations: [Migration("2026-11 years are numbers") { transaction in try change(transaction) }])
+/// let database = try Database(at: "Todos.divan", schema: schema)
+/// ```
+///
+/// Opening runs the migrations that have not been run, and then builds the indexes that the classes
+/// declare and the others, unless they exist already. Every context of the database knows the
+/// classes: a document becomes a model of the class with its type, and queries for a class match
+/// documents of its subclasses, as with a ``ModelRegistry``.
+///
+/// A schema does not limit the database. You can store any document in it, and add indexes later.
+public struct Schema: Sendable {
+  /// The classes of models.
+  public let models: [Model.Type]
+  /// The `Codable` types that are stored with a document type.
+  public let documents: [any DocumentCodable.Type]
+  /// The indexes, in addition to those that the classes declare.
+  public let indexes: [DocumentIndex]
+  /// All migrations that ever existed, in their order.
+  public let migrations: [Migration]
+  /// The classes by their types, or the reason why there can be no schema.
+  private let classes: Result<ModelRegistry, DatabaseError>
+
+  /// Creates a schema.
+  ///
+  /// - Parameters:
+  ///   - models: The classes of models, subclasses among them. A class without a
+  ///     ``Model/documentType`` may be one, and its indexes are built.
+  ///   - documents: The `Codable` types that are stored with a document type.
+  ///   - indexes: The indexes, in addition to those that the classes declare.
+  ///   - migrations: All migrations that ever existed, in their order.
+  public init(
+    _ models: Model.Type..., documents: [any DocumentCodable.Type] = [],
+    indexes: [DocumentIndex] = [], migrations: [Migration] = []
+  ) {
+    self.models = models
+    self.documents = documents
+    self.indexes = indexes
+    self.migrations = migrations
+    classes = Schema.registry(of: models, documents)
+  }
+
+  /// Returns the classes by their types.
+  ///
+  /// Fails if two classes or types have the same document type.
+  private static func registry(
+    of models: [Model.Type], _ documents: [any DocumentCodable.Type]
+  ) -> Result<ModelRegistry, DatabaseError> {
+    Result { () throws(DatabaseError) in
+      var registry = ModelRegistry.empty
+      for type in models where type.documentType != nil { try registry.register(type) }
+      var names: [String: String] = [:]
+      for type in documents {
+        let name = type.documentType
+        let other = registry[name].map { "\($0)" } ?? names[name]
+        if let other, other != "\(type)" {
+          throw DatabaseError(
+            .invalidModelClass,
+            "\(other) and \(type) both have the document type \(name.debugDescription)",
+            hint: "Declare another `documentType` in one of them")
+        }
+        names[name] = "\(type)"
+      }
+      return registry
+    }
+  }
+
+  /// The classes by their types; nil if the schema is invalid, and so opens no database.
+  var registry: ModelRegistry? { try? classes.get() }
+
+  func validate() throws(DatabaseError) { _ = try classes.get() }
+}
+
+/// The schema that a database was opened with, for the layers above the store.
+final class DatabaseSchema: Sendable {
+  let schema: Schema?
+
+  private init(_ schema: Schema?) { self.schema = schema }
+
+  /// The schema of an open store.
+  static func of(_ store: Store) -> DatabaseSchema {
+    store.services.get(DatabaseSchema.self) { DatabaseSchema(nil) }
+  }
+
+  /// Records the schema of a store that was just opened.
+  static func set(_ schema: Schema, of store: Store) {
+    _ = store.services.get(DatabaseSchema.self) { DatabaseSchema(schema) }
+  }
+}
