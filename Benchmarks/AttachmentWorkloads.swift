@@ -33,7 +33,7 @@ extension Workload {
       let elapsed = try seconds {
         for _ in 0..<partCount {
           let start = random.below(max(1, attachment.length - partSize))
-          _ = try attachment.content(in: start..<start + partSize)
+          _ = try attachment.data(in: start..<start + partSize)
         }
       }
       try database.close()

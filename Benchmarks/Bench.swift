@@ -31,7 +31,7 @@ struct Bench: Sendable {
     var configuration = Configuration()
     if !cachesPredicates { configuration.predicateCacheSize = 0 }
     configuration.durability = durability
-    configuration.reads = reads
+    configuration.readMode = reads
     return try Database(at: path(name), configuration: configuration)
   }
 

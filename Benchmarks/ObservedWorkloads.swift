@@ -121,14 +121,14 @@ extension Workload {
       for number in 0..<bench.count {
         let model = CountedModel(in: context)
         model.number = number
-        if number % 1000 == 999 { try context.saveAllModels() }
+        if number % 1000 == 999 { try context.save() }
       }
-      try context.saveAllModels()
+      try context.save()
       func left() -> Int { CountedModel.count.load(ordering: .relaxed) }
       guard left() <= 1 else { throw BenchmarkError("\(left()) saved models are still in memory") }
       let before = try requireMemory()
       var cursor = try context.models(CountedModel.self)
-      var models = try cursor.rest()
+      var models = try cursor.collect()
       guard models.reduce(0, { $0 + $1.number }) == bench.count * (bench.count - 1) / 2 else {
         throw BenchmarkError("models are missing")
       }
@@ -154,12 +154,12 @@ extension Workload {
         model.next = models[(index + 1) % models.count]
         model.others = [model, models[0]]
       }
-      try context.saveAllModels()
+      try context.save()
     }
     do {
       let context = database.makeContext()
       var sum = 0
-      for id in ids { sum += try context.model(CountedModel.self, id)?.next?.number ?? 0 }
+      for id in ids { sum += try context.model(CountedModel.self, id: id)?.next?.number ?? 0 }
       guard sum == cycleSize * (cycleSize - 1) / 2 else {
         throw BenchmarkError("models are missing")
       }

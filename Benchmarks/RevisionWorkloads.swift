@@ -6,21 +6,21 @@ extension Workload {
     Workload(
       name: "update", title: "documents changed, without retained history",
       unit: .microsecondsPerDocument
-    ) { try update($0, keeping: .none) },
+    ) { try update($0, keeping: .disabled) },
     Workload(
       name: "update-history", title: "the same, with every revision retained",
       unit: .microsecondsPerDocument
-    ) { try update($0, keeping: .everything) },
+    ) { try update($0, keeping: .unlimited) },
     Workload(
       name: "update-deep",
       title: "the same, without retained history, of documents with 20 revisions",
       unit: .microsecondsPerDocument
-    ) { try update($0, keeping: .none, prepare: deepen) },
+    ) { try update($0, keeping: .disabled, prepare: deepen) },
     Workload(
       name: "conflict-insert", title: "a second branch of each document, from another store",
       unit: .microsecondsPerDocument
     ) { bench in
-      try withDocuments(bench, keeping: .none) { database, documents in
+      try withDocuments(bench, keeping: .disabled) { database, documents in
         try inBatches(documents, database) { transaction, document in
           guard let revision = document.revision,
             let branch = RevisionID(
@@ -34,7 +34,7 @@ extension Workload {
       name: "conflict-resolve", title: "these conflicts resolved, property by property",
       unit: .microsecondsPerDocument
     ) { bench in
-      try withDocuments(bench, keeping: .none) { database, documents in
+      try withDocuments(bench, keeping: .disabled) { database, documents in
         try branch(documents, in: database)
       } measure: { database, documents in
         try inBatches(documents, database) { transaction, document in

@@ -95,8 +95,8 @@ extension LogDump {
     var configuration = Configuration()
     configuration.isReadOnly = true
     // Damage is reported separately.
-    configuration.damage = .readWhatIsThere
-    configuration.reads = .buffered
+    configuration.damage = .salvage
+    configuration.readMode = .buffered
     configuration.maintenance = .manual
     configuration.fileSystem = fileSystem
     return try Database(at: options.store, configuration: configuration)

@@ -14,9 +14,9 @@ extension Quickstart {
         film.people = try film.cast.map { try person($0, in: context) }
         film.kinds = try film.genres.map { try genre($0, in: context) }
         count += 1
-        if count % Quickstart.batchSize == 0 { try context.saveAllModels() }
+        if count % Quickstart.batchSize == 0 { try context.save() }
       }
-      try context.saveAllModels()
+      try context.save()
     }
     let snapshot = try database.snapshot()
     print(
@@ -27,7 +27,7 @@ extension Quickstart {
   /// Returns the person with a name, and makes one if there is none.
   private func person(_ name: String, in context: ModelContext) throws -> Person {
     let id = Person.prefix + shortened(name)
-    if let known = try context.model(Person.self, id) { return known }
+    if let known = try context.model(Person.self, id: id) { return known }
     let person = Person(in: context, id: id)
     person.name = name
     return person
@@ -35,7 +35,7 @@ extension Quickstart {
 
   private func genre(_ name: String, in context: ModelContext) throws -> Genre {
     let id = Genre.prefix + shortened(name)
-    if let known = try context.model(Genre.self, id) { return known }
+    if let known = try context.model(Genre.self, id: id) { return known }
     let genre = Genre(in: context, id: id)
     genre.name = name
     return genre
@@ -73,8 +73,8 @@ extension Quickstart {
     let (mine, theirs) = (database.makeContext(), database.makeContext())
     mine.conflictHandler = { conflict in conflict.key == "title" ? .mine : .theirs }
     mine.undoLimit = 10
-    guard let film = try mine.model(Film.self, Film.id(1)),
-      let same = try theirs.model(Film.self, Film.id(1))
+    guard let film = try mine.model(Film.self, id: Film.id(1)),
+      let same = try theirs.model(Film.self, id: Film.id(1))
     else { return }
     let title = film.title
     same.title = "Theirs"

@@ -132,7 +132,9 @@ extension Quickstart {
   private func changeSome(in database: Database) throws -> String {
     let context = database.makeContext()
     let id = Film.id(1)
-    guard let film = try context.model(Film.self, id) else { throw Failure("\(id) is not there") }
+    guard let film = try context.model(Film.self, id: id) else {
+      throw Failure("\(id) is not there")
+    }
     film.genres.append("Seen")
     try film.save()
     film.title += " (restored)"
@@ -142,7 +144,7 @@ extension Quickstart {
     film.title = "Something else"
     film.revert()
     print("Reverted a change that was not saved: it is \"\(film.title)\".")
-    if let other = try context.model(Film.self, Film.id(2)) {
+    if let other = try context.model(Film.self, id: Film.id(2)) {
       try other.delete()
       print("Deleted \(other.id), \"\(other.title)\", which can still be read.")
     }

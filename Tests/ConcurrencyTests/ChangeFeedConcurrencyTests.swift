@@ -79,7 +79,7 @@ struct ChangeFeedConcurrencyTests {
       return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
     }
     var feed = try database.snapshot().changes()
-    let all = try feed.rest()
+    let all = try feed.collect()
     for (index, changes) in received {
       let expected = index == 5 ? all.filter(isEven) : all
       let comment: Comment = "observer \(index), seed \(seed)"
@@ -152,7 +152,7 @@ struct ChangeFeedConcurrencyTests {
             database.setValidation(named: name, nil)
           } else {
             database.setValidation(named: name) { revision in
-              if revision.document["n"] == 3 { try revision.refuse("three") }
+              if revision.document["n"] == 3 { try revision.reject("three") }
             }
           }
           await Task.yield()
@@ -165,7 +165,7 @@ struct ChangeFeedConcurrencyTests {
               try await database.write {
                 _ = try $0.overwrite("\(writer)", with: ["n": .int(Int64(number % 5))])
               }
-            } catch let error as DatabaseError where error.code == .refused {
+            } catch let error as DatabaseError where error.code == .validationFailed {
               refusals.append(number)
             }
           }

@@ -24,7 +24,7 @@ struct ConcurrencyTests {
   ) throws {
     let directory = try TemporaryDirectory()
     var configuration = Configuration()
-    configuration.reads = reads
+    configuration.readMode = reads
     configuration.segmentSizeGoal = 64 << 10
     configuration.mergedSizeLimit = 512 << 10
     configuration.checkpointInterval = 32 << 10
@@ -76,7 +76,7 @@ struct ConcurrencyTests {
           count += 1
         }
         var changes = snapshot.changes()
-        let feed = try changes.rest()
+        let feed = try changes.collect()
         if sum != 100 * accounts || count != accounts || feed.count != accounts {
           problems.withLock { $0.append("sum \(sum), count \(count), changes \(feed.count)") }
         }

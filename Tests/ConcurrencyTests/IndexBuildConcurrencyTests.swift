@@ -21,7 +21,7 @@ struct IndexBuildConcurrencyTests {
     var configuration = Configuration()
     configuration.setFilesSmallForTests()
     configuration.durability = .none
-    configuration.reads = reads
+    configuration.readMode = reads
     configuration.indexBuildWorkerCount = 3
     configuration.indexBuildBatchSize = 1500
     return configuration

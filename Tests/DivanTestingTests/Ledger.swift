@@ -25,28 +25,28 @@ struct Ledger {
     guard try database.snapshot().count == 0 else { return }
     let context = database.makeContext()
     for name in ["ann", "bob", "cy"] { Account(in: context, id: name).balance = 100 }
-    try context.saveAllModels()
+    try context.save()
   }
 
   /// Moves money and records the transfer: both, or neither if an error is thrown.
   func move(_ amount: Int, from payer: String, to payee: String) throws {
     let context = database.makeContext()
-    try context.model(Account.self, payer)?.balance -= amount
-    try context.model(Account.self, payee)?.balance += amount
+    try context.model(Account.self, id: payer)?.balance -= amount
+    try context.model(Account.self, id: payee)?.balance += amount
     let transfer = Transfer(in: context)
     (transfer.amount, transfer.payer, transfer.payee) = (amount, payer, payee)
-    try context.saveAllModels()
+    try context.save()
   }
 
   /// The number of transfers.
   func countTransfers() throws -> Int {
     var transfers = try database.makeContext().models(Transfer.self)
-    return try transfers.rest().count
+    return try transfers.collect().count
   }
 
   /// The sum of all balances.
   func sum() throws -> Int {
     var accounts = try database.makeContext().models(Account.self)
-    return try accounts.rest().reduce(0) { $0 + $1.balance }
+    return try accounts.collect().reduce(0) { $0 + $1.balance }
   }
 }

@@ -39,7 +39,7 @@ extension PlainStore {
       if Int.random(in: 0..<10, using: &random) == 0 {
         struct Stop: Error {}
         do {
-          try transaction.nested {
+          try transaction.savepoint {
             var inner = changed
             try inner.changeOnce(by: transaction, &random)
             throw Stop()
@@ -88,9 +88,9 @@ extension PlainStore {
     let ids = liveIDs
     #expect(try snapshot.count == ids.count, sourceLocation: sourceLocation)
     var ascending = snapshot.ids()
-    #expect(try ascending.rest() == ids, sourceLocation: sourceLocation)
+    #expect(try ascending.collect() == ids, sourceLocation: sourceLocation)
     var descending = snapshot.ids(descending: true)
-    #expect(try descending.rest() == ids.reversed(), sourceLocation: sourceLocation)
+    #expect(try descending.collect() == ids.reversed(), sourceLocation: sourceLocation)
     for (id, entry) in entries {
       let document = try snapshot.get(id)
       #expect((document == nil) == entry.isDeleted, sourceLocation: sourceLocation)
@@ -102,7 +102,7 @@ extension PlainStore {
       #expect(try snapshot.exists(id) == !entry.isDeleted, sourceLocation: sourceLocation)
     }
     var changes = snapshot.changes()
-    let feed = try changes.rest()
+    let feed = try changes.collect()
     #expect(Set(feed.map(\.id)) == Set(entries.keys), sourceLocation: sourceLocation)
     #expect(feed.count == entries.count, sourceLocation: sourceLocation)
     #expect(

@@ -64,7 +64,7 @@ struct CommandLineTests {
     try database.write { transaction in
       try transaction.overwrite(Self.hostile, with: [Self.hostile: "x\u{202E}"])
     }
-    try database.nameSnapshot(Self.hostile)
+    try database.saveSnapshot(named: Self.hostile)
     try database.addIndex(DocumentIndex(Self.hostile, on: Self.hostile))
     try database.close()
     let commands = [

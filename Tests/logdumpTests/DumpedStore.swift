@@ -27,7 +27,7 @@ extension DumpedStore {
     configuration.reserveSize = 0
     configuration.fileSystem = fileSystem
     configuration.maintenance = .manual
-    configuration.reads = .buffered
+    configuration.readMode = .buffered
     configuration.now = { [self] in clock.wrappingAdd(1000, ordering: .relaxed).newValue }
     configuration.random = { [self] in
       // A fixed sequence of numbers that look random.

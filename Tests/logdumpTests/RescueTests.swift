@@ -33,7 +33,7 @@ struct RescueTests {
       try transaction.putLocal("l", ["n": 2])
       try transaction.putLocal("removed", ["n": 2])
     }
-    try database.nameSnapshot("then")
+    try database.saveSnapshot(named: "then")
     try database.write { transaction in
       try transaction.setExpiry(Date(timeIntervalSince1970: 1_000_000_000), of: "attached")
       try transaction.purge("purged")
@@ -43,7 +43,7 @@ struct RescueTests {
       try transaction.delete(id: "gone")
       try transaction.removeLocal("removed")
     }
-    try database.removeSnapshot(named: "then")
+    try database.deleteSnapshot(named: "then")
     try database.close()
     return store
   }

@@ -9,7 +9,7 @@ import logdump
 struct RichStoreTests {
   private let store = DumpedStore()
 
-  private func open(_ history: HistoryRetention = .everything) throws -> Database {
+  private func open(_ history: HistoryRetention = .unlimited) throws -> Database {
     var configuration = store.configuration
     configuration.history = history
     return try Database(at: store.path, configuration: configuration)
@@ -26,14 +26,14 @@ struct RichStoreTests {
       }
       try transaction.putLocal("mark", ["n": 1])
     }
-    try database.nameSnapshot("first")
+    try database.saveSnapshot(named: "first")
     try database.write { transaction in
       try transaction.overwrite("a", with: [:])
       try transaction.purge("b")
       try transaction.purge("c", revision: RevisionID(parsing: "1-p"))
       try transaction.removeLocal("mark")
     }
-    try database.removeSnapshot(named: "first")
+    try database.deleteSnapshot(named: "first")
     try database.addIndex(DocumentIndex("by text", on: "text.de", isUnique: true))
     try database.addIndex(DocumentIndex("by tag", on: "tags", eachElement: true))
     try database.removeIndex(named: "by tag")
@@ -86,7 +86,7 @@ struct RichStoreTests {
     throws
   {
     let database = try fill()
-    let retained = try database.statistics.heldSize
+    let retained = try database.statistics.pinnedSize
     #expect(retained > 900)
     try database.writeCheckpoint()
     try database.close()
@@ -100,7 +100,7 @@ struct RichStoreTests {
     try fill().close()
     let database = try open(HistoryRetention(revisions: 0))
     try database.store.pruneHistory()
-    #expect(try database.statistics.heldSize == 0)
+    #expect(try database.statistics.pinnedSize == 0)
     try database.writeCheckpoint()
     try database.close()
     let run = store.dump("verify")

@@ -13,7 +13,7 @@ extension Document {
   /// film.attachments["poster"] = Document.Attachment(contentType: "image/jpeg", jpeg)
   /// film.attachments["trailer"] = try Document.Attachment(contentType: "video/mp4", file: path)
   /// try database.write { try $0.put(film) }
-  /// let poster = try database.read { try $0.get(film.id)?.attachments["poster"]?.content() }
+  /// let poster = try database.read { try $0.get(film.id)?.attachments["poster"]?.data() }
   /// ```
   /// It is stored with the document's next revision and stays with later revisions until you remove
   /// it. Equal content is stored only once, and is deleted when nothing refers to it any more.
@@ -141,7 +141,7 @@ extension Document.Attachment {
   ///   was stored, `closed` or `inputOutput`; `notFound` if the database was opened for reading
   ///   only and another process has removed the content since, or if the attachment is one of a
   ///   live result and was removed.
-  public func content() throws -> Data {
+  public func data() throws -> Data {
     switch body {
     case .bytes(let bytes): return Data(bytes.array)
     case .file, .stored:
@@ -156,8 +156,8 @@ extension Document.Attachment {
   /// Returns a part of the content, checked against the checksums stored with it.
   ///
   /// The part of `range` beyond the end is ignored. Reads whole chunks, mostly of 64 KiB.
-  /// - Throws: The same errors as ``content()``.
-  public func content(in range: Range<Int>) throws -> Data {
+  /// - Throws: The same errors as ``data()``.
+  public func data(in range: Range<Int>) throws -> Data {
     let range = range.clamped(to: 0..<length)
     switch body {
     case .bytes(let bytes):
@@ -174,7 +174,7 @@ extension Document.Attachment {
   ///
   /// - Parameter range: The part to read; nil reads all of it.
   /// - Returns: The pieces, in order.
-  /// - Throws: The same errors as ``content()``.
+  /// - Throws: The same errors as ``data()``.
   public func pieces(_ range: Range<Int>? = nil) throws -> AttachmentPieces {
     let whole = 0..<length
     switch body {

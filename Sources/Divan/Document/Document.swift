@@ -282,11 +282,17 @@ extension Document {
   public var json: String { Value.object(properties).json }
 }
 
-extension Document: Equatable {
+extension Document: Hashable {
   /// Returns whether both have the same ID and revision, and equal properties and attachments.
   public static func == (a: Document, b: Document) -> Bool {
     a.id == b.id && a.revision == b.revision && a.isDeleted == b.isDeleted
       && a.properties == b.properties && a.attachments == b.attachments
+  }
+
+  /// Feeds the ID and the revision into the hasher, and not the contents, which may be large.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(id)
+    hasher.combine(revision)
   }
 }
 

@@ -37,8 +37,8 @@ public struct DatabaseError: Error, Sendable {
   public var column: Int?
   /// The report of an import that failed.
   public var importReport: ImportReport?
-  /// The refusal of a validation, if the code is ``Code/refused``.
-  public var refusal: ValidationRefusal?
+  /// The reason that a validation gave, if the code is ``Code/validationFailed``.
+  public var validationFailure: ValidationFailure?
   /// The error that caused this one.
   public var underlying: (any Error)?
 
@@ -66,6 +66,15 @@ public struct DatabaseError: Error, Sendable {
     public let description: String
 
     init(_ name: String) { description = name }
+
+    /// Returns whether an error is a ``DatabaseError`` with a code, for `catch` and `case`.
+    ///
+    /// ```swift
+    /// do { try film.save() } catch DatabaseError.Code.conflict { … }
+    /// ```
+    public static func ~= (code: Code, error: any Error) -> Bool {
+      (error as? DatabaseError)?.code == code
+    }
   }
 }
 
@@ -85,7 +94,7 @@ extension DatabaseError.Code {
   /// The name of a snapshot is empty or too long.
   public static let invalidSnapshotName = Self("invalidSnapshotName")
   /// The requested past version is not retained, or not as a whole.
-  public static let historyNotHeld = Self("historyNotHeld")
+  public static let versionNotRetained = Self("versionNotRetained")
   /// A value cannot be stored: not a number, infinite, a reserved property name.
   public static let invalidValue = Self("invalidValue")
   /// An attachment has an invalid name or content type, or a document has too many.
@@ -108,7 +117,7 @@ extension DatabaseError.Code {
   public static let closed = Self("closed")
 
   /// A validation refused to store a revision: ``DatabaseError/refusal``.
-  public static let refused = Self("refused")
+  public static let validationFailed = Self("validationFailed")
   /// Two documents have the same values in a unique index.
   public static let notUnique = Self("notUnique")
   /// A new index has an invalid name, properties or conditions.
@@ -120,7 +129,7 @@ extension DatabaseError.Code {
   /// The query cannot be answered.
   public static let invalidQuery = Self("invalidQuery")
   /// The position in the change feed is of another store.
-  public static let foreignPosition = Self("foreignPosition")
+  public static let feedPositionMismatch = Self("feedPositionMismatch")
 
   // Failures of the machine, and other programs.
 
@@ -180,7 +189,7 @@ extension DatabaseError: LocalizedError {
   }
 
   /// The message, or the reason of a validation's refusal.
-  public var failureReason: String? { refusal?.errorDescription ?? message }
+  public var failureReason: String? { validationFailure?.errorDescription ?? message }
 
   /// ``hint``.
   public var recoverySuggestion: String? { hint.map { printable($0) } }

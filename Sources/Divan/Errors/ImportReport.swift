@@ -14,9 +14,9 @@ public struct ImportReport: Sendable {
   /// The number of lines that were omitted because another document has the ID.
   public internal(set) var skippedCount = 0
   /// The number of lines that were omitted because they are invalid.
-  public internal(set) var refusedCount = 0
+  public internal(set) var rejectedCount = 0
   /// The errors of the first thousand such lines, each with its ``DatabaseError/line``.
-  public internal(set) var refusals: [DatabaseError] = []
+  public internal(set) var errors: [DatabaseError] = []
 
   /// Creates an empty report.
   init() {}
@@ -28,6 +28,6 @@ extension ImportReport: CustomStringConvertible {
   /// The counts, in a sentence.
   public var description: String {
     "\(lineCount) lines: \(storedCount) stored, \(unchangedCount) known already, \(skippedCount) skipped, "
-      + "\(refusedCount) refused"
+      + "\(rejectedCount) rejected"
   }
 }

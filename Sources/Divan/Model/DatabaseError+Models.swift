@@ -7,7 +7,7 @@ extension DatabaseError.Code {
   /// The model is in no context, or in another one.
   public static let notInContext = Self("notInContext")
   /// The context has a model of another class for this document.
-  public static let otherModelClass = Self("otherModelClass")
+  public static let modelClassMismatch = Self("modelClassMismatch")
 
   /// The database was not closed, because autosaving contexts have unsaved models.
   public static let unsavedModels = Self("unsavedModels")
@@ -16,7 +16,7 @@ extension DatabaseError.Code {
   public static let invalidModel = Self("invalidModel")
 
   /// A ``DeleteRule/deny`` rule forbids deleting a model.
-  public static let stillReferenced = Self("stillReferenced")
+  public static let deleteDenied = Self("deleteDenied")
 
   /// A model class cannot be used as it is declared.
   public static let invalidModelClass = Self("invalidModelClass")
@@ -24,7 +24,7 @@ extension DatabaseError.Code {
   /// Whether a retry would fail again.
   var isFinal: Bool {
     [
-      .conflict, .damaged, .refused, .notUnique, .notFound, .alreadyExists, .invalidValue,
+      .conflict, .damaged, .validationFailed, .notUnique, .notFound, .alreadyExists, .invalidValue,
       .documentTooLarge, .transactionTooLarge,
     ].contains(self)
   }

@@ -118,7 +118,7 @@ nonisolated open class Model: Observable {
   ///
   /// Nothing is read: the model is new and has its declared values, even if a document with this ID
   /// exists. Saving it then throws ``DatabaseError/Code/conflict`` and changes nothing.
-  /// ``ModelContext/insert(_:id:)`` reports this immediately. ``ModelContext/model(_:_:)`` returns
+  /// ``ModelContext/insert(_:id:)`` reports this immediately. ``ModelContext/model(_:id:)`` returns
   /// the model of a stored document.
   ///
   /// - Parameters:
@@ -223,7 +223,7 @@ nonisolated open class Model: Observable {
   /// A new model enters a context when it is created there or inserted; a loaded model does after
   /// ``didLoad()``. You may set properties here, which changes the model. Use it for setup that
   /// does not belong in `init()`, which also runs for models that never enter a context.
-  open func awakeFromInitializer() {}
+  open func didEnterContext() {}
 
   /// Called when the model was loaded, and again each time it took over an external change.
   open func didLoad() {}
@@ -232,7 +232,7 @@ nonisolated open class Model: Observable {
   ///
   /// You may change properties here; the changes are saved too. Use it to write the model's own
   /// state into properties: ``markNeedsSave()`` ensures that it is called when only that state has
-  /// changed. If you change or create other models, ``ModelContext/saveAllModels()`` saves them
+  /// changed. If you change or create other models, ``ModelContext/save()`` saves them
   /// together with this one; other saves leave them unsaved. You cannot save from here.
   ///
   /// - Parameter changedProperties: the names of the changed properties, in the order of their
@@ -344,12 +344,12 @@ extension Model {
   ///
   /// Nil if it never did. ``markExternallyChanged()`` restarts it. Observers are notified each time
   /// it restarts.
-  public final var timeSinceExternallyChanged: Duration? {
+  public final var timeSinceExternalChange: Duration? {
     noteAccess(ModelObservation.externalChangePath)
     return lastExternalChange.map { Self.referenceTime.duration(to: .now) - $0 }
   }
 
-  /// Restarts ``timeSinceExternallyChanged`` at zero, as after an external change.
+  /// Restarts ``timeSinceExternalChange`` at zero, as after an external change.
   ///
   /// ```swift
   /// // Highlight this item the way a newly arrived one is highlighted.
@@ -413,7 +413,7 @@ extension Model {
   /// - Throws: ``DatabaseError`` with the codes
   ///   - `conflict` if the document, or one that is deleted with it, was changed externally since
   ///     it was read: refresh the context, and delete again.
-  ///   - `stillReferenced` if a ``DeleteRule/deny`` rule forbids it.
+  ///   - `deleteDenied` if a ``DeleteRule/deny`` rule forbids it.
   ///   - `notInContext` if a rule reaches into another context
   ///     (``ModelContext/setContext(_:for:)``).
   ///   - the errors of reading and writing.
@@ -437,7 +437,7 @@ extension Model {
 
   /// Marks the model as needing a save although no property was assigned.
   ///
-  /// The next ``save()`` or ``ModelContext/saveAllModels()`` saves it, as do autosaving contexts
+  /// The next ``save()`` or ``ModelContext/save()`` saves it, as do autosaving contexts
   /// and closing the database.
   ///
   /// ```swift

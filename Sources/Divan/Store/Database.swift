@@ -165,3 +165,8 @@ extension Database {
   /// Makes everything durable that was committed before the call, at any durability.
   public func flush() throws { try store.flush() }
 }
+
+extension Database: CustomStringConvertible {
+  /// The path of the store.
+  public var description: String { "Database \(printable(path))" }
+}

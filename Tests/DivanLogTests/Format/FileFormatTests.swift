@@ -26,7 +26,7 @@ struct FileFormatTests {
     #expect(database.openingReport.damage.isEmpty)
     let snapshot = try database.snapshot()
     var ids = snapshot.ids()
-    #expect(try ids.rest() == ["ada"])
+    #expect(try ids.collect() == ["ada"])
     #expect(try snapshot.get("ada")?.json == #"{"born":1815,"name":"Ada Lovelace"}"#)
     #expect(try snapshot.tombstone("zeno")?.revision?.generation == 2)
   }
@@ -38,7 +38,7 @@ struct FileFormatTests {
     let snapshot = try database.snapshot()
     var documents = snapshot.documents()
     #expect(
-      try documents.rest().map(\.json)
+      try documents.collect().map(\.json)
         == [#"{"born":1815,"name":"Ada Lovelace"}"#, #"{"pi":3.14,"primes":[2,3,5,7]}"#])
   }
 

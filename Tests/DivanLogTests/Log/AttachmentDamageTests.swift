@@ -45,7 +45,7 @@ import Testing
           #expect(try reader.read(range).array == Array(subject.blob.array[range]))
         }
         var stream = reader.stream(range.lowerBound..<300)
-        #expect((attachmentDamage { _ = try stream.rest() } != nil) == (other <= chunk))
+        #expect((attachmentDamage { _ = try stream.collect() } != nil) == (other <= chunk))
       }
       #expect(
         attachmentDamage { _ = try subject.fixture.files.record(of: subject.record.digest) }
@@ -140,7 +140,7 @@ import Testing
     var stream = reader.stream()
     subject.disk.fail(.read, with: .inputOutput)
     #expect(systemCode { _ = try stream.next() } == .inputOutput)
-    #expect(try stream.rest() == subject.blob.array)
+    #expect(try stream.collect() == subject.blob.array)
     // If there is no memory for a map, the file is read.
     let mapping = AttachmentFixture(on: subject.disk.fileSystem, isMapped: true)
     subject.disk.fail(.map, with: .outOfMemory)

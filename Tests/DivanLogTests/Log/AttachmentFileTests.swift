@@ -51,10 +51,10 @@ import Testing
           let expected = Array(blob.array[part])
           #expect(try reader.read(range).array == expected, "\(range) of \(length)")
           var stream = reader.stream(range)
-          #expect(try stream.rest() == expected, "\(range) of \(length)")
+          #expect(try stream.collect() == expected, "\(range) of \(length)")
         }
         var stream = reader.stream()
-        #expect(try stream.rest() == blob.array)
+        #expect(try stream.collect() == blob.array)
         #expect(try stream.next() == nil)
       }
       #expect(fixture.temporaries.isEmpty)
@@ -100,7 +100,7 @@ import Testing
       #expect(try fixture.files.remove(reader.record.digest))
       #expect(try reader.readAll() == blob)
       #expect(try reader.read(500..<600).array == Array(blob.array[500..<600]))
-      #expect(try stream.rest() == blob.array)
+      #expect(try stream.collect() == blob.array)
     }
   }
 
@@ -553,7 +553,7 @@ import Testing
 
 extension AttachmentStream {
   /// Returns all remaining bytes.
-  mutating func rest() throws -> [UInt8] {
+  mutating func collect() throws -> [UInt8] {
     var bytes: [UInt8] = []
     while let piece = try next() { bytes += piece.array }
     return bytes

@@ -44,17 +44,17 @@ struct AttachmentTests {
     try database.write { _ = try $0.put(stored) }
     let read = try #require(try database.read { try $0.get("film") })
     let note = try #require(read.attachments["note"])
-    #expect(try note.content() == Data("A note".utf8))
+    #expect(try note.data() == Data("A note".utf8))
     #expect(note.length == 6)
     #expect(note.generation == 1)
     #expect(note.digest?.hasPrefix("sha256-") == true)
     let poster = try #require(read.attachments["poster"])
-    #expect(try poster.content() == Data(long(1)))
-    #expect(try poster.content(in: 99_990..<100_010) == Data(long(1)[99_990..<100_010]))
+    #expect(try poster.data() == Data(long(1)))
+    #expect(try poster.data(in: 99_990..<100_010) == Data(long(1)[99_990..<100_010]))
     #expect(try filesInStore().count == 1)
     try checkIsSound(database)
     try database.close()
-    #expect(throws: DatabaseError.self) { try poster.content() }
+    #expect(throws: DatabaseError.self) { try poster.data() }
     let again = try Database(at: "/s", configuration: disk.configuration())
     #expect(try again.read { try $0.get("film") }?.attachments == film.attachments)
     try checkIsSound(again)
@@ -80,7 +80,7 @@ struct AttachmentTests {
     }
     #expect((2_000_000..<2_100_000).contains(size))
     let document = try #require(try database.read { try $0.get("d4321") })
-    #expect(try document.attachments["poster"]?.content() == Data(long(1)))
+    #expect(try document.attachments["poster"]?.data() == Data(long(1)))
   }
 
   @Test func `equal attachment content is stored once and removed with its last reference`() throws
@@ -103,7 +103,7 @@ struct AttachmentTests {
     var document = try database.read { try $0.get("d19") }
     try database.write { _ = try $0.purge("d19") }
     try database.compact()
-    #expect(try document?.attachments["poster"]?.content() == Data(long(2)))
+    #expect(try document?.attachments["poster"]?.data() == Data(long(2)))
     document = nil
     try database.compact()
     #expect(try filesInStore().isEmpty)
@@ -128,7 +128,7 @@ struct AttachmentTests {
     }
     for name in ["a", "b"] {
       let file = try #require(try snapshot.get(name)?.attachments["file"])
-      #expect(try file.content() == Data(long(name.utf8.first ?? 0)), "\(name)")
+      #expect(try file.data() == Data(long(name.utf8.first ?? 0)), "\(name)")
     }
   }
 
@@ -149,8 +149,8 @@ struct AttachmentTests {
     }
     let stored = try database.write { try $0.put(document) }
     #expect(try filesInStore().count == 2)
-    #expect(try stored.attachments["file"]?.content() == Data(long(3)))
-    #expect(try stored.attachments["stream"]?.content() == Data(long(4)))
+    #expect(try stored.attachments["file"]?.data() == Data(long(3)))
+    #expect(try stored.attachments["stream"]?.data() == Data(long(4)))
     let other = try Database.inMemory()
     var copy = Document(id: "b")
     copy.attachments = stored.attachments
@@ -202,8 +202,8 @@ struct AttachmentTests {
     let again = try Database(at: "/s", configuration: disk.configuration())
     let read = try #require(try again.read { try $0.get("a") })
     #expect(read["n"] == 1)
-    #expect(try read.attachments["small"]?.content() == Data([1, 2, 3]))
-    let error = #expect(throws: DatabaseError.self) { try read.attachments["large"]?.content() }
+    #expect(try read.attachments["small"]?.data() == Data([1, 2, 3]))
+    let error = #expect(throws: DatabaseError.self) { try read.attachments["large"]?.data() }
     #expect(error?.code == .damaged)
     #expect(error?.path?.hasSuffix(file) == true)
     #expect(try again.check().problems.count == 1)
@@ -213,7 +213,7 @@ struct AttachmentTests {
       healed.attachments["large"] = Document.Attachment(contentType: "x/y", long(6))
       try transaction.put(healed)
     }
-    #expect(try read.attachments["large"]?.content() == Data(long(6)))
+    #expect(try read.attachments["large"]?.data() == Data(long(6)))
     try checkIsSound(again)
   }
 
@@ -302,7 +302,7 @@ struct AttachmentTests {
     #expect(try filesInStore().count == 2)
     try database.compact()
     #expect(try filesInStore().count == 1)
-    #expect(try staged?.content() == Data(long(8)))
+    #expect(try staged?.data() == Data(long(8)))
     staged = nil
     try database.compact()
     #expect(try filesInStore().isEmpty)
@@ -310,7 +310,7 @@ struct AttachmentTests {
     staged = try database.storeAttachment(contentType: "x/y", pieces: once(long(9)))
     try database.close()
     #expect(try filesInStore().isEmpty)
-    #expect(throws: DatabaseError.self) { try staged?.content() }
+    #expect(throws: DatabaseError.self) { try staged?.data() }
   }
 
   /// Returns a closure that gives `bytes` once, then `nil`.
@@ -330,7 +330,7 @@ struct AttachmentTests {
       continuation.finish()
     }
     let attachment = try await database.storeAttachment(contentType: "x/y", pieces: pieces)
-    #expect(try attachment.content() == Data((0..<4).flatMap { long(UInt8($0), count: 60_000) }))
+    #expect(try attachment.data() == Data((0..<4).flatMap { long(UInt8($0), count: 60_000) }))
   }
 
   /// Regression: the part that had arrived by then was stored as if it were complete.
@@ -352,8 +352,8 @@ struct AttachmentTests {
     let stored = try database.write { try $0.put(document) }
     for (name, bytes) in [("small", [1, 2, 3, 4]), ("large", long(1))] {
       let expected = Data(bytes[range.clamped(to: 0..<bytes.count)])
-      #expect(try document.attachments[name]?.content(in: range) == expected)
-      #expect(try stored.attachments[name]?.content(in: range) == expected)
+      #expect(try document.attachments[name]?.data(in: range) == expected)
+      #expect(try stored.attachments[name]?.data(in: range) == expected)
     }
   }
 
@@ -363,7 +363,7 @@ struct AttachmentTests {
       count += 1
       return count < 4 ? long(UInt8(count), count: 100_000) : nil
     }
-    #expect(try staged.content().count == 300_000)
+    #expect(try staged.data().count == 300_000)
     #expect(try filesInStore().count == 1)
     let after = disk.restarted(.everything)
     #expect(try after.fileSystem.list("/s/attachments").count == 1)

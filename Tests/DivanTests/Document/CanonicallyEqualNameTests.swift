@@ -17,7 +17,7 @@ import Testing
 
   private func texts(_ document: Document?) throws -> [String] {
     try (document?.attachments ?? [:]).map {
-      String(decoding: try $0.value.content(), as: UTF8.self)
+      String(decoding: try $0.value.data(), as: UTF8.self)
     }
   }
 

@@ -67,7 +67,7 @@ struct CodableStoreTests {
     let stored = try database.write { try $0.put(document) }
     func expectPoster(_ comment: Comment) throws {
       let now = try database.snapshot().get("m")
-      #expect(try now?.attachments["poster"]?.content() == Data([1, 2, 3]), comment)
+      #expect(try now?.attachments["poster"]?.data() == Data([1, 2, 3]), comment)
       #expect(now?["rating"] == 9, comment)
     }
     var film = Film(id: "m", title: "M!", year: 1931)
@@ -130,7 +130,7 @@ struct CodableStoreTests {
     let (kept, dropped) = (Person(name: "Lang"), Person(name: "Harbou"))
     try database.write { transaction in
       try transaction.put(kept)
-      _ = try? transaction.nested {
+      _ = try? transaction.savepoint {
         kept.name = "Fritz Lang"
         try transaction.put(kept)
         try transaction.put(contentsOf: [dropped])
@@ -285,7 +285,7 @@ struct CodableStoreTests {
       try transaction.put(contentsOf: ["a", "b", "d"].map { Film(id: $0, title: $0) })
       try transaction.put(Document(id: "c", ["title": 3]))
       var inside = try transaction.documents(Film.self, .prefix("a"))
-      #expect(try inside.rest().map(\.title) == ["a"])
+      #expect(try inside.collect().map(\.title) == ["a"])
     }
     var films = try database.snapshot().documents(Film.self, .from("b"))
     #expect(try films.next()?.id == "b")

@@ -175,7 +175,7 @@ struct ModelInsertionTests {
     let context = database.makeContext()
     let note = try context.insert(Note.self, id: "a")
     #expect(note.id == "a" && context.unsavedModels == [note] && note.text == "new")
-    #expect(try context.model(Note.self, "a") === note)
+    #expect(try context.model(Note.self, id: "a") === note)
     func refused(_ id: String, _ context: ModelContext) {
       let unsaved = context.unsavedModels
       let error = #expect(throws: DatabaseError.self) { try context.insert(Note.self, id: id) }

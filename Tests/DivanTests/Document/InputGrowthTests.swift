@@ -166,9 +166,9 @@ import Testing
     ] {
       var lines = [Array(line.utf8)]
       var options = JSONLines.ImportOptions()
-      options.badLines = .skip
+      options.onInvalidLine = .skip
       let report = try database.importJSONLines(options: options) { lines.popLast() }
-      let refusal = try #require(report.refusals.first)
+      let refusal = try #require(report.errors.first)
       #expect(dumpSize(refusal) < 20_000, "\(line.prefix(30))")
     }
   }

@@ -63,7 +63,7 @@ struct NumberTableTests {
     let context = database.makeContext()
     let mismatches = MismatchCount()
     context.mismatchHandler = { _ in mismatches.count += 1 }
-    let model = try #require(try context.model(Counted<Number>.self, "a"))
+    let model = try #require(try context.model(Counted<Number>.self, id: "a"))
     let found = model.maybe
     let label = "\(json) as \(type)"
     #expect(model.n == found ?? Number._empty, "\(label)")

@@ -10,7 +10,7 @@ struct CatalogueTests {
 
   private func open(_ path: String = "/Main.divan") throws -> Database {
     var configuration = Configuration()
-    configuration.history = .everything
+    configuration.history = .unlimited
     return try Database(at: path, configuration: disk.configuration(configuration))
   }
 
@@ -143,8 +143,8 @@ struct CatalogueTests {
     try database.write { _ = try $0.put(note) }
 
     let stored = try database.snapshot().get("note")
-    let photo = try stored?.attachments["photo"]?.content()
-    let beginning = try stored?.attachments["sound"]?.content(in: 0..<44)
+    let photo = try stored?.attachments["photo"]?.data()
+    let beginning = try stored?.attachments["sound"]?.data(in: 0..<44)
     var pieces = try stored?.attachments["sound"]?.pieces()
     while let piece = try pieces?.next() { size += piece.count }
     #expect(photo == jpeg && beginning == Data(repeating: 5, count: 44) && size == 70_000)
@@ -172,7 +172,7 @@ struct CatalogueTests {
     let sequence = try database.snapshot().sequence
     let noon = Date(timeIntervalSince1970: Double(disk.clock.nextReading) / 1000)
     disk.clock.advance(by: .seconds(3600))
-    try database.nameSnapshot("before the import")
+    try database.saveSnapshot(named: "before the import")
     try database.write { _ = try $0.overwrite("a", with: ["n": 2]) }
     let before = try database.snapshot(named: "before the import")
     let names = try database.namedSnapshots().map(\.name)
@@ -194,7 +194,7 @@ struct CatalogueTests {
     var titles: [String] = []
     database.setValidation(named: "films") { revision in
       if !revision.isDeletion, revision.document["title"]?.stringValue == nil {
-        try revision.refuse("a film has a title", keys: ["title"])
+        try revision.reject("a film has a title", keys: ["title"])
       }
     }
     for id in ["ticket", "b", "c"] {
@@ -246,7 +246,7 @@ struct CatalogueTests {
     try database.addIndex(DocumentIndex("by place", on: "made.city"))
 
     var twenties = try database.snapshot().ids(by: "by year", .from(1920, upTo: 1930))
-    let ids = try twenties.rest()
+    let ids = try twenties.collect()
     var films = try database.snapshot().documents(by: "by actor", .prefix("Brigitte"))
     while let film = try films.next() { titles.append(film["title"]?.stringValue ?? "none") }
     #expect(ids == ["m"] && titles == ["Metropolis"])
@@ -275,7 +275,7 @@ struct CatalogueTests {
       by: "by list and date", .equal(to: "home").then(.less(than: "2026-12-24")))
     let next = try due.next()
     #expect(next == "cake")
-    #expect(try due.rest() == ["gifts"])
+    #expect(try due.collect() == ["gifts"])
 
     try database.addIndex(
       DocumentIndex("open by date", on: "due", where: [.equal("done", false), .isPresent("due")]))
@@ -291,12 +291,12 @@ struct CatalogueTests {
     try database.exportJSONLines(to: "All.jsonl")
     try copy.importJSONLines(from: "All.jsonl")
 
-    let options = JSONLines.ImportOptions(badLines: .skip, idProperty: "title")
+    let options = JSONLines.ImportOptions(onInvalidLine: .skip, idProperty: "title")
     let report = try copy.importJSONLines(from: "Films.jsonl", options: options)
-    let wrong = report.refusals.map(\.description)
+    let wrong = report.errors.map(\.description)
     #expect(wrong.count == 1)
     var ids = try copy.snapshot().ids()
-    #expect(try ids.rest() == ["Metropolis", "m"])
+    #expect(try ids.collect() == ["Metropolis", "m"])
   }
 
   @Test func `an import reports its progress and can be cancelled`() throws {
@@ -384,9 +384,9 @@ struct CatalogueTests {
     movie.title = "Metropolis"
     movie.genres.append("Science fiction")
     movie.director = lang
-    try context.saveAllModels()
+    try context.save()
 
-    let same = try context.model(Movie.self, "metropolis")
+    let same = try context.model(Movie.self, id: "metropolis")
     var all = try context.models(Movie.self)
     while let each = try all.next() { titles.append(each.title) }
     #expect(same === movie && titles == ["Metropolis"])
@@ -444,7 +444,7 @@ struct CatalogueTests {
 
   private func setMinutes(_ database: Database) throws {
     try database.write { transaction in
-      let movie = try transaction.models.model(Movie.self, "metropolis")
+      let movie = try transaction.models.model(Movie.self, id: "metropolis")
       movie?.minutes = 153
       try movie?.save()
       try transaction.put(Document(id: "log", ["text": "The running time was set"]))
@@ -455,7 +455,7 @@ struct CatalogueTests {
     let longest = try database.read { snapshot in
       try snapshot.models { context in
         var movies = try context.models(Movie.self)
-        return try movies.rest().map(\.minutes).max()
+        return try movies.collect().map(\.minutes).max()
       }
     }
     return longest
@@ -497,13 +497,13 @@ struct CatalogueTests {
         chore.title = old.title
         chore.due = old.due
       }
-      try context.saveAllModels()
+      try context.save()
     }
     #expect(try database.snapshot().count == 30)
     let list = ChoreList(in: context)
-    let chore = try #require(try context.model(Chore.self, "2-3"))
+    let chore = try #require(try context.model(Chore.self, id: "2-3"))
     chore.list = list
-    try context.saveAllModels()
+    try context.save()
     try list.delete()
     #expect(chore.list == nil)
   }
@@ -602,7 +602,7 @@ struct CatalogueTests {
       chore.due = number < 5 ? Date(timeIntervalSince1970: Double(number)) : nil
       chore.list = number > 2 ? list : nil
     }
-    try context.saveAllModels()
+    try context.save()
     let late = Query<Chore>()
       .filter { $0.title.hasPrefix("Chore") && $0.due < today && $0.list != nil }
       .sort(\.due, descending: true).limit(20)
@@ -758,7 +758,7 @@ struct CatalogueTests {
       let errand = Errand(in: context, id: "errand \(number)")
       (errand.number, errand.due) = (number, Date(timeIntervalSince1970: Double(number)))
     }
-    try context.saveAllModels()
+    try context.save()
     let next = Query<Errand>().filter { $0.done == false && $0.due != nil }.sort(\.due).limit(3)
     let errands = try context.find(next)
     #expect(errands.map(\.number) == [0, 1, 2])
@@ -806,7 +806,7 @@ struct CatalogueTests {
     #expect(texts == ["tea", "sugar"] && unknown == ["second"])
     texts = []
 
-    configuration.damage = .readWhatIsThere
+    configuration.damage = .salvage
     let left = try Database(at: path, configuration: configuration)
     print(left.openingReport)
     var documents = try left.snapshot().documents()

@@ -44,7 +44,7 @@ struct ReadmeTests {
     let database = try Database(at: path, configuration: configuration)
     #expect(try database.snapshot().count == 2)
 
-    try database.nameSnapshot("before import")
+    try database.saveSnapshot(named: "before import")
     let before = try database.snapshot()
     try database.write { transaction in
       try transaction.overwrite("m", with: ["title": "M", "year": 1932])
@@ -75,7 +75,7 @@ struct ReadmeTests {
   private func watch(_ database: Database) throws {
     database.setValidation(named: "films") { revision in
       if !revision.isDeletion, revision.document["title"]?.stringValue == nil {
-        try revision.refuse("a film has a title", keys: ["title"])
+        try revision.reject("a film has a title", keys: ["title"])
       }
     }
     try database.update("m") { $0["seen"] = true }
@@ -140,7 +140,7 @@ struct ReadmeTests {
     var twenties = try snapshot.ids(by: "by year", .from(1920, upTo: 1930))
     var films = try snapshot.documents(by: "by actor", .prefix("Brigitte"))
     while let film = try films.next() { print(film.id, film["title"] ?? "none") }
-    #expect(try twenties.rest() == ["m"] && snapshot.count(by: "by actor") == 1)
+    #expect(try twenties.collect() == ["m"] && snapshot.count(by: "by actor") == 1)
     #expect(try database.indexes().count == 3)
   }
 
@@ -153,7 +153,7 @@ struct ReadmeTests {
       film.year = year
       film.cast = ["Brigitte Helm"]
     }
-    try context.saveAllModels()
+    try context.save()
     let silent = Query<Film>()
       .filter {
         $0.year.isIn(1920..<1930) && $0.cast.contains("Brigitte Helm") && !$0.title.hasPrefix("The")
@@ -172,10 +172,11 @@ struct ReadmeTests {
     try disk.addFile("More.jsonl", contents: Array("{\"title\":\"Metropolis\"}\n?\n".utf8))
     try database.exportJSONLines(to: "Films.jsonl")
     try copy.importJSONLines(from: "Films.jsonl")
-    let options = JSONLines.ImportOptions(existing: .skip, badLines: .skip, idProperty: "title")
+    let options = JSONLines.ImportOptions(
+      onExisting: .skip, onInvalidLine: .skip, idProperty: "title")
     let report = try copy.importJSONLines(from: "More.jsonl", options: options)
-    for problem in report.refusals { print(problem) }
-    #expect(report.refusedCount == 1)
+    for problem in report.errors { print(problem) }
+    #expect(report.rejectedCount == 1)
     #expect(try copy.snapshot().get("m")?.revision == film.revision)
     #expect(try copy.snapshot().get("Metropolis") != nil)
   }

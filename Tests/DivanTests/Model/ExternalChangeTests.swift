@@ -36,7 +36,7 @@ struct ExternalChangeTests {
     try database.remove("d")
     first.done = true
     try first.save()
-    let rest = try cursor.rest()
+    let rest = try cursor.collect()
     #expect(rest.map(\.id) == ["b", "c"])
     #expect(rest.map(\.text) == ["old", "new"])
   }
@@ -45,7 +45,7 @@ struct ExternalChangeTests {
     let old = try todo("a", "old")
     try old.delete()
     let new = try todo("a", "new")
-    #expect(try context.model(Todo.self, "a") === new)
+    #expect(try context.model(Todo.self, id: "a") === new)
     try database.put("a", #"{"text": "newest"}"#)
     try context.refresh()
     #expect(old.isDeleted && old.text == "old")
@@ -60,12 +60,12 @@ struct ExternalChangeTests {
     other.text = "y"
     try other.save()
     #expect(changed.needsSave && !changed.isDeleted)
-    let error = #expect(throws: DatabaseError.self) { try context.saveAllModels() }
+    let error = #expect(throws: DatabaseError.self) { try context.save() }
     #expect(error?.code == .conflict && error?.documentID == "a")
     let update = try context.refresh()
     #expect(update.deleted.map(\.id) == ["a"])
     #expect(changed.isDeleted && changed.text == "mine")
-    try context.saveAllModels()
+    try context.save()
   }
 
   @Test func `the models of purged documents are deleted at the next refresh`() throws {
@@ -78,7 +78,7 @@ struct ExternalChangeTests {
     let update = try context.refresh()
     #expect(Set(update.deleted.map(\.id)) == ["a", "b"])
     #expect(purged.isDeleted && purged.text == "x" && changed.isDeleted && !stays.isDeleted)
-    try context.saveAllModels()
+    try context.save()
     #expect(try context.refresh().isEmpty)
   }
 
@@ -98,10 +98,10 @@ struct ExternalChangeTests {
       notifications.append(1)
     }
     observed.done = true
-    #expect(notifications.all.isEmpty && observed.timeSinceExternallyChanged == nil)
+    #expect(notifications.all.isEmpty && observed.timeSinceExternalChange == nil)
     try observed.save()
     #expect(notifications.all == [1] && observed.text == "theirs" && observed.done)
-    #expect(observed.timeSinceExternallyChanged != nil)
+    #expect(observed.timeSinceExternalChange != nil)
   }
 
   private final class Pair: Model {
@@ -114,7 +114,7 @@ struct ExternalChangeTests {
     try database.put(one, #"{"text": "one"}"#)
     try database.put(other, #"{"text": "other"}"#)
     try context.refresh()
-    let models = try [one, other].map { try #require(try context.model(Todo.self, $0)) }
+    let models = try [one, other].map { try #require(try context.model(Todo.self, id: $0)) }
     #expect(models.map(\.text) == ["one", "other"])
     let both = Pair(in: context, id: "p")
     both.todos = [models[0]]
@@ -150,11 +150,11 @@ struct ExternalChangeTests {
     let fixture = CrashFixture(disk, CrashWriter(seed: 1))
     let database = try fixture.open {
       $0.maintenance = .manual
-      $0.reads = .buffered
+      $0.readMode = .buffered
     }
     let context = database.makeContext()
     let todos = ["a", "b", "c"].map { Todo(in: context, id: $0) }
-    try context.saveAllModels()
+    try context.save()
     for todo in todos { try database.put(todo.id, #"{"text": "y"}"#) }
     disk.fail(.read, with: .inputOutput, isLasting: true)
     let error = #expect(throws: DatabaseError.self) { try context.refresh() }

@@ -40,7 +40,7 @@ struct FollowingContextTests {
   {
     try database.put("a", #"{"priority":1,"text":"first"}"#)
     let context = makeContext(autosavingAfter: nil)
-    let todo = try #require(try context.model(Todo.self, "a"))
+    let todo = try #require(try context.model(Todo.self, id: "a"))
     todo.text = "mine"
     try database.put("a", #"{"priority":2,"text":"theirs"}"#)
     try await wait { todo.priority == 2 }
@@ -66,7 +66,7 @@ struct FollowingContextTests {
   {
     try database.put("a", #"{"priority":1,"text":"first"}"#)
     let context = makeContext(autosavingAfter: nil)
-    let todo = try #require(try context.model(Todo.self, "a"))
+    let todo = try #require(try context.model(Todo.self, id: "a"))
     todo.text = "mine"
     try database.put("a", #"{"priority":2,"text":"theirs"}"#)
     try await wait { todo.priority == 2 }
@@ -146,7 +146,7 @@ struct FollowingContextTests {
     try database.close()
     try await wait { dropped == nil }
     let after = database.mainContext
-    let error = #expect(throws: DatabaseError.self) { try after.model(Todo.self, "a") }
+    let error = #expect(throws: DatabaseError.self) { try after.model(Todo.self, id: "a") }
     #expect(error?.code == .closed && after !== database.mainContext)
   }
 
@@ -173,7 +173,7 @@ struct FollowingContextTests {
   @Test func `deleting a model with an unsettled conflict throws`() async throws {
     try database.put("a", #"{"text":"first"}"#)
     let context = makeContext(autosavingAfter: nil)
-    let todo = try #require(try context.model(Todo.self, "a"))
+    let todo = try #require(try context.model(Todo.self, id: "a"))
     todo.text = "mine"
     try database.put("a", #"{"priority":2,"text":"theirs"}"#)
     try await wait { todo.priority == 2 }
@@ -189,13 +189,13 @@ struct FollowingContextTests {
   @Test func `a detached copy has the conflicts of its model`() async throws {
     try database.put("a", #"{"text":"first"}"#)
     let context = makeContext(autosavingAfter: nil)
-    let todo = try #require(try context.model(Todo.self, "a"))
+    let todo = try #require(try context.model(Todo.self, id: "a"))
     todo.text = "mine"
     try database.put("a", #"{"priority":2,"text":"theirs"}"#)
     try await wait { todo.priority == 2 }
     let other = database.makeContext()
     try other.insert(todo.detachedCopy())
-    let error = #expect(throws: DatabaseError.self) { try other.saveAllModels() }
+    let error = #expect(throws: DatabaseError.self) { try other.save() }
     #expect(error?.code == .conflict)
   }
 
@@ -204,7 +204,7 @@ struct FollowingContextTests {
     throws
   {
     try database.put("a", #"{"priority":1,"text":"first"}"#)
-    let todo = try #require(try database.makeContext().model(Todo.self, "a"))
+    let todo = try #require(try database.makeContext().model(Todo.self, id: "a"))
     let clean = try todo.detachedCopy()
     todo.text = "mine"
     let changed = try todo.detachedCopy()
@@ -246,7 +246,7 @@ struct FollowingContextTests {
   {
     try database.put("a", #"{"extra":1,"priority":1,"tags":["old"],"text":"first"}"#)
     let context = database.makeContext()
-    let todo = try #require(try context.model(Todo.self, "a"))
+    let todo = try #require(try context.model(Todo.self, id: "a"))
     todo.text = "mine"
     try todo.setValue(2, for: "extra")
     let copy = try todo.detachedCopy()
@@ -256,7 +256,7 @@ struct FollowingContextTests {
       try database.put("a", #"{"extra":1,"priority":9,"tags":["old"],"text":"first"}"#)
       let context = database.makeContext()
       try context.insert(copy)
-      try context.saveAllModels()
+      try context.save()
       return (copy.text, copy.tags)
     }.value
     #expect(read.0 == "mine" && read.1 == ["old"])
@@ -275,7 +275,7 @@ struct FollowingContextTests {
     #expect(copy.isNew && copy is UrgentTodo && copy.id == "a" && copy.text == "x")
     let other = database.makeContext()
     try other.insert(copy)
-    try other.saveAllModels()
+    try other.save()
     #expect(try database.json("a")?.contains(#""text":"x""#) == true)
   }
 

@@ -76,7 +76,7 @@ struct LiveQueryTests {
     second.count = 5
     first.isOpen = false
     #expect(live.results.map(\.id) == ["b", "a"] && changes.count == 1)
-    try context.saveAllModels()
+    try context.save()
     #expect(live.results.map(\.id) == ["b"] && changes.count == 2)
     #expect(changes[1].deletions == [1] && changes[1].updates.map(\.from) == [0])
     // External changes appear when the context is refreshed.

@@ -22,7 +22,7 @@ struct ModelAttachmentTests {
 
   private func stored(_ id: String) throws -> [String: String] {
     let document = try #require(try database.read { try $0.get(id) })
-    return try document.attachments.mapValues { String(decoding: try $0.content(), as: UTF8.self) }
+    return try document.attachments.mapValues { String(decoding: try $0.data(), as: UTF8.self) }
   }
 
   private func change(_ id: String, _ change: (inout Document) throws -> Void) throws {
@@ -105,7 +105,7 @@ struct ModelAttachmentTests {
     todo.attachments["a"] = nil
     todo.revert()
     #expect(!todo.needsSave && Set(todo.attachments.keys) == ["a"])
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.snapshot().sequence == sequence)
   }
 

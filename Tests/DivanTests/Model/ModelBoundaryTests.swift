@@ -92,7 +92,7 @@ struct ModelBoundaryTests {
       try database.read { snapshot in
         try snapshot.models(registry) { context in
           var todos = try context.models(Todo.self)
-          return try todos.rest().map(\\.text)
+          return try todos.collect().map(\\.text)
         }
       }
     }
@@ -113,7 +113,7 @@ struct ModelBoundaryTests {
       init(_ database: Database) { context = database.makeFollowingContext() }
       func show() throws -> [String] {
         var cursor = try context.models(Todo.self)
-        return try cursor.rest().map(\\.text)
+        return try cursor.collect().map(\\.text)
       }
     }
     """,
@@ -173,17 +173,17 @@ struct ModelBoundaryTests {
     ),
     (
       "try write(database)\n}\nfunc write(_ database: Database) throws {\n"
-        + "  let leaked = try database.write { try $0.models.model(Todo.self, \"a\") }\n  print(leaked as Any)",
+        + "  let leaked = try database.write { try $0.models.model(Todo.self, id: \"a\") }\n  print(leaked as Any)",
       "as a 'sending' result risks causing data races"
     ),
     (
       "try read(database)\n}\nfunc read(_ database: Database) throws {\n"
-        + "  let leaked = try database.read { try $0.models { try $0.model(Todo.self, \"a\") } }\n"
+        + "  let leaked = try database.read { try $0.models { try $0.model(Todo.self, id: \"a\") } }\n"
         + "  print(leaked as Any)",
       "as a 'sending' result risks causing data races"
     ),
     (
-      "let leaked = try await database.write { try $0.models.model(Todo.self, \"a\") }\n  print(leaked as Any)",
+      "let leaked = try await database.write { try $0.models.model(Todo.self, id: \"a\") }\n  print(leaked as Any)",
       "as a 'sending' result risks causing data races"
     ),
     (

@@ -27,7 +27,7 @@ struct ModelClosingTests {
     init(_ database: Database) { self.database = database }
 
     func add(_ id: String) { todo = Todo(in: context, id: id) }
-    func save() throws { try context.saveAllModels() }
+    func save() throws { try context.save() }
     func close() throws { try database.close() }
   }
 

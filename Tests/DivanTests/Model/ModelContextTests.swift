@@ -15,7 +15,7 @@ struct ModelContextTests {
   func `a new model is distinct from an earlier one with the same ID`(isDeleted: Bool) throws {
     try database.put("t", #"{"text":"x"}"#)
     try context.refresh()
-    var old = try context.model(Todo.self, "t")
+    var old = try context.model(Todo.self, id: "t")
     old?.text = "mine"
     try database.remove("t")
     // Saving another model advances the context, which then knows that `old` is outdated.
@@ -35,21 +35,21 @@ struct ModelContextTests {
   @Test func `a context has one object for each document while the object is referenced`() throws {
     try database.put("t", #"{"text":"x"}"#)
     try context.refresh()
-    var todo = try context.model(Todo.self, "t")
+    var todo = try context.model(Todo.self, id: "t")
     weak let first = todo
-    #expect(try context.model(Todo.self, "t") === todo)
+    #expect(try context.model(Todo.self, id: "t") === todo)
     #expect(todo?.context === context)
     todo = nil
     #expect(first == nil)
-    todo = try context.model(Todo.self, "t")
+    todo = try context.model(Todo.self, id: "t")
     todo?.text = "y"
     weak let changed = todo
     todo = nil
     #expect(changed != nil)
-    #expect(try context.model(Todo.self, "t")?.text == "y")
-    try context.saveAllModels()
+    #expect(try context.model(Todo.self, id: "t")?.text == "y")
+    try context.save()
     #expect(changed == nil)
-    #expect(try context.model(Todo.self, "none") == nil)
+    #expect(try context.model(Todo.self, id: "none") == nil)
     #expect(Set([Todo(), Todo()]).count == 2)
   }
 
@@ -94,10 +94,10 @@ struct ModelContextTests {
     #expect(sequence == 600)
     for todo in todos { todo.done = true }
     todos[599].due = Date(timeIntervalSince1970: .infinity)
-    #expect(code { try context.saveAllModels() } == .invalidValue)
+    #expect(code { try context.save() } == .invalidValue)
     #expect(try database.read { $0.sequence } == sequence)
     todos[599].revert()
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.read { $0.sequence } == 1199)
   }
 
@@ -122,7 +122,7 @@ struct ModelContextTests {
   @Test func `changing a property both locally and externally is a conflict`() throws {
     let todo = Todo(in: context, id: "t")
     let other = Todo(in: context, id: "o")
-    try context.saveAllModels()
+    try context.save()
     try database.write { try $0.update("t") { $0["text"] = "theirs" } }
     todo.text = "mine"
     other.text = "mine"
@@ -188,11 +188,11 @@ struct ModelContextTests {
     let todo = Todo(in: context, id: "t")
     todo.text = "a"
     try todo.save()
-    let loaded = try #require(try database.makeContext().model(Todo.self, "t"))
+    let loaded = try #require(try database.makeContext().model(Todo.self, id: "t"))
     try todo.delete()
     #expect(todo.isDeleted && !todo.needsSave && todo.text == "a")
     #expect(try database.json("t") == nil)
-    #expect(try context.model(Todo.self, "t") == nil)
+    #expect(try context.model(Todo.self, id: "t") == nil)
     try todo.delete()
     todo.text = "b"
     #expect(todo.text == "b" && !todo.needsSave)
@@ -232,13 +232,13 @@ struct ModelContextTests {
       list.first = todo
       todo.list = list
       #expect(list.first?.list?.first === todo)
-      try context.saveAllModels()
+      try context.save()
       released = list
     }
     #expect(released == nil)
     #expect(
       try database.json("l") == #"{"first":"t","title":""}"#)
-    let todo = try #require(try context.model(Todo.self, "t"))
+    let todo = try #require(try context.model(Todo.self, id: "t"))
     #expect(todo.list?.first === todo)
     #expect(!todo.needsSave)
     todo.list = todo.list
@@ -263,7 +263,7 @@ struct ModelContextTests {
     try todo.save()
     #expect(list.isNew)
     #expect(try database.read { try $0.get(todo.id)?["list"] } == .string(list.id))
-    try context.saveAllModels()
+    try context.save()
     #expect(!list.isNew)
 
     let detached = Todo()
@@ -273,8 +273,8 @@ struct ModelContextTests {
     #expect(detached.list?.title == "Work")
     try context.insert(detached)
     #expect(context.unsavedModels.count == 2 && detached.list?.id == id)
-    try context.saveAllModels()
-    let again = try database.makeContext().model(Todo.self, detached.id)
+    try context.save()
+    let again = try database.makeContext().model(Todo.self, id: detached.id)
     #expect(again?.context == nil && again?.list?.title == "Work")
   }
 
@@ -302,10 +302,10 @@ struct ModelContextTests {
   @Test func `a cursor returns the context's objects in the order of their IDs`() throws {
     for index in 0..<50 { try database.put("t\(index)", #"{"priority":\#(index)}"#) }
     try context.refresh()
-    let known = try #require(try context.model(Todo.self, "t7"))
+    let known = try #require(try context.model(Todo.self, id: "t7"))
     known.priority = 100
     var cursor = try context.models(Todo.self)
-    let all = try cursor.rest()
+    let all = try cursor.collect()
     #expect(all.map(\.id) == (0..<50).map { "t\($0)" }.sorted())
     #expect(all.contains { $0 === known })
     let sum = all.map(\.priority).reduce(0, +)
@@ -324,7 +324,7 @@ struct ModelContextTests {
         group.addTask {
           let context = database.makeContext()
           let raced = (0..<100).map { _ in Raced(in: context) }
-          try? context.saveAllModels()
+          try? context.save()
           return raced.map(\.number).reduce(0, +)
         }
       }

@@ -42,14 +42,14 @@ struct ModelDamageTests {
     try damage("t")
     let context = database.makeContext()
     let reported = errors(of: context)
-    #expect(code { _ = try context.model(Todo.self, "t") } == .damaged)
-    let list = try #require(try context.model(TodoList.self, "l"))
-    let pair = try #require(try context.model(Pair.self, "p"))
+    #expect(code { _ = try context.model(Todo.self, id: "t") } == .damaged)
+    let list = try #require(try context.model(TodoList.self, id: "l"))
+    let pair = try #require(try context.model(Pair.self, id: "p"))
     #expect(list.first == nil && pair.todos.isEmpty)
     #expect(reported.all == [.damaged, .damaged])
     list.title = "M"
     pair.note = "n"
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.snapshot().get("l")?["first"] == "t")
     #expect(try database.snapshot().get("p")?["todos"] == ["t"])
   }
@@ -59,14 +59,14 @@ struct ModelDamageTests {
     var all = try database.makeContext().models(Model.self)
     #expect(try all.next()?.id == "l")
     #expect(code { _ = try all.next() } == .damaged)
-    #expect(try all.rest().map(\.id) == ["t"])
+    #expect(try all.collect().map(\.id) == ["t"])
   }
 
   @Test func `an unreadable property reads as declared and is never overwritten`()
     throws
   {
     let reported = errors(of: context)
-    let todo = try #require(try context.model(Todo.self, "t"))
+    let todo = try #require(try context.model(Todo.self, id: "t"))
     let whole = try #require(todo.storedProperties?.bytes.array)
     todo.attach(EncodedValue(SharedBytes(copying: Array(whole.dropLast(2)))), state: .stored)
     // The properties before the damage are intact.
@@ -83,22 +83,22 @@ struct ModelDamageTests {
 
   @Test func `after its database is closed a model keeps its values and unsaved changes`() throws {
     let reported = errors(of: context)
-    let list = try #require(try context.model(TodoList.self, "l"))
+    let list = try #require(try context.model(TodoList.self, id: "l"))
     list.title = "M"
     try database.close()
     #expect(list.title == "M" && list.first == nil && list.attachments.isEmpty)
     #expect(reported.all == [.closed, .closed])
     #expect(code { try list.save() } == .closed)
     #expect(code { try list.delete() } == .closed)
-    #expect(code { try context.saveAllModels() } == .closed)
+    #expect(code { try context.save() } == .closed)
     #expect(code { try context.refresh() } == .closed)
-    #expect(code { _ = try context.model(Todo.self, "t") } == .closed)
+    #expect(code { _ = try context.model(Todo.self, id: "t") } == .closed)
     #expect(list.needsSave && !list.isDeleted)
     list.revert()
     #expect(list.title == "L" && !list.needsSave)
     try list.load()
     let late = database.makeContext()
-    #expect(code { _ = try late.model(Todo.self, "t") } == .closed)
+    #expect(code { _ = try late.model(Todo.self, id: "t") } == .closed)
     #expect(code { try Todo(in: late).save() } == .closed)
   }
 
@@ -107,16 +107,16 @@ struct ModelDamageTests {
     let fixture = CrashFixture(disk, CrashWriter(seed: 1))
     let database = try fixture.open {
       $0.maintenance = .manual
-      $0.reads = .buffered
+      $0.readMode = .buffered
     }
     try database.put("t", #"{"text": "x"}"#)
     try database.put("l", #"{"first": "t"}"#)
     let context = database.makeContext()
     let reported = errors(of: context)
-    let list = try #require(try context.model(TodoList.self, "l"))
+    let list = try #require(try context.model(TodoList.self, id: "l"))
     disk.fail(.read, with: .inputOutput, isLasting: true)
     #expect(list.first == nil && reported.all == [.inputOutput])
-    #expect(code { _ = try context.model(Todo.self, "t") } == .inputOutput)
+    #expect(code { _ = try context.model(Todo.self, id: "t") } == .inputOutput)
     disk.stopFailing()
     #expect(list.first?.text == "x" && !list.needsSave)
   }

@@ -61,7 +61,7 @@ struct ModelDatabasesTests {
     let m = Picture(in: films, id: "m")
     let other = try human("m")
     (m.director, m.cast, m.sequel) = (other, [lang, other], m)
-    try films.saveAllModels()
+    try films.save()
     #expect(m.director === other && m.cast == [lang, other] && m.sequel === m)
     #expect(try filmDatabase.json("m") == #"{"cast":["lang","m"],"director":"m","sequel":"m"}"#)
     #expect(try peopleDatabase.snapshot().count == 2 && filmDatabase.snapshot().count == 1)
@@ -69,11 +69,12 @@ struct ModelDatabasesTests {
     #expect(m.cast == [other] && m.changedProperties == ["cast"])
 
     let otherFilms = filmDatabase.makeContext()
-    #expect(try otherFilms.model(Picture.self, "m")?.director == nil)
+    #expect(try otherFilms.model(Picture.self, id: "m")?.director == nil)
     let again = peopleDatabase.makeContext()
     otherFilms.setContext(again, for: Human.self)
-    #expect(try otherFilms.model(Picture.self, "m")?.director?.name == "m")
-    #expect(try otherFilms.model(Picture.self, "m")?.director === again.model(Human.self, "m"))
+    #expect(try otherFilms.model(Picture.self, id: "m")?.director?.name == "m")
+    #expect(
+      try otherFilms.model(Picture.self, id: "m")?.director === again.model(Human.self, id: "m"))
   }
 
   @Test func `a subclass uses the context of its superclass unless it has its own`() throws {
@@ -83,7 +84,7 @@ struct ModelDatabasesTests {
     let stars = peopleDatabase.makeContext()
     films.setContext(stars, for: Actor.self)
     #expect(m.star == nil)
-    try people.saveAllModels()
+    try people.save()
     try stars.refresh()
     #expect(m.star?.context === stars)
     films.setContext(nil, for: Actor.self)
@@ -97,10 +98,10 @@ struct ModelDatabasesTests {
     try films.insert(m)
     m.cast = [Human()]
     #expect(m.director?.context === people && m.cast.allSatisfy { $0.context === people })
-    try films.saveAllModels()
+    try films.save()
     #expect(try peopleDatabase.snapshot().count == 0 && filmDatabase.snapshot().count == 1)
     #expect(people.unsavedModels.count == 2 && m.director?.isNew == true)
-    try people.saveAllModels()
+    try people.save()
     #expect(try peopleDatabase.snapshot().count == 2)
   }
 
@@ -112,7 +113,7 @@ struct ModelDatabasesTests {
     #expect(lang.pictures.isEmpty)
     m.cast = [lang]
     #expect(lang.pictures == [m])
-    try films.saveAllModels()
+    try films.save()
     #expect(lang.pictures == [m])
     m.cast = []
     #expect(lang.pictures.isEmpty)
@@ -137,7 +138,7 @@ struct ModelDatabasesTests {
     #expect(isNotified(observing: readHuman, then: readPicture) { other.cast = [human] })
     #expect(isNotified(observing: readPicture, then: readHuman) { other.sequel = picture })
     other.sequel = nil
-    try films.saveAllModels()
+    try films.save()
     // The human's observer is still notified after the picture was released.
     let isStillNotified = isNotified(observing: readHuman, then: readPicture) {
       picture = nil
@@ -150,8 +151,8 @@ struct ModelDatabasesTests {
     let keeper = Keeper(in: films, id: "k")
     keeper.kept = try human("lang")
     let denier = Denier(in: people, id: "d")
-    try films.saveAllModels()
-    try people.saveAllModels()
+    try films.save()
+    try people.save()
     for model in [keeper, denier] {
       let error = #expect(throws: DatabaseError.self) { try model.delete() }
       #expect(error?.code == .notInContext && !model.isDeleted)
@@ -173,7 +174,7 @@ struct ModelDatabasesTests {
     let lang = try human("lang")
     let m = Picture(in: films, id: "m")
     (m.director, m.cast) = (lang, [lang])
-    try films.saveAllModels()
+    try films.save()
     other = nil
     let reported = Recorder<DatabaseError.Code>()
     films.errorHandler = { error in
@@ -182,7 +183,7 @@ struct ModelDatabasesTests {
     #expect(m.director == nil && m.cast.isEmpty)
     #expect(reported.all == [.closed, .closed])
     m.sequel = m
-    try films.saveAllModels()
+    try films.save()
     #expect(
       try filmDatabase.json("m") == #"{"cast":["lang"],"director":"lang","sequel":"m"}"#)
   }

@@ -69,13 +69,13 @@ struct ModelDeletionTests {
   private func book(_ id: String, _ change: (Book) -> Void = { _ in }) throws -> Book {
     let book = Book(in: context, id: id)
     change(book)
-    try context.saveAllModels()
+    try context.save()
     return book
   }
 
   private func ids() throws -> [String] {
     var ids = try database.snapshot().ids()
-    return try ids.rest()
+    return try ids.collect()
   }
 
   @Test func `nullify removes references from the documents that have them`() throws {
@@ -93,7 +93,7 @@ struct ModelDeletionTests {
     #expect(try database.snapshot().get("x")?["editor"] == nil)
     #expect(x.authors == [bob] && x.editor == nil && y.editor == nil)
     #expect(x.changedProperties == ["title"])
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.snapshot().get("x")?["title"] == "X")
     #expect(try database.snapshot().get("y")?["editor"] == nil)
     #expect(bob.books == [x, y])
@@ -115,7 +115,7 @@ struct ModelDeletionTests {
     let ada = Artist(in: context, id: "ada")
     let painting = Painting(in: context, id: "p")
     painting.artist = ada
-    try context.saveAllModels()
+    try context.save()
     try database.write { transaction in
       try transaction.put(Document(id: "thing", ["type": "thing", "artist": "ada"]))
     }
@@ -139,7 +139,7 @@ struct ModelDeletionTests {
     #expect(error?.code == .conflict && error?.documentID == "p")
     try context.refresh()
     let other = #expect(throws: DatabaseError.self) { try publisher.delete() }
-    #expect(other?.code == .stillReferenced)
+    #expect(other?.code == .deleteDenied)
   }
 
   @Test func `an unsaved change does not hide a stored reference from a deny rule`() throws {
@@ -194,7 +194,7 @@ struct ModelDeletionTests {
     let publisher = Publisher(in: context, id: "p")
     let book = try book("x") { $0.publisher = publisher }
     let error = #expect(throws: DatabaseError.self) { try publisher.delete() }
-    #expect(error?.code == .stillReferenced && error?.documentID == "p")
+    #expect(error?.code == .deleteDenied && error?.documentID == "p")
     #expect(error?.message.contains("\"x\"") == true, "\(error?.message ?? "")")
     #expect(!publisher.isDeleted)
     try book.delete()
@@ -216,7 +216,7 @@ struct ModelDeletionTests {
     let (a, b) = (Review(in: context, id: "a"), Review(in: context, id: "b"))
     a.answered = b
     b.answered = a
-    try context.saveAllModels()
+    try context.save()
     try a.delete()
     #expect(try ids().isEmpty && b.isDeleted)
   }
@@ -228,8 +228,8 @@ struct ModelDeletionTests {
       next.answered = last
       last = next
     }
-    try context.saveAllModels()
-    try context.model(Review.self, "r0")?.delete()
+    try context.save()
+    try context.model(Review.self, id: "r0")?.delete()
     #expect(try ids().isEmpty)
   }
 

@@ -59,7 +59,7 @@ struct ModelHierarchyIndexTests {
 
   private func all<M: Model>(_ type: M.Type) throws -> [M] {
     var models = try context.models(type)
-    return try models.rest()
+    return try models.collect()
   }
 
   /// Stores works of each class in turn, and documents that are not works.
@@ -74,7 +74,7 @@ struct ModelHierarchyIndexTests {
       work.year = number % 7 == 0 ? nil : 1900 + number * 13 % 120
       (work as? Film)?.minutes = number % 11
     }
-    try context.saveAllModels()
+    try context.save()
     try database.write { transaction in
       for number in 0..<count {
         try transaction.put(
@@ -181,7 +181,7 @@ struct ModelHierarchyIndexTests {
   @Test func `a unique property is unique across a class and its subclasses`() throws {
     let film = Film(in: context)
     film.code = "x"
-    try context.saveAllModels()
+    try context.save()
     // The class itself was not passed, and none of its direct instances was saved.
     #expect(try types("model:work.code") == Self.all)
     for type in [Work.self, Series.self, Short.self, Film.self] as [Work.Type] {
@@ -196,7 +196,7 @@ struct ModelHierarchyIndexTests {
     // A document that is not a work may have the same code.
     let place = Place(in: context)
     place.code = "x"
-    try context.saveAllModels()
+    try context.save()
     #expect(try types("model:place.code") == .equal("type", "place"))
   }
 

@@ -16,7 +16,7 @@ struct ModelHookTests {
     var problems: [(message: String, property: String?)] = []
     var error: (any Error)?
 
-    override func awakeFromInitializer() { notes.append("awake") }
+    override func didEnterContext() { notes.append("awake") }
     override func didLoad() {
       notes.append("loaded \(text)")
       whenLoaded(self)
@@ -50,7 +50,7 @@ struct ModelHookTests {
     context = database.makeContext()
   }
 
-  @Test func `awakeFromInitializer runs once, when a new model is in a context`() throws {
+  @Test func `didEnterContext runs once, when a new model is in a context`() throws {
     #expect(Noting(in: context, id: "a").notes == ["awake"])
     let detached = Noting()
     #expect(detached.notes == [])
@@ -59,16 +59,16 @@ struct ModelHookTests {
     #expect(detached.notes == ["awake"])
   }
 
-  @Test func `didLoad and then awakeFromInitializer run for a model of a document`() throws {
+  @Test func `didLoad and then didEnterContext run for a model of a document`() throws {
     try database.put("a", #"{"text": "x"}"#)
     try context.refresh()
-    #expect(try context.model(Noting.self, "a")?.notes == ["loaded x", "awake"])
+    #expect(try context.model(Noting.self, id: "a")?.notes == ["loaded x", "awake"])
   }
 
   @Test func `didLoad runs when a model takes over external changes`() throws {
     try database.put("a", #"{"text": "x"}"#)
     try context.refresh()
-    let a = try #require(try context.model(Noting.self, "a"))
+    let a = try #require(try context.model(Noting.self, id: "a"))
     _ = a.takeNotes()
     try database.put("a", #"{"text": "y"}"#)
     try context.refresh()
@@ -108,13 +108,13 @@ struct ModelHookTests {
   @Test func `models changed or created in willSave are saved with all others`() throws {
     let a = Noting(in: context, id: "a")
     let b = Noting(in: context, id: "b")
-    try context.saveAllModels()
+    try context.save()
     a.text = "x"
     a.whenSaved = { [context] a in
       b.text = "from a"
       a.other = Noting(in: context, id: "c")
     }
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.json("b") == #"{"stamp":0,"text":"from a"}"#)
     #expect(try database.json("a") == #"{"other":"c","stamp":0,"text":"x"}"#)
     #expect(try database.json("c") != nil)
@@ -124,7 +124,7 @@ struct ModelHookTests {
   @Test func `saving one model leaves the changes of its willSave to others unsaved`() throws {
     let a = Noting(in: context, id: "a")
     let b = Noting(in: context, id: "b")
-    try context.saveAllModels()
+    try context.save()
     a.text = "x"
     a.whenSaved = { _ in b.text = "from a" }
     try a.save()
@@ -147,7 +147,7 @@ struct ModelHookTests {
     let models = ["a", "b", "c"].map { Noting(in: context, id: $0) }
     models[0].problems = [("it is empty", "text"), ("it is too early", nil)]
     models[2].problems = [("it is empty", "text")]
-    let error = #expect(throws: DatabaseError.self) { try context.saveAllModels() }
+    let error = #expect(throws: DatabaseError.self) { try context.save() }
     #expect(error?.code == .invalidModel)
     let failures = (error?.underlying as? InvalidModelsError)?.failures ?? []
     #expect(
@@ -160,7 +160,7 @@ struct ModelHookTests {
     #expect(context.unsavedModels == models)
     #expect(models.allSatisfy { !$0.notes.contains("saved") })
     for model in models { model.problems = [] }
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.snapshot().count == 3)
   }
 
@@ -174,10 +174,10 @@ struct ModelHookTests {
 
   @Test func `a model that another one deletes during validation is not saved`() throws {
     let (a, b) = (Noting(in: context, id: "a"), Noting(in: context, id: "b"))
-    try context.saveAllModels()
+    try context.save()
     (a.text, b.text) = ("x", "y")
     a.whenValidated = { try b.delete() }
-    try context.saveAllModels()
+    try context.save()
     #expect(a.error == nil && b.isDeleted && context.unsavedModels.isEmpty)
     #expect(try database.snapshot().get("a")?["text"] == "x")
     #expect(try !database.snapshot().exists("b"))
@@ -191,11 +191,11 @@ struct ModelHookTests {
     }
     try database.write { transaction in
       let context = transaction.models
-      let models = try ids.map { try #require(try context.model(Noting.self, $0)) }
+      let models = try ids.map { try #require(try context.model(Noting.self, id: $0)) }
       var order: [String] = []
       for model in models { model.whenLoaded = { order.append($0.id) } }
       #expect(throws: Stop.self) {
-        try transaction.nested {
+        try transaction.savepoint {
           for id in ids.reversed() { _ = try transaction.overwrite(id, with: ["text": "x"]) }
           try context.refresh()
           #expect(order == ids)
@@ -206,7 +206,7 @@ struct ModelHookTests {
       #expect(order == ids)
     }
     try context.refresh()
-    let models = try ids.map { try #require(try context.model(Noting.self, $0)) }
+    let models = try ids.map { try #require(try context.model(Noting.self, id: $0)) }
     try database.write { transaction in
       for id in ids { try transaction.purge(id) }
     }

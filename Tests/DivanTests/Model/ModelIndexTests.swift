@@ -51,7 +51,7 @@ struct ModelIndexTests {
       task.list = boards[number % 5]
       task.done = number % 2 == 0
     }
-    try context.saveAllModels()
+    try context.save()
   }
 
   @Test func `declared indexes cover the documents of a class and are named for its type`()
@@ -84,7 +84,7 @@ struct ModelIndexTests {
     try database.addIndexes(for: Task.self, Errand.self, Board.self)
     try tasks(120)
     let context = database.makeContext(try ModelRegistry(Task.self, Errand.self, Board.self))
-    let board = try #require(try context.model(Board.self, "board-1"))
+    let board = try #require(try context.model(Board.self, id: "board-1"))
     let late = Query<Task>().filter { $0.list == board && $0.done == false && $0.due != nil }
       .sort(\.due).limit(4)
     let explanation = try context.explain(late)
@@ -112,11 +112,11 @@ struct ModelIndexTests {
   @Test func `saving a duplicate of a unique value throws and leaves the models unsaved`() throws {
     let first = Board(in: context, id: "first")
     first.name = "Home"
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.indexes().map(\.name) == ["model:board.name"])
     let (second, third) = (Board(in: context, id: "second"), Board(in: context, id: "third"))
     (second.name, third.name) = ("Home", "Work")
-    let error = #expect(throws: DatabaseError.self) { try context.saveAllModels() }
+    let error = #expect(throws: DatabaseError.self) { try context.save() }
     #expect(error?.code == .notUnique)
     #expect(
       error?.message.contains("\"first\"") == true && error?.message.contains("\"second\"") == true)
@@ -124,7 +124,7 @@ struct ModelIndexTests {
     #expect(context.unsavedModels == [second, third])
     #expect(try !database.snapshot().exists("third"))
     second.name = "Garden"
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.snapshot().exists("second") && context.unsavedModels.isEmpty)
     // A document of another class may have the same value.
     try database.write { _ = try $0.put(Document(id: "x", ["type": "other", "name": "Home"])) }
@@ -133,15 +133,15 @@ struct ModelIndexTests {
   @Test func `nil is never a duplicate, and two models can swap their unique values`() throws {
     try database.addIndexes(for: Errand.self)
     for number in 0..<3 { _ = Errand(in: context, id: "e\(number)") }
-    try context.saveAllModels()
+    try context.save()
     let (a, b) = (Errand(in: context), Errand(in: context))
     (a.number, b.number) = (1, 1)
-    #expect(throws: DatabaseError.self) { try context.saveAllModels() }
+    #expect(throws: DatabaseError.self) { try context.save() }
     b.number = 2
-    try context.saveAllModels()
+    try context.save()
     // Both numbers can change in one save.
     (a.number, b.number) = (2, 1)
-    try context.saveAllModels()
+    try context.save()
   }
 
   class Plain: Model {
@@ -220,9 +220,9 @@ struct ModelIndexTests {
     context.errorHandler = { if let error = $0 as? DatabaseError { reported.append(error.code) } }
     let board = Board(in: context, id: "c")
     board.name = "Garden"
-    try context.saveAllModels()
+    try context.save()
     board.name = "Work"
-    try context.saveAllModels()
+    try context.save()
     #expect(reported == [.notUnique])
   }
 

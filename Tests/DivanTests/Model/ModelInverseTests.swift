@@ -78,12 +78,12 @@ struct ModelInverseTests {
     let (x, y) = (movie("x", by: ada, with: [bob, ada, bob]), movie("y", by: ada, with: [bob]))
     // The same as if everything was saved.
     #expect(ada.directed == [x, y] && bob.movies == [x, y] && ada.movies == [x])
-    try context.saveAllModels()
+    try context.save()
     #expect(ada.directed == [x, y] && bob.movies == [x, y] && ada.movies == [x])
     let other = database.makeContext()
-    let found = try #require(try other.model(Artist.self, "bob"))
+    let found = try #require(try other.model(Artist.self, id: "bob"))
     #expect(found.movies.map(\.id) == ["x", "y"] && found.directed == [])
-    #expect(try found.movies.first === other.model(Movie.self, "x"))
+    #expect(try found.movies.first === other.model(Movie.self, id: "x"))
     #expect(
       try database.indexes().map(\.name) == ["reference:director", "reference:people"])
   }
@@ -91,7 +91,7 @@ struct ModelInverseTests {
   @Test func `an inverse includes unsaved changes but not reverted or deleted models`() throws {
     let (ada, bob) = (Artist(in: context, id: "ada"), Artist(in: context, id: "bob"))
     let x = movie("x", by: ada)
-    try context.saveAllModels()
+    try context.save()
     x.director = bob
     #expect(ada.directed == [] && bob.directed == [x])
     x.revert()
@@ -107,7 +107,7 @@ struct ModelInverseTests {
     let ada = Artist(in: context, id: "ada")
     let short = Short(in: context, id: "s")
     short.director = ada
-    try context.saveAllModels()
+    try context.save()
     try database.write { transaction in
       try transaction.put(Document(id: "thing", ["type": "thing", "director": "ada"]))
     }
@@ -118,11 +118,11 @@ struct ModelInverseTests {
   @Test func `the missing index of an inverse is built on the next save`() throws {
     let ada = Artist(in: context, id: "ada")
     _ = movie("x", by: ada)
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.indexes().isEmpty)
     #expect(ada.directed.count == 1)
     _ = movie("y", by: ada)
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.indexes().map(\.name) == ["reference:director"])
     #expect(ada.directed.map(\.id) == ["x", "y"])
   }
@@ -133,7 +133,7 @@ struct ModelInverseTests {
     let ada = Artist(in: context, id: "ada")
     _ = movie("e\u{301}", with: [ada])
     _ = movie("\u{e9}", with: [ada])
-    try context.saveAllModels()
+    try context.save()
     #expect(ada.movies.count == 2)
   }
 
@@ -163,7 +163,7 @@ struct ModelInverseTests {
     let context = database.makeContext()
     var errors: [any Error] = []
     context.errorHandler = { errors.append($0) }
-    let ada = try #require(try context.model(Performer.self, "ada"))
+    let ada = try #require(try context.model(Performer.self, id: "ada"))
     #expect(ada.directed.map(\.id) == ["a", "c"])
     #expect((errors.first as? DatabaseError)?.code == .damaged)
     // The models to delete with her cannot be determined.
@@ -187,7 +187,7 @@ struct ModelInverseTests {
     try database.addIndexes(for: Artist.self)
     let (ada, bob) = (Artist(in: context, id: "ada"), Artist(in: context, id: "bob"))
     let x = movie("x")
-    try context.saveAllModels()
+    try context.save()
     func isNotified(of change: () throws -> Void) rethrows -> Bool {
       try observing(ada, change)
     }
@@ -197,7 +197,7 @@ struct ModelInverseTests {
     #expect(!isNotified { x.director = nil })
     x.director = ada
     #expect(isNotified { x.revert() })
-    try #expect(!isNotified { try context.saveAllModels() })
+    try #expect(!isNotified { try context.save() })
     #expect(isNotified { _ = movie("y", by: ada) })
     #expect(
       try isNotified {
@@ -212,7 +212,7 @@ struct ModelInverseTests {
     try database.addIndexes(for: Artist.self)
     let ada = Artist(in: context, id: "ada")
     let x = movie("x")
-    try context.saveAllModels()
+    try context.save()
     x.director = ada
     try database.remove("x")
     // Saving advances the context, and unsaved changes stay.
@@ -236,7 +236,7 @@ struct ModelInverseTests {
   @Test func `an unreadable inverse is empty and reports its error to the context`() throws {
     let ada = Artist(in: context, id: "ada")
     _ = movie("x", by: ada)
-    try context.saveAllModels()
+    try context.save()
     var errors: [any Error] = []
     context.errorHandler = { errors.append($0) }
     try database.close()
@@ -253,7 +253,7 @@ struct ModelInverseTests {
     let movie = movie("m", by: ann)
     for title in ["a", "b", "c"] {
       movie.title = title
-      try context.saveAllModels()
+      try context.save()
       #expect(ann.directed == [movie])
     }
     #expect(reported.all == [.alreadyExists])

@@ -74,7 +74,7 @@ struct ModelKeyTests {
   {
     try database.put("t", #"{"text": "x", "colour": "red", "size": 3}"#)
     try context.refresh()
-    let todo = try #require(try context.model(Todo.self, "t"))
+    let todo = try #require(try context.model(Todo.self, id: "t"))
     #expect(try todo.value(for: "colour") == "red" && todo.value(for: "nothing") == nil)
     try todo.setValue("blue", for: "colour")
     try todo.setValue(nil, for: "size")
@@ -106,7 +106,7 @@ struct ModelKeyTests {
   @Test func `changing an undeclared property on both sides is a conflict`() throws {
     try database.put("t", #"{"colour": "red"}"#)
     try context.refresh()
-    let todo = try #require(try context.model(Todo.self, "t"))
+    let todo = try #require(try context.model(Todo.self, id: "t"))
     try todo.setValue("blue", for: "colour")
     try database.put("t", #"{"colour": "green"}"#)
     let error = #expect(throws: DatabaseError.self) { try todo.save() }
@@ -142,6 +142,6 @@ struct ModelKeyTests {
     let tombstone = try #require(try database.read { try $0.tombstone("b") })
     #expect(tombstone.properties == ["was": "gone"])
     #expect(try database.json("b") == nil)
-    #expect(try context.model(Buried.self, "b") == nil)
+    #expect(try context.model(Buried.self, id: "b") == nil)
   }
 }

@@ -56,19 +56,19 @@ struct ModelLifeTests {
         let context = database.makeContext()
         context.undoLimit = 3
         _ = make(in: context)
-        try context.saveAllModels()
+        try context.save()
         try context.undo()
         try context.redo()
       }
       try database.write { transaction in
-        let model = try transaction.models.model(Counted.self, ids[round % ids.count])
+        let model = try transaction.models.model(Counted.self, id: ids[round % ids.count])
         model?.number = -1
         try model?.save()
         model?.number = -2
       }
       do {
         let context = database.makeContext()
-        let models = try ids.map { try #require(try context.model(Counted.self, $0)) }
+        let models = try ids.map { try #require(try context.model(Counted.self, id: $0)) }
         #expect(models[1].previous == [models[0]] && models[0].others.count == 2)
         models[0].others = []
         models[1].revert()
@@ -79,7 +79,7 @@ struct ModelLifeTests {
       }
       try database.read { snapshot in
         try snapshot.models { context in
-          let model = try context.model(Counted.self, ids[5])
+          let model = try context.model(Counted.self, id: ids[5])
           #expect(model?.next?.id == ids[6])
         }
       }
@@ -94,10 +94,10 @@ struct ModelLifeTests {
     let context = database.makeContext()
     _ = make(in: context)
     #expect(count >= ids.count)
-    try context.saveAllModels()
+    try context.save()
     #expect(count <= 1)
     var all = try context.models(Counted.self)
-    var retained = try all.rest()
+    var retained = try all.collect()
     #expect(retained.count == ids.count && count >= ids.count)
     retained = []
     #expect(count <= 1)
@@ -119,14 +119,14 @@ struct ModelLifeTests {
         retained[id] = nil
         continue
       }
-      let model = try context.model(Counted.self, id)
+      let model = try context.model(Counted.self, id: id)
       if let known = retained[id], model !== known {
         Issue.record("another model in step \(step) of seed \(seed)")
       }
       retained[id] = model
     }
     #expect(count <= retained.count + 1)
-    for (id, model) in retained { #expect(try context.model(Counted.self, id) === model) }
+    for (id, model) in retained { #expect(try context.model(Counted.self, id: id) === model) }
   }
 
   /// A model that runs a closure when it is deinitialized.
@@ -142,11 +142,11 @@ struct ModelLifeTests {
     let context = database.makeContext()
     var other: Ending?
     do {
-      let model = try #require(try context.model(Ending.self, "ending"))
-      model.atEnd = { other = try? context.model(Ending.self, "ending") }
+      let model = try #require(try context.model(Ending.self, id: "ending"))
+      model.atEnd = { other = try? context.model(Ending.self, id: "ending") }
     }
     #expect(other?.number == 1 && other?.atEnd == nil)
-    #expect(try context.model(Ending.self, "ending") === other)
+    #expect(try context.model(Ending.self, id: "ending") === other)
   }
 
   @Test func `updates by query, live queries and rollbacks leak no models`() throws {
@@ -158,19 +158,19 @@ struct ModelLifeTests {
       var changeCount = 0
       some.onChange = { _ in changeCount += 1 }
       _ = make(in: context)
-      try context.saveAllModels()
+      try context.save()
       #expect(some.results.count == 9)
       #expect(try context.update(Query<Counted>()) { $0.number += 1 } == ids.count)
       #expect(some.results.count == 10 && changeCount > 1)
       try database.write { transaction in
         let models = transaction.models
-        let retained = try #require(try models.model(Counted.self, ids[0]))
+        let retained = try #require(try models.model(Counted.self, id: ids[0]))
         #expect(throws: Stop.self) {
-          try transaction.nested {
+          try transaction.savepoint {
             try models.update(Query<Counted>()) { $0.next = nil }
             retained.number = -1
             retained.others = [Counted(in: models)]
-            try models.saveAllModels()
+            try models.save()
             try models.delete(Query<Counted>())
             throw Stop()
           }

@@ -42,7 +42,7 @@ struct ModelLongListTests {
     context = database.makeContext()
   }
 
-  private func album() throws -> Album { try #require(try context.model(Album.self, "album")) }
+  private func album() throws -> Album { try #require(try context.model(Album.self, id: "album")) }
 
   /// Regression: each access looked up every model again, and recreated those not referenced.
   @Test func `a changed list looks up its models once until it is saved`() throws {
@@ -53,7 +53,7 @@ struct ModelLongListTests {
     let count = Track.loadCount
     for number in 0..<10 { album.tracks.append(Track(in: context, id: "new\(number)")) }
     #expect(album.tracks.count == 31 && Track.loadCount == count)
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.snapshot().get("album")?["tracks"]?.arrayValue?.count == 31)
     weak var released: Track?
     do { released = album.tracks.first }
@@ -107,7 +107,7 @@ struct ModelLongListTests {
     try context.refresh()
     let album = try album()
     #expect(album.tracks.map(\.id) == ["t1"])
-    album.tracks.append(try #require(try context.model(Track.self, "t5")))
+    album.tracks.append(try #require(try context.model(Track.self, id: "t5")))
     try album.save()
     // Deleted models are removed from the list.
     #expect(try database.json("album") == #"{"tracks":["later","t1","never","t5"]}"#)

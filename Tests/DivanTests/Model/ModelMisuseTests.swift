@@ -22,22 +22,22 @@ struct ModelMisuseTests {
   // MARK: Objects and documents
 
   @Test func `a second object for one document cannot be inserted or saved`() throws {
-    let todo = try #require(try context.model(Todo.self, "t"))
+    let todo = try #require(try context.model(Todo.self, id: "t"))
     #expect(code { try context.insert(try todo.detachedCopy()) } == .alreadyExists)
     let second = Todo(in: context, id: "t")
     let third = try context.insert(Todo.self, document: Document(id: "t"))
     #expect(code { try second.save() } == .conflict && second.isNew)
     #expect(code { try third.save() } == .conflict && third.isNew)
-    #expect(try context.model(Todo.self, "t") === todo)
+    #expect(try context.model(Todo.self, id: "t") === todo)
     #expect(try database.json("t") == #"{"text":"x"}"#)
   }
 
   @Test func `two new models with one ID conflict, and the first can be saved alone`() throws {
     let (first, second) = (Todo(in: context, id: "new"), Todo(in: context, id: "new"))
-    #expect(code { try context.saveAllModels() } == .conflict)
+    #expect(code { try context.save() } == .conflict)
     #expect(first.isNew && second.isNew && (try? database.snapshot().exists("new")) == false)
     try first.save()
-    #expect(try context.model(Todo.self, "new") === first)
+    #expect(try context.model(Todo.self, id: "new") === first)
     #expect(code { try second.save() } == .conflict)
   }
 
@@ -45,9 +45,9 @@ struct ModelMisuseTests {
     throws
   {
     let reported = errors(of: context)
-    let other = try #require(try context.model(Person.self, "t"))
-    #expect(code { _ = try context.model(Todo.self, "t") } == .otherModelClass)
-    let list = try #require(try context.model(TodoList.self, "l"))
+    let other = try #require(try context.model(Person.self, id: "t"))
+    #expect(code { _ = try context.model(Todo.self, id: "t") } == .modelClassMismatch)
+    let list = try #require(try context.model(TodoList.self, id: "l"))
     #expect(list.first == nil)
     list.title = "M"
     try list.save()
@@ -61,7 +61,7 @@ struct ModelMisuseTests {
     try database.put("u", #"{"type": "unheard-of", "text": "u"}"#)
     try database.put("l", #"{"first": "u"}"#)
     let context = database.makeContext(try ModelRegistry(Person.self))
-    #expect(try context.model(TodoList.self, "l")?.first?.text == "u")
+    #expect(try context.model(TodoList.self, id: "l")?.first?.text == "u")
   }
 
   @Test func `a reference to a document of another registered class is nil and reported`()
@@ -71,8 +71,8 @@ struct ModelMisuseTests {
     try database.put("l", #"{"first": "p"}"#)
     let context = database.makeContext(try ModelRegistry(Person.self))
     let reported = errors(of: context)
-    let list = try #require(try context.model(TodoList.self, "l"))
-    #expect(list.first == nil && reported.all == [.otherModelClass])
+    let list = try #require(try context.model(TodoList.self, id: "l"))
+    #expect(list.first == nil && reported.all == [.modelClassMismatch])
   }
 
   private final class Nameless: Model {
@@ -95,7 +95,7 @@ struct ModelMisuseTests {
   {
     let context = database.makeContext(try ModelRegistry(Person.self))
     let document = Document(id: "p", ["type": "person"])
-    #expect(code { _ = try context.insert(Todo.self, document: document) } == .otherModelClass)
+    #expect(code { _ = try context.insert(Todo.self, document: document) } == .modelClassMismatch)
     #expect(try context.insert(Model.self, document: document) is Person)
     #expect(context.unsavedModels.map(\.id) == ["p"])
   }
@@ -133,7 +133,7 @@ struct ModelMisuseTests {
     throws
   {
     let other = database.makeContext()
-    let todo = try #require(try other.model(Todo.self, "t"))
+    let todo = try #require(try other.model(Todo.self, id: "t"))
     todo.text = "y"
     #expect(code { try context.saveModels([todo]) } == .notInContext)
     #expect(code { try context.insert(todo) } == .notInContext)
@@ -145,7 +145,7 @@ struct ModelMisuseTests {
 
   @Test func `a model whose context was released can still be read, saved and deleted`() throws {
     var context: ModelContext? = database.makeContext()
-    let list = try #require(try context?.model(TodoList.self, "l"))
+    let list = try #require(try context?.model(TodoList.self, id: "l"))
     context = nil
     #expect(list.context == nil && list.title == "L" && list.first?.text == "x")
     list.title = "M"
@@ -156,7 +156,7 @@ struct ModelMisuseTests {
   }
 
   @Test func `saving a model within an open transaction throws`() throws {
-    let todo = try #require(try context.model(Todo.self, "t"))
+    let todo = try #require(try context.model(Todo.self, id: "t"))
     todo.text = "y"
     try database.write { _ in
       #expect(code { try todo.save() } == .nestedWrite)
@@ -168,7 +168,7 @@ struct ModelMisuseTests {
   // MARK: Deleted models
 
   @Test func `a changed model that was deleted cannot be saved but can be deleted again`() throws {
-    let todo = try #require(try context.model(Todo.self, "t"))
+    let todo = try #require(try context.model(Todo.self, id: "t"))
     try todo.delete()
     todo.text = "y"
     #expect(code { try todo.save() } == .notFound)
@@ -184,9 +184,9 @@ struct ModelMisuseTests {
   }
 
   @Test func `a model that deletes itself in willSave is not saved`() throws {
-    let model = try #require(try context.model(SelfDeleting.self, "t"))
+    let model = try #require(try context.model(SelfDeleting.self, id: "t"))
     model.text = "y"
-    try context.saveAllModels()
+    try context.save()
     #expect(model.isDeleted && (try? database.snapshot().exists("t")) == false)
   }
 }

@@ -91,7 +91,7 @@ struct ModelNeedsSaveTests {
     (a.lines, b.lines) = (["x"], ["y"])
     try context.saveModels([a])
     #expect(context.unsavedModels == [b])
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.json("b") == #"{"size":0,"text":"y"}"#)
     #expect(context.unsavedModels.isEmpty)
   }
@@ -106,7 +106,7 @@ struct ModelNeedsSaveTests {
     #expect(!page.needsSave && context.unsavedModels.isEmpty)
     #expect(try database.snapshot().sequence == sequence && page.revision == revision)
     // The model is clean, and its hook is not called again.
-    try context.saveAllModels()
+    try context.save()
     #expect(page.takeNotes() == [])
   }
 
@@ -114,7 +114,7 @@ struct ModelNeedsSaveTests {
     let (a, b) = (try savedPage("a"), try savedPage("b"))
     a.markNeedsSave()
     b.lines = ["y"]
-    try context.saveAllModels()
+    try context.save()
     #expect(a.takeNotes() == ["will save []"])
     #expect(b.takeNotes() == ["will save []", "validated", "saved"])
     #expect(context.unsavedModels.isEmpty && !a.needsSave)
@@ -125,11 +125,11 @@ struct ModelNeedsSaveTests {
     a.markNeedsSave()
     b.lines = ["y"]
     b.problem = "it is wrong"
-    #expect(code { try context.saveAllModels() } == .invalidModel)
+    #expect(code { try context.save() } == .invalidModel)
     #expect(a.needsSave && b.needsSave && context.unsavedModels == [a, b])
     b.problem = nil
     (a.notes, b.notes) = ([], [])
-    try context.saveAllModels()
+    try context.save()
     #expect(a.takeNotes() == ["will save []"])
     #expect(b.takeNotes() == ["will save [text]", "validated", "saved"])
     #expect(context.unsavedModels.isEmpty)
@@ -158,11 +158,11 @@ struct ModelNeedsSaveTests {
     a.lines = ["x"]
     b.lines = ["y"]
     b.whenSaved = { a.lines.append("from b") }
-    try context.saveAllModels()
+    try context.save()
     #expect(context.unsavedModels == [a] && a.needsSave)
     #expect(try database.json("a") == #"{"size":0,"text":"x"}"#)
     b.whenSaved = {}
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.json("a") == #"{"size":0,"text":"x\nfrom b"}"#)
     #expect(context.unsavedModels.isEmpty)
   }
@@ -171,7 +171,7 @@ struct ModelNeedsSaveTests {
     let page = try savedPage()
     page.lines = ["x"]
     page.whenSaved = { [unowned page] in page.markNeedsSave() }
-    try context.saveAllModels()
+    try context.save()
     #expect(!page.needsSave && context.unsavedModels.isEmpty)
   }
 
@@ -179,9 +179,9 @@ struct ModelNeedsSaveTests {
     let page = try savedPage()
     page.lines = ["x"]
     page.afterSaving = { if $0.lines.count == 1 { $0.lines.append("y") } }
-    try context.saveAllModels()
+    try context.save()
     #expect(page.needsSave && context.unsavedModels == [page])
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.json("a") == #"{"size":0,"text":"x\ny"}"#)
     #expect(!page.needsSave)
   }
@@ -214,7 +214,7 @@ struct ModelNeedsSaveTests {
     copy.lines = ["x"]
     try other.insert(copy)
     #expect(other.unsavedModels == [copy])
-    try other.saveAllModels()
+    try other.save()
     #expect(try database.snapshot().get("a")?["text"] == "x")
   }
 
@@ -231,10 +231,10 @@ struct ModelNeedsSaveTests {
     struct Stop: Error {}
     _ = try savedPage()
     try database.write { transaction in
-      let page = try #require(try transaction.models.model(Page.self, "a"))
+      let page = try #require(try transaction.models.model(Page.self, id: "a"))
       page.lines = ["x"]
       #expect(throws: Stop.self) {
-        try transaction.nested {
+        try transaction.savepoint {
           try page.save()
           #expect(!page.needsSave)
           throw Stop()
@@ -276,7 +276,7 @@ struct ModelNeedsSaveTests {
     page.problem = nil
     page.markNeedsSave()
     #expect(!page.hasFailedToSave)
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.json("a") == #"{"size":0,"text":"x"}"#)
   }
 
@@ -312,30 +312,29 @@ struct ModelNeedsSaveTests {
 
   @Test func `markExternallyChanged restarts the time since the last external change`() throws {
     let page = try savedPage()
-    #expect(page.timeSinceExternallyChanged == nil)
+    #expect(page.timeSinceExternalChange == nil)
     #expect(
       isNotified(
-        reading: { _ = page.timeSinceExternallyChanged }, by: { page.markExternallyChanged() }))
-    let first = try #require(page.timeSinceExternallyChanged)
+        reading: { _ = page.timeSinceExternalChange }, by: { page.markExternallyChanged() }))
+    let first = try #require(page.timeSinceExternalChange)
     #expect(first >= .zero && first < .seconds(60))
     #expect(!page.needsSave && page.changedProperties == [])
-    while try #require(page.timeSinceExternallyChanged) < .milliseconds(20) {}
+    while try #require(page.timeSinceExternalChange) < .milliseconds(20) {}
     page.markExternallyChanged()
-    #expect(try #require(page.timeSinceExternallyChanged) < .milliseconds(20))
+    #expect(try #require(page.timeSinceExternalChange) < .milliseconds(20))
   }
 
-  @Test func `observers of timeSinceExternallyChanged are notified of each external change`() throws
-  {
+  @Test func `observers of timeSinceExternalChange are notified of each external change`() throws {
     let page = try savedPage()
-    #expect(!isNotified(reading: { _ = page.timeSinceExternallyChanged }, by: { page.size = 1 }))
+    #expect(!isNotified(reading: { _ = page.timeSinceExternalChange }, by: { page.size = 1 }))
     try page.save()
     #expect(
-      try isNotified(reading: { _ = page.timeSinceExternallyChanged }) {
+      try isNotified(reading: { _ = page.timeSinceExternalChange }) {
         try database.put("a", #"{"text": "x"}"#)
         try context.refresh()
       })
     #expect(
-      try isNotified(reading: { _ = page.timeSinceExternallyChanged }) {
+      try isNotified(reading: { _ = page.timeSinceExternalChange }) {
         try database.remove("a")
         try context.refresh()
       })
@@ -382,7 +381,7 @@ struct ModelNeedsSaveTests {
     _ = try savedPage()
     var left: Page?
     try database.write { transaction in
-      let page = try #require(try transaction.models.model(Page.self, "a"))
+      let page = try #require(try transaction.models.model(Page.self, id: "a"))
       page.size = 5
       try page.save()
       #expect(try page.document?["size"] == 5)

@@ -150,7 +150,7 @@ struct ModelNestedTests {
   ) throws -> String? {
     try database.put("a", #"{"\#(key)": \#(json)}"#)
     try context.refresh()
-    let owner = try #require(try context.model(Owner.self, "a"))
+    let owner = try #require(try context.model(Owner.self, id: "a"))
     try change(owner)
     #expect(owner.needsSave)
     let expected = try owner.propertiesToSave()[key]
@@ -205,7 +205,7 @@ struct ModelNestedTests {
   @Test func `assigning an equal nested value despite unknown keys is no change`() throws {
     try database.put("a", #"{"place": {"street": "A", "note": "x"}}"#)
     try context.refresh()
-    let owner = try #require(try context.model(Owner.self, "a"))
+    let owner = try #require(try context.model(Owner.self, id: "a"))
     owner.place = Place(street: "A")
     #expect(!owner.needsSave)
     owner.other = 1
@@ -219,7 +219,7 @@ struct ModelNestedTests {
   {
     try database.put("a", #"{"place": {"street": "A", "note": "x"}, "maybe": "text"}"#)
     try context.refresh()
-    let owner = try #require(try context.model(Owner.self, "a"))
+    let owner = try #require(try context.model(Owner.self, id: "a"))
     for street in ["B", "C"] {
       owner.place.street = street
       try owner.save()
@@ -234,7 +234,7 @@ struct ModelNestedTests {
   @Test func `unknown keys that were added externally are kept after a refresh`() throws {
     try database.put("a", #"{"place": {"street": "A"}, "other": 1}"#)
     try context.refresh()
-    let owner = try #require(try context.model(Owner.self, "a"))
+    let owner = try #require(try context.model(Owner.self, id: "a"))
     owner.place.street = "B"
     try database.put("a", #"{"place": {"street": "A", "note": "x"}, "other": 2}"#)
     #expect(code { try owner.save() } == .conflict)
@@ -260,7 +260,7 @@ struct ModelNestedTests {
     context.undoLimit = 1
     try database.put("a", #"{"place": {"street": "A", "note": "x"}}"#)
     try context.refresh()
-    let owner = try #require(try context.model(Owner.self, "a"))
+    let owner = try #require(try context.model(Owner.self, id: "a"))
     owner.place.street = "B"
     try owner.save()
     try context.undo()

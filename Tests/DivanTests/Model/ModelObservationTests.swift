@@ -92,7 +92,7 @@ struct ModelObservationTests {
     #expect(note.observers == nil)
     try database.put("n", #"{"text": "stored"}"#)
     try context.refresh()
-    let loaded = try #require(try context.model(Note.self, "n"))
+    let loaded = try #require(try context.model(Note.self, id: "n"))
     #expect(!isNotified(reading: { _ = loaded.text }, by: { loaded.text = "x" }))
     #expect(loaded.text == "x")
   }
@@ -120,7 +120,7 @@ struct ModelObservationTests {
   @Test func `external changes notify observers of the properties that differ`() throws {
     try database.put("n", #"{"text": "a", "count": 1, "more": 1}"#)
     try context.refresh()
-    let note = try #require(try context.model(Note.self, "n"))
+    let note = try #require(try context.model(Note.self, id: "n"))
     func change(_ json: String) throws {
       try database.put("n", json)
       try context.refresh()
@@ -148,7 +148,7 @@ struct ModelObservationTests {
       try context.refresh()
     }
     #expect(notifiesDeletion)
-    #expect(note.timeSinceExternallyChanged.map { $0 < .seconds(60) } == true)
+    #expect(note.timeSinceExternalChange.map { $0 < .seconds(60) } == true)
   }
 
   @Test func `local and external changes to attachments notify observers`() throws {
@@ -190,7 +190,7 @@ struct ModelUpdatesTests {
 
   @Test func `external changes reach the models and are reported as updates`() async throws {
     let (a, b) = (Todo(in: context, id: "a"), Todo(in: context, id: "b"))
-    try context.saveAllModels()
+    try context.save()
     var updates = context.updates.makeAsyncIterator()
     try database.put("a", #"{"text": "changed"}"#)
     #expect(try await updates.next()?.changed == [a])
@@ -204,7 +204,7 @@ struct ModelUpdatesTests {
 
   @Test func `external changes merged in by a save are reported as updates too`() async throws {
     let (a, b) = (Todo(in: context, id: "a"), Todo(in: context, id: "b"))
-    try context.saveAllModels()
+    try context.save()
     var updates = context.updates.makeAsyncIterator()
     try database.put("a", #"{"text": "elsewhere"}"#)
     b.text = "here"

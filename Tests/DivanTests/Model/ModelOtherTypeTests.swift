@@ -39,7 +39,7 @@ struct ModelOtherTypeTests {
     isRegistered: Bool
   ) throws {
     let context = try makeContext(isRegistered)
-    let cat = try #require(try context.model(Cat.self, "a"))
+    let cat = try #require(try context.model(Cat.self, id: "a"))
     try change()
     let update = try context.refresh()
     #expect(update.deleted.map(\.id) == ["a"] && update.changed.isEmpty)
@@ -47,7 +47,7 @@ struct ModelOtherTypeTests {
     #expect(try context.find(Query<Dog>()).map(\.name) == ["z", "y"])
     #expect(try context.find(Query<Cat>()).isEmpty)
     #expect(try context.models(Dog.self).map(\.id) == ["a", "b"])
-    let dog = try #require(try context.model(Dog.self, "a"))
+    let dog = try #require(try context.model(Dog.self, id: "a"))
     #expect(dog !== cat)
     dog.name = "again"
     try dog.save()
@@ -76,13 +76,13 @@ struct ModelOtherTypeTests {
   func `unsaved changes of the old model are reported and never saved`(isRegistered: Bool) throws {
     let context = try makeContext(isRegistered)
     let reported = errors(of: context)
-    let cat = try #require(try context.model(Cat.self, "a"))
+    let cat = try #require(try context.model(Cat.self, id: "a"))
     cat.name = "mine"
     try change()
     // The context has not advanced yet.
     #expect(code { try cat.save() } == .conflict)
     try context.refresh()
-    #expect(reported.all == [.otherModelClass] && cat.isDeleted)
+    #expect(reported.all == [.modelClassMismatch] && cat.isDeleted)
     #expect(try context.find(Query<Dog>()).map(\.name) == ["z", "y"])
     #expect(context.unsavedModels.isEmpty)
     #expect(try database.json("a") == #"{"name":"z","type":"dog"}"#)
@@ -90,7 +90,7 @@ struct ModelOtherTypeTests {
 
   @Test func `a model of a class that its document never had is kept`() throws {
     let context = database.makeContext()
-    let cat = try #require(try context.model(Cat.self, "b"))
+    let cat = try #require(try context.model(Cat.self, id: "b"))
     try database.put("b", #"{"type": "dog", "name": "other"}"#)
     try context.refresh()
     #expect(!cat.isDeleted && cat.name == "other")
@@ -101,7 +101,7 @@ struct ModelOtherTypeTests {
   {
     try database.write { transaction in
       let context = transaction.models
-      let cat = try #require(try context.model(Cat.self, "a"))
+      let cat = try #require(try context.model(Cat.self, id: "a"))
       _ = try transaction.overwrite("a", with: ["type": "dog", "name": "z"])
       #expect(try context.find(Query<Dog>()).map(\.name) == ["z", "y"])
       #expect(cat.isDeleted)
@@ -112,6 +112,6 @@ struct ModelOtherTypeTests {
 extension ModelCursor {
   fileprivate func map<R>(_ body: (M) -> R) throws -> [R] {
     var cursor = self
-    return try cursor.rest().map(body)
+    return try cursor.collect().map(body)
   }
 }

@@ -58,7 +58,7 @@ struct ModelQueryTests {
       job.priority = number
       job.isDone = number % 2 == 0
     }
-    try context.saveAllModels()
+    try context.save()
   }
 
   /// Returns the stored priorities in the order of the IDs.
@@ -72,7 +72,7 @@ struct ModelQueryTests {
     throws
   {
     let all = Query<Job>()
-    try #require(try context.model(Job.self, "j0")).priority = 100
+    try #require(try context.model(Job.self, id: "j0")).priority = 100
     _ = Job(in: context)
     #expect(try context.ids(all.sort(\.priority, descending: true).limit(2)) == ["j5", "j4"])
     #expect(try context.count(all) == 6 && context.exists(urgent))
@@ -136,7 +136,7 @@ struct ModelQueryTests {
   @Test func `updating by query changes all matches, including subclasses and loaded models`()
     throws
   {
-    let loaded = try #require(try context.model(Job.self, "j5"))
+    let loaded = try #require(try context.model(Job.self, id: "j5"))
     let count = try context.update(urgent) { job in
       job.priority += 10
       job.title = "\(type(of: job))"
@@ -177,10 +177,10 @@ struct ModelQueryTests {
     throws
   {
     let (titled, raised) = (
-      try #require(try context.model(Job.self, "j4")),
-      try #require(try context.model(Job.self, "j5"))
+      try #require(try context.model(Job.self, id: "j4")),
+      try #require(try context.model(Job.self, id: "j5"))
     )
-    let other = try #require(try context.model(Job.self, "j0"))
+    let other = try #require(try context.model(Job.self, id: "j0"))
     titled.title = "Mine"
     raised.priority = 6
     // The query reads the stored value.
@@ -205,7 +205,7 @@ struct ModelQueryTests {
       bob.name = "Bob"
       job.owner = bob
     }
-    #expect(try context.model(Job.self, "j1")?.owner?.name == "Bob")
+    #expect(try context.model(Job.self, id: "j1")?.owner?.name == "Bob")
   }
 
   @Test func `changes of didSave during an update by query are saved with it`() throws {
@@ -262,7 +262,7 @@ struct ModelQueryTests {
     let jobs = try context.find(urgent)
     let (ada, bob) = (Worker(in: context, id: "ada"), Worker(in: context, id: "bob"))
     (jobs[0].owner, jobs[1].owner) = (ada, bob)
-    try context.saveAllModels()
+    try context.save()
     #expect(try context.delete(Query<Worker>()) == 2)
     #expect(ada.isDeleted && bob.isDeleted && jobs[0].owner == nil)
     #expect(try database.snapshot().get("j5")?["owner"] == nil)
@@ -277,9 +277,9 @@ struct ModelQueryTests {
   {
     let steps = ["a", "b", "c"].map { Step(in: context, id: $0) }
     (steps[1].after, steps[2].after) = (steps[0], steps[1])
-    try context.saveAllModels()
+    try context.save()
     let firstTwo = Query<Step>().filter { $0.id.isIn(["a", "b"]) }
-    #expect(code { try context.delete(firstTwo) } == .stillReferenced)
+    #expect(code { try context.delete(firstTwo) } == .deleteDenied)
     #expect(try context.count(Query<Step>()) == 3 && !steps[0].isDeleted)
     #expect(try context.delete(Query<Step>()) == 3)
     #expect(try context.count(Query<Step>()) == 0)
@@ -300,11 +300,11 @@ struct ModelQueryTests {
   @Test func `updates and deletions by query roll back with their transaction`() throws {
     try database.write { transaction in
       let models = transaction.makeContext(registry)
-      let loaded = try #require(try models.model(Job.self, "j4"))
+      let loaded = try #require(try models.model(Job.self, id: "j4"))
       #expect(try models.update(urgent) { $0.priority += 10 } == 2)
       #expect(loaded.priority == 14)
       #expect(throws: Stop.self) {
-        try transaction.nested {
+        try transaction.savepoint {
           try models.update(urgent) { $0.priority = 100 }
           #expect(loaded.priority == 100)
           try models.delete(urgent)

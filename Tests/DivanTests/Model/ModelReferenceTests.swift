@@ -23,7 +23,7 @@ struct ModelReferenceTests {
       person.name = id.uppercased()
       return person
     }
-    try context.saveAllModels()
+    try context.save()
     return people
   }
 
@@ -42,11 +42,11 @@ struct ModelReferenceTests {
     #expect(!people[0].needsSave)
 
     let other = database.makeContext()
-    let person = try #require(try other.model(Friend.self, "a"))
+    let person = try #require(try other.model(Friend.self, id: "a"))
     #expect(person.friends.map(\.name) == ["C", "B"])
-    #expect(try person.friends[1] === other.model(Friend.self, "b"))
+    #expect(try person.friends[1] === other.model(Friend.self, id: "b"))
     person.friends.reverse()
-    try other.saveAllModels()
+    try other.save()
     #expect(try database.snapshot().get("a")?["friends"] == ["b", "c"])
   }
 
@@ -55,11 +55,11 @@ struct ModelReferenceTests {
     _ = try store(["a", "b"], in: context)
     weak var released: Friend?
     do {
-      let a = try #require(try context.model(Friend.self, "a"))
-      let b = try #require(try context.model(Friend.self, "b"))
+      let a = try #require(try context.model(Friend.self, id: "a"))
+      let b = try #require(try context.model(Friend.self, id: "b"))
       a.friends = [b, a]
       b.friends = [a]
-      try context.saveAllModels()
+      try context.save()
       #expect(a.friends.first?.friends.first === a)
       released = a
     }
@@ -76,9 +76,9 @@ struct ModelReferenceTests {
     try context.insert(detached)
     #expect(context.unsavedModels.count == 3)
     #expect(detached.friends[0].context === context)
-    try context.saveAllModels()
+    try context.save()
     let other = database.makeContext()
-    let read = try #require(try other.model(Friend.self, detached.id))
+    let read = try #require(try other.model(Friend.self, id: detached.id))
     #expect(read.friends.map(\.name) == ["x", ""])
   }
 
@@ -93,7 +93,7 @@ struct ModelReferenceTests {
     try people[1].delete()
     try database.write { _ = try $0.purge("c") }
     let other = database.makeContext()
-    let person = try #require(try other.model(Friend.self, "a"))
+    let person = try #require(try other.model(Friend.self, id: "a"))
     #expect(person.friends.map(\.id) == ["d"])
     person.friends.sort { $0.id < $1.id }
     #expect(!person.needsSave)
@@ -118,12 +118,12 @@ struct ModelReferenceTests {
     }
     let other = database.makeContext()
     _ = try other.insert(Animal.self, document: Document(id: "z"))
-    let animal = try #require(try other.model(Animal.self, "c"))
+    let animal = try #require(try other.model(Animal.self, id: "c"))
     var errors: [DatabaseError] = []
     other.errorHandler = { errors.append($0 as! DatabaseError) }
-    let person = try #require(try other.model(Friend.self, "a"))
+    let person = try #require(try other.model(Friend.self, id: "a"))
     #expect(person.friends.map(\.id) == ["b", "d"])
-    #expect(errors.map(\.code) == [.otherModelClass])
+    #expect(errors.map(\.code) == [.modelClassMismatch])
     person.friends.removeFirst()
     person.friends.append(person)
     try person.save()
@@ -138,7 +138,7 @@ struct ModelReferenceTests {
     let context = database.makeContext()
     var paths: [String?] = []
     context.mismatchHandler = { paths.append($0.propertyPath) }
-    let person = try #require(try context.model(Friend.self, "a"))
+    let person = try #require(try context.model(Friend.self, id: "a"))
     #expect(person.friends.isEmpty && person.best.isEmpty)
     #expect(paths == ["friends", "best friends"])
     #expect(throws: DatabaseError.self) { try person.load() }

@@ -48,29 +48,29 @@ struct ModelRegistryTests {
 
   private func ids(_ type: (some Model).Type) throws -> [String] {
     var models = try context.models(type)
-    return try models.rest().map(\.id)
+    return try models.collect().map(\.id)
   }
 
   @Test func `a document loaded as a base class becomes a model of the class for its type`() throws
   {
-    #expect((try context.model(Show.self, "f") as? Film)?.minutes == 90)
-    #expect((try context.model(Show.self, "s") as? Series)?.seasons == 3)
-    #expect(type(of: try #require(try context.model(Show.self, "x"))) == Show.self)
-    #expect(type(of: try #require(try context.model(Model.self, "l"))) == Listing.self)
+    #expect((try context.model(Show.self, id: "f") as? Film)?.minutes == 90)
+    #expect((try context.model(Show.self, id: "s") as? Series)?.seasons == 3)
+    #expect(type(of: try #require(try context.model(Show.self, id: "x"))) == Show.self)
+    #expect(type(of: try #require(try context.model(Model.self, id: "l"))) == Listing.self)
   }
 
   @Test func `loading a document as another class than its own throws`() throws {
-    let error = #expect(throws: DatabaseError.self) { try context.model(Film.self, "s") }
-    #expect(error?.code == .otherModelClass)
+    let error = #expect(throws: DatabaseError.self) { try context.model(Film.self, id: "s") }
+    #expect(error?.code == .modelClassMismatch)
     #expect(error?.documentID == "s")
   }
 
   @Test func `a document of an unregistered type is loaded as the requested class`() throws {
-    #expect(try context.model(Film.self, "u")?.title == "U")
+    #expect(try context.model(Film.self, id: "u")?.title == "U")
   }
 
   @Test func `references return models of the class for the document's type`() throws {
-    let listing = try #require(try context.model(Listing.self, "l"))
+    let listing = try #require(try context.model(Listing.self, id: "l"))
     #expect(listing.show is Film)
     #expect(listing.shows.map { "\(type(of: $0))" } == ["Series", "Show", "Film"])
   }
@@ -111,9 +111,9 @@ struct ModelRegistryTests {
   @Test func `a closure chooses the class of unregistered types`() throws {
     let registry = try ModelRegistry(Show.self) { $0 == "film" ? Film.self : nil }
     let context = database.makeContext(registry)
-    #expect(try context.model(Show.self, "f") is Film)
-    #expect(type(of: try #require(try context.model(Show.self, "x"))) == Show.self)
-    #expect(type(of: try #require(try context.model(Show.self, "s"))) == Show.self)
+    #expect(try context.model(Show.self, id: "f") is Film)
+    #expect(type(of: try #require(try context.model(Show.self, id: "x"))) == Show.self)
+    #expect(type(of: try #require(try context.model(Show.self, id: "s"))) == Show.self)
   }
 
   @Test func `for a document with two types the class registered first is used`() throws {
@@ -121,7 +121,7 @@ struct ModelRegistryTests {
     let (film, place) = (
       try ModelRegistry(Film.self, Place.self), try ModelRegistry(Place.self, Film.self)
     )
-    #expect(try database.makeContext(film).model(Model.self, "p") is Film)
-    #expect(try database.makeContext(place).model(Model.self, "p") is Place)
+    #expect(try database.makeContext(film).model(Model.self, id: "p") is Film)
+    #expect(try database.makeContext(place).model(Model.self, id: "p") is Place)
   }
 }

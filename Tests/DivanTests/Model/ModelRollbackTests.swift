@@ -21,7 +21,7 @@ struct ModelRollbackTests {
     _ transaction: WriteTransaction, _ body: () throws -> Void
   ) throws {
     #expect(throws: Failure.self) {
-      try transaction.nested {
+      try transaction.savepoint {
         try body()
         throw Failure()
       }
@@ -53,14 +53,14 @@ struct ModelRollbackTests {
   {
     try database.write { transaction in
       let context = transaction.models
-      let todo = try #require(try context.model(Todo.self, "t"))
+      let todo = try #require(try context.model(Todo.self, id: "t"))
       let new = Todo(in: context, id: "new")
       (new.text, new.due, new.tags) = ("n", Date(timeIntervalSince1970: 1), ["a"])
       new.list = TodoList(in: context, id: "l")
       (todo.text, todo.priority) = ("y", 2)
       #expect(throws: Failure.self) {
-        try transaction.nested {
-          try context.saveAllModels()
+        try transaction.savepoint {
+          try context.save()
           #expect(!todo.needsSave && !new.isNew)
           todo.done = true
           todo.text = "later"
@@ -74,7 +74,7 @@ struct ModelRollbackTests {
       #expect(new.isNew && new.text == "n" && new.due == Date(timeIntervalSince1970: 1))
       #expect(new.tags == ["a"] && new.list?.id == "l" && new.list?.isNew == true)
       #expect(context.unsavedModels.count == 3)
-      try context.saveAllModels()
+      try context.save()
     }
     let stored = try database.read { try $0.get("t")?.properties }
     #expect(stored?["text"] == "later" && stored?["priority"] == 2 && stored?["done"] == true)
@@ -87,16 +87,16 @@ struct ModelRollbackTests {
       let owner = ModelScopeTests.Owner(in: context, id: "o")
       let thing = ModelScopeTests.Thing(in: context, id: "a")
       thing.owner = owner
-      try context.saveAllModels()
+      try context.save()
       #expect(throws: Failure.self) {
-        try transaction.nested {
+        try transaction.savepoint {
           try owner.delete()
           #expect(thing.owner == nil)
           throw Failure()
         }
       }
       #expect(!owner.isDeleted && thing.owner === owner && !thing.needsSave)
-      #expect(try context.model(ModelScopeTests.Owner.self, "o") === owner)
+      #expect(try context.model(ModelScopeTests.Owner.self, id: "o") === owner)
     }
     #expect(try database.read { try $0.get("a")?["owner"] } == "o")
   }
@@ -108,13 +108,13 @@ struct ModelRollbackTests {
     try database.write { transaction in
       let context = transaction.models
       context.undoLimit = 10
-      let todo = try #require(try context.model(Todo.self, "t"))
+      let todo = try #require(try context.model(Todo.self, id: "t"))
       todo.text = "y"
       try todo.save()
       #expect(try context.undo())
       #expect(todo.text == "x" && context.canRedo)
       #expect(throws: Failure.self) {
-        try transaction.nested {
+        try transaction.savepoint {
           try context.redo()
           #expect(todo.text == "y" && !context.canRedo)
           throw Failure()
@@ -128,7 +128,7 @@ struct ModelRollbackTests {
   @Test func `observers are notified when a merged-in value is rolled back`() throws {
     try database.put("c", #"{"mine": 1, "theirs": 1}"#)
     try database.write { transaction in
-      let counter = try #require(try transaction.models.model(Counter.self, "c"))
+      let counter = try #require(try transaction.models.model(Counter.self, id: "c"))
       let notifications = Recorder<String>()
       try rollingBack(transaction) {
         _ = try transaction.overwrite("c", with: ["mine": 1, "theirs": 2])
@@ -148,7 +148,7 @@ struct ModelRollbackTests {
 
   @Test func `a nested rollback keeps what was saved before the nested transaction`() throws {
     try database.write { transaction in
-      let todo = try #require(try transaction.models.model(Todo.self, "t"))
+      let todo = try #require(try transaction.models.model(Todo.self, id: "t"))
       todo.text = "y"
       try todo.save()
       try rollingBack(transaction) {
@@ -166,10 +166,10 @@ struct ModelRollbackTests {
     var kept: Todo?
     #expect(throws: Failure.self) {
       try database.write { transaction in
-        let todo = try #require(try transaction.models.model(Todo.self, "t"))
+        let todo = try #require(try transaction.models.model(Todo.self, id: "t"))
         todo.text = "y"
         try todo.save()
-        try transaction.nested {
+        try transaction.savepoint {
           todo.priority = 2
           try todo.save()
         }
@@ -185,9 +185,9 @@ struct ModelRollbackTests {
 
   @Test func `a completed nested transaction is rolled back with the one around it`() throws {
     try database.write { transaction in
-      let todo = try #require(try transaction.models.model(Todo.self, "t"))
+      let todo = try #require(try transaction.models.model(Todo.self, id: "t"))
       try rollingBack(transaction) {
-        try transaction.nested {
+        try transaction.savepoint {
           todo.text = "y"
           try todo.save()
         }
@@ -230,7 +230,7 @@ struct ModelRollbackTests {
       try rollingBack(transaction) {
         let context = transaction.makeContext()
         Todo(in: context, id: "new").text = "n"
-        try context.saveAllModels()
+        try context.save()
         made = context
       }
       #expect(made?.unsavedModels.map(\.id) == ["new"])
@@ -249,7 +249,7 @@ struct ModelRollbackTests {
     throws
   {
     try database.write { transaction in
-      let note = try #require(try transaction.models.model(Note.self, "t"))
+      let note = try #require(try transaction.models.model(Note.self, id: "t"))
       let notifications = Recorder<Int>()
       try rollingBack(transaction) {
         try transaction.update("t") { $0["priority"] = 5 }
@@ -271,7 +271,7 @@ struct ModelRollbackTests {
     try database.write { transaction in
       let context = transaction.models
       context.conflictHandler = { _ in .theirs }
-      let todo = try #require(try context.model(Todo.self, "t"))
+      let todo = try #require(try context.model(Todo.self, id: "t"))
       try rollingBack(transaction) {
         try transaction.update("t") { $0["text"] = "theirs" }
         todo.text = "mine"
@@ -295,9 +295,9 @@ struct ModelRollbackTests {
     var kept: Todo?
     #expect(throws: Failure.self) {
       try database.write { transaction in
-        let todo = try #require(try transaction.models.model(Todo.self, "t"))
+        let todo = try #require(try transaction.models.model(Todo.self, id: "t"))
         for priority in 5..<10 {
-          try transaction.nested {
+          try transaction.savepoint {
             todo.priority = priority
             try todo.save()
           }
@@ -305,7 +305,7 @@ struct ModelRollbackTests {
         #expect(todo.rollbackEntry != nil && todo.rollbackEntry?.previous == nil)
         try rollingBack(transaction) {
           for text in ["a", "b", "c"] {
-            try transaction.nested {
+            try transaction.savepoint {
               todo.text = text
               try todo.save()
             }
@@ -338,7 +338,7 @@ struct ModelRollbackTests {
   @Test func `an undo limit set in a nested transaction stays after its rollback`() throws {
     try database.write { transaction in
       let context = transaction.models
-      let todo = try #require(try context.model(Todo.self, "t"))
+      let todo = try #require(try context.model(Todo.self, id: "t"))
       try rollingBack(transaction) {
         context.undoLimit = 10
         todo.text = "y"
@@ -365,7 +365,7 @@ struct ModelRollbackTests {
     try database.write { transaction in
       let context = transaction.models
       let (a, b) = (Member(in: context, id: "a"), Member(in: context, id: "b"))
-      try context.saveAllModels()
+      try context.save()
       let (club, other) = (Club(in: context, id: "c"), Club(in: context, id: "d"))
       (club.members, club.chair) = ([a, b], a)
       other.members = [a, b]
@@ -377,7 +377,7 @@ struct ModelRollbackTests {
       #expect(club.members == [a, b] && club.chair === a && club.isNew)
       // Later changes stay.
       #expect(other.members.isEmpty)
-      try context.saveAllModels()
+      try context.save()
     }
     #expect(try database.snapshot().get("c")?["members"] == ["a", "b"])
     #expect(try database.snapshot().get("c")?["chair"] == "a")
@@ -401,13 +401,15 @@ struct ModelRollbackTests {
     try database.put("u", #"{"text": "u"}"#)
     try database.write { transaction in
       let context = transaction.models
-      let refreshed = try #require(try context.model(Todo.self, "t"))
+      let refreshed = try #require(try context.model(Todo.self, id: "t"))
       var (loaded, made): (Todo?, Todo?)
       try rollingBack(transaction) {
         for id in ["t", "u"] { try transaction.update(id) { $0["text"] = "y" } }
         try transaction.put(Document(id: "new", ["text": "n"]))
         try context.refresh()
-        (loaded, made) = (try context.model(Todo.self, "u"), try context.model(Todo.self, "new"))
+        (loaded, made) = (
+          try context.model(Todo.self, id: "u"), try context.model(Todo.self, id: "new")
+        )
         #expect(refreshed.text == "y" && loaded?.text == "y" && made?.text == "n")
       }
       #expect(refreshed.text == "x" && loaded?.text == "u" && made?.isDeleted == true)
@@ -417,7 +419,7 @@ struct ModelRollbackTests {
 
   @Test func `a local change of a value that was rolled back is no conflict`() throws {
     try database.write { transaction in
-      let todo = try #require(try transaction.models.model(Todo.self, "t"))
+      let todo = try #require(try transaction.models.model(Todo.self, id: "t"))
       try rollingBack(transaction) {
         try transaction.update("t") { $0["text"] = "y" }
         try transaction.models.refresh()
@@ -435,7 +437,7 @@ struct ModelRollbackTests {
   {
     try database.write { transaction in
       let context = transaction.models
-      let todo = try #require(try context.model(Todo.self, "t"))
+      let todo = try #require(try context.model(Todo.self, id: "t"))
       try rollingBack(transaction) {
         try transaction.update("t") { $0["text"] = "y" }
         try rollingBack(transaction) { _ = try context.refresh() }
@@ -452,8 +454,8 @@ struct ModelRollbackTests {
     try database.put("u", "{}")
     try database.write { transaction in
       let context = transaction.models
-      let read = try #require(try context.model(Todo.self, "t"))
-      let changed = try #require(try context.model(Todo.self, "u"))
+      let read = try #require(try context.model(Todo.self, id: "t"))
+      let changed = try #require(try context.model(Todo.self, id: "u"))
       try transaction.update("u") { $0.attachments["note"] = attachment("first") }
       try rollingBack(transaction) {
         try transaction.update("t") { $0.attachments["note"] = attachment("taken back") }
@@ -465,7 +467,7 @@ struct ModelRollbackTests {
       try changed.save()
     }
     let stored = try #require(try database.snapshot().get("u")?.attachments["note"])
-    #expect(try stored.content() == Data("mine".utf8))
+    #expect(try stored.data() == Data("mine".utf8))
   }
 
   private final class Echo: Model {
@@ -483,7 +485,7 @@ struct ModelRollbackTests {
 
   @Test func `a save in a didLoad hook during a rollback is kept`() throws {
     try database.write { transaction in
-      let echo = try #require(try transaction.models.model(Echo.self, "t"))
+      let echo = try #require(try transaction.models.model(Echo.self, id: "t"))
       echo.isSaving = true
       try rollingBack(transaction) {
         try transaction.update("t") { $0["text"] = "y" }
@@ -506,7 +508,7 @@ struct ModelRollbackTests {
     try database.write { transaction in
       over = transaction
       context = transaction.models
-      todo = try context?.model(Todo.self, "t")
+      todo = try context?.model(Todo.self, id: "t")
     }
     #expect(over == nil && todo?.text == "x")
     #expect(code { try context?.refresh() } == .closed)
@@ -524,7 +526,7 @@ struct ModelRollbackTests {
     weak let context = transaction.models
     #expect(context == nil)
     let other = transaction.models
-    #expect(code { _ = try other.model(Todo.self, "t") } == .closed)
+    #expect(code { _ = try other.model(Todo.self, id: "t") } == .closed)
     #expect(code { try Todo(in: other).save() } == .closed)
     #expect(other.database == nil)
   }

@@ -19,13 +19,13 @@ struct ModelScopeTests {
   @Test func `models saved in a transaction become visible when it commits`() throws {
     let before = try database.snapshot()
     try database.write { transaction in
-      let todo = try #require(try transaction.models.model(Todo.self, "t"))
-      #expect(try transaction.models.model(Todo.self, "t") === todo)
+      let todo = try #require(try transaction.models.model(Todo.self, id: "t"))
+      #expect(try transaction.models.model(Todo.self, id: "t") === todo)
       #expect(todo.context === transaction.models && todo.context?.database == nil)
       todo.text = "y"
       let list = TodoList(in: transaction.models, id: "l")
       list.first = todo
-      try transaction.models.saveAllModels()
+      try transaction.models.save()
       #expect(!todo.needsSave && !list.isNew)
       #expect(try transaction.get("t")?["text"] == "y")
       #expect(try database.read { try $0.get("t")?["text"] } == "x")
@@ -42,7 +42,7 @@ struct ModelScopeTests {
     var kept: Todo?
     #expect(throws: Failure.self) {
       try database.write { transaction in
-        let todo = try #require(try transaction.models.model(Todo.self, "t"))
+        let todo = try #require(try transaction.models.model(Todo.self, id: "t"))
         todo.text = "y"
         try todo.save()
         kept = todo
@@ -55,7 +55,7 @@ struct ModelScopeTests {
 
   @Test func `models that are unsaved when a transaction ends are not stored`() throws {
     try database.write { transaction in
-      try transaction.models.model(Todo.self, "t")?.text = "y"
+      try transaction.models.model(Todo.self, id: "t")?.text = "y"
       _ = Todo(in: transaction.models, id: "new")
     }
     #expect(try database.read { try $0.get("t")?["text"] } == "x")
@@ -71,10 +71,10 @@ struct ModelScopeTests {
       let owner = Owner(in: context, id: "o")
       let things = ["b", "a", "c"].map { Thing(in: context, id: $0) }
       for thing in things { thing.owner = owner }
-      try context.saveAllModels()
+      try context.save()
       try transaction.put(Document(id: "d", ["owner": "o", "type": "thing"]))
       var all = try context.models(Thing.self)
-      #expect(try all.rest().map(\.id) == ["a", "b", "c", "d"])
+      #expect(try all.collect().map(\.id) == ["a", "b", "c", "d"])
       #expect(owner.things.map(\.id) == ["a", "b", "c", "d"])
       try things[0].delete()
       #expect(owner.things.map(\.id) == ["a", "c", "d"])
@@ -99,7 +99,7 @@ struct ModelScopeTests {
     try database.write { transaction in
       let owner = Owner(in: transaction.models, id: "o")
       Thing(in: transaction.models, id: "a").owner = owner
-      try transaction.models.saveAllModels()
+      try transaction.models.save()
       #expect(owner.things.map(\.id) == ["a"])
       try transaction.put(Document(id: "b", ["owner": "o", "type": "thing"]))
       #expect(owner.things.map(\.id) == ["a", "b"])
@@ -111,7 +111,7 @@ struct ModelScopeTests {
     throws
   {
     try database.write { transaction in
-      let todo = try #require(try transaction.models.model(Todo.self, "t"))
+      let todo = try #require(try transaction.models.model(Todo.self, id: "t"))
       #expect(todo.text == "x")
       try transaction.update("t") { $0["text"] = "y" }
       todo.done = true
@@ -147,7 +147,7 @@ struct ModelScopeTests {
     try database.put("o", #"{"type": "owner"}"#)
     try database.write { transaction in
       let context = transaction.makeContext(registry)
-      let owner = try context.model(Model.self, "o")
+      let owner = try context.model(Model.self, id: "o")
       #expect(owner is Owner)
       #expect(transaction.models !== context)
     }
@@ -173,7 +173,7 @@ struct ModelScopeTests {
     var todo: Todo?
     var cursor: ModelCursor<Todo>?
     try database.write { transaction in
-      todo = try transaction.models.model(Todo.self, "t")
+      todo = try transaction.models.model(Todo.self, id: "t")
       cursor = try transaction.models.models(Todo.self)
     }
     #expect(todo?.text == "x")
@@ -202,7 +202,7 @@ struct ModelScopeTests {
     let snapshot = try database.snapshot()
     try database.put("t", #"{"text": "y"}"#)
     try snapshot.models { context in
-      let todo = try #require(try context.model(Todo.self, "t"))
+      let todo = try #require(try context.model(Todo.self, id: "t"))
       #expect(try context.refresh().isEmpty)
       #expect(todo.text == "x")
       todo.text = "z"
@@ -216,14 +216,14 @@ struct ModelScopeTests {
 
   @Test func `models can be loaded from a past version`() throws {
     var configuration = Configuration()
-    configuration.history = .everything
+    configuration.history = .unlimited
     let database = try Database.inMemory(configuration: configuration)
     try database.put("o", #"{"type": "owner"}"#)
     try database.put("a", #"{"type": "thing", "owner": "o"}"#)
     let sequence = try database.read { $0.sequence }
     try database.put("a", #"{"type": "thing"}"#)
     let things = try database.snapshot(at: sequence).models(ModelRegistry(Owner.self)) { context in
-      try context.model(Owner.self, "o")?.things.map(\.id)
+      try context.model(Owner.self, id: "o")?.things.map(\.id)
     }
     #expect(things == ["a"])
   }
@@ -238,12 +238,12 @@ struct ModelScopeTests {
     try database.read { snapshot in
       try snapshot.models { context in
         context.errorHandler = { errors.append(($0 as? DatabaseError)?.code ?? .conflict) }
-        list = try context.model(TodoList.self, "l")
+        list = try context.model(TodoList.self, id: "l")
         kept = context
       }
     }
     #expect(list?.title == "L" && list?.first == nil)
     #expect(errors == [.closed])
-    #expect(code { _ = try kept?.model(Todo.self, "t") } == .closed)
+    #expect(code { _ = try kept?.model(Todo.self, id: "t") } == .closed)
   }
 }

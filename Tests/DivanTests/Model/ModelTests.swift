@@ -39,7 +39,7 @@ struct ModelTests {
       #expect(all.count == .min)
     }
     let context = database.makeContext()
-    let all = try #require(try context.model(Everything.self, "all"))
+    let all = try #require(try context.model(Everything.self, id: "all"))
     #expect(all.flag)
     #expect(all.count == .min)
     #expect(all.ratio == 0.1)
@@ -109,13 +109,13 @@ struct ModelTests {
     #expect(copy.color == nil && copy.shades == nil && copy.day == nil)
     try painted.save()
     #expect(try database.json("p") == #"{"color":null,"day":null,"shades":null}"#)
-    let other = try #require(try database.makeContext().model(Painted.self, "p"))
+    let other = try #require(try database.makeContext().model(Painted.self, id: "p"))
     #expect(other.color == nil && other.shades == nil && other.day == nil)
     other.color = nil
     #expect(!other.needsSave)
     try other.load()
     try database.put("missing", "{}")
-    let missing = try #require(try database.makeContext().model(Painted.self, "missing"))
+    let missing = try #require(try database.makeContext().model(Painted.self, id: "missing"))
     #expect(missing.color == "red" && missing.shades?.count == 1 && missing.day != nil)
     // The same by key.
     try missing.setValue(nil, for: "color")
@@ -131,7 +131,7 @@ struct ModelTests {
     let json = #"{"done":null,"extra":[1,{"a":2}],"priority":"high","tags":[1,"a"],"text":7}"#
     try database.put("t", json)
     let context = database.makeContext()
-    let todo = try #require(try context.model(Todo.self, "t"))
+    let todo = try #require(try context.model(Todo.self, id: "t"))
     #expect(!todo.done && todo.priority == 3 && todo.tags == [] && todo.text == "")
     #expect(todo.due == nil && todo.list == nil)
     #expect(!todo.needsSave)
@@ -155,7 +155,7 @@ struct ModelTests {
   @Test func `setting an equal value changes nothing`() throws {
     try database.put("t", #"{"done":true,"tags":["a"],"text":"x"}"#)
     let context = database.makeContext()
-    let todo = try #require(try context.model(Todo.self, "t"))
+    let todo = try #require(try context.model(Todo.self, id: "t"))
     todo.text = "x"
     todo.tags = ["a"]
     todo.done = true
@@ -182,7 +182,7 @@ struct ModelTests {
     todo.priority += 1
     #expect(todo.changedProperties == ["priority", "tags"])
     try todo.save()
-    let again = try #require(try database.makeContext().model(Todo.self, "t"))
+    let again = try #require(try database.makeContext().model(Todo.self, id: "t"))
     #expect(again.tags.count == 100_001 && again.priority == 4)
   }
 
@@ -228,7 +228,7 @@ struct ModelTests {
     let texts = Box<String>(in: context, id: "s")
     texts.elements = ["x"]
     let plain = Plain(in: context, id: "p")
-    try context.saveAllModels()
+    try context.save()
     #expect(!plain.isNew && box.opened == 5)
     #expect(
       try database.json("u")
@@ -237,8 +237,8 @@ struct ModelTests {
     #expect(try database.json("s") == #"{"elements":["x"],"secret":5}"#)
     #expect(try database.json("p") == "{}")
     // A model is found by its own class and by its superclass.
-    #expect(try context.model(Todo.self, "u") === urgent)
-    #expect(throws: DatabaseError.self) { try context.model(TodoList.self, "u") }
+    #expect(try context.model(Todo.self, id: "u") === urgent)
+    #expect(throws: DatabaseError.self) { try context.model(TodoList.self, id: "u") }
   }
 
   @Test func `a declared document type is stored and selects the models of a class`() throws {
@@ -251,9 +251,9 @@ struct ModelTests {
     try database.put("r", #"{"full name":"Eve","type":"person"}"#)
     try context.refresh()
     var people = try context.models(Person.self)
-    #expect(try people.rest().map(\.name) == ["Anna", "Eve"])
+    #expect(try people.collect().map(\.name) == ["Anna", "Eve"])
     var all = try context.models(Todo.self, in: .prefix("q"))
-    #expect(try all.rest().count == 1)
+    #expect(try all.collect().count == 1)
   }
 
   @Test func `saving a value that cannot be stored throws with the name of the property`() throws {
@@ -279,7 +279,7 @@ struct ModelTests {
     ] {
       try database.put("d", #"{"date":"\#(text)"}"#)
       let context = database.makeContext()
-      let all = try #require(try context.model(Everything.self, "d"))
+      let all = try #require(try context.model(Everything.self, id: "d"))
       #expect(abs(all.date.timeIntervalSince1970 - seconds) < 0.0001, "\(text)")
       all.maybeDate = all.date
       try all.save()
@@ -289,14 +289,14 @@ struct ModelTests {
       ("2026-03-01T13:00:00+01:00", 1_772_366_400), ("2026-03-01T11:30:00.5-0030", 1_772_366_400.5),
     ] {
       try database.put("d", #"{"date":"\#(text)"}"#)
-      let all = try #require(try database.makeContext().model(Everything.self, "d"))
+      let all = try #require(try database.makeContext().model(Everything.self, id: "d"))
       #expect(all.date.timeIntervalSince1970 == seconds, "\(text)")
     }
     for text in [
       "", "2026", "2026-02-30T00:00:00Z", "2026-03-01T12:00:00", "2026-03-01T12:00:00.Z",
     ] {
       try database.put("d", #"{"maybeDate":"\#(text)"}"#)
-      let all = try #require(try database.makeContext().model(Everything.self, "d"))
+      let all = try #require(try database.makeContext().model(Everything.self, id: "d"))
       #expect(all.maybeDate == nil, "\(text)")
     }
     // Foundation's formatter uses the Julian calendar for dates before October 1582; ISO 8601 does

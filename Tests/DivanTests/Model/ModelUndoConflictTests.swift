@@ -16,7 +16,7 @@ struct ModelUndoConflictTests {
     context = database.makeContext()
     first = Todo(in: context, id: "a")
     second = Todo(in: context, id: "b")
-    try context.saveAllModels()
+    try context.save()
     context.undoLimit = 10
     first.text = "1"
     try first.save()

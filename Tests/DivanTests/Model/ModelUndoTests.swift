@@ -28,7 +28,7 @@ struct ModelUndoTests {
   private func note(_ id: String, _ text: String = "first") throws -> Note {
     let note = Note(in: context, id: id)
     note.text = text
-    try context.saveAllModels()
+    try context.save()
     return note
   }
 
@@ -40,7 +40,7 @@ struct ModelUndoTests {
     let (a, b) = (try note("a"), try note("b"))
     a.text = "second"
     b.text = "second"
-    try context.saveAllModels()
+    try context.save()
     #expect(try context.undo())
     #expect(a.text == "first" && b.text == "first" && !a.needsSave)
     #expect(try stored("a")?["text"] == "first" && stored("b")?["text"] == "first")
@@ -137,7 +137,7 @@ struct ModelUndoTests {
     a.attachments["x"] = nil
     try a.save()
     try context.undo()
-    #expect(try a.attachments["x"]?.content() == Data([1, 2]))
+    #expect(try a.attachments["x"]?.data() == Data([1, 2]))
     try context.undo()
     #expect(a.attachments.isEmpty)
     #expect(try stored("a")?["text"] == "first")

@@ -130,7 +130,7 @@ struct ModelValueTests {
 
     let other = database.makeContext()
     other.isStrict = true
-    let read = try #require(try other.model(Assorted.self, "a"))
+    let read = try #require(try other.model(Assorted.self, id: "a"))
     #expect(read.int8 == .min && read.int16 == .max && read.int32 == .min && read.int64 == .min)
     #expect(read.uint == 7 && read.uint8 == .max && read.uint16 == .max)
     #expect(read.uint32 == .max && read.uint64 == .max)
@@ -180,7 +180,7 @@ struct ModelValueTests {
       #expect(error.code == .mismatchedType && error.documentID == "a")
       reported[error.propertyPath ?? ""] = error
     }
-    let all = try #require(try context.model(Assorted.self, "a"))
+    let all = try #require(try context.model(Assorted.self, id: "a"))
     #expect(all.genre == .drama && all.int8 == 0 && all.places == [] && all.color == Color(1, 2))
     #expect(all.url == nil && all.data.isEmpty && all.rating == nil && all.uuid == nil)
     #expect(all.words == [])
@@ -203,16 +203,16 @@ struct ModelValueTests {
     try database.put("b", #"{"maybePlace":{"street":1,"visited":[]}}"#)
     let context = database.makeContext()
     context.isStrict = true
-    _ = try context.model(Assorted.self, "a")
-    let error = #expect(throws: DatabaseError.self) { try context.model(Assorted.self, "b") }
+    _ = try context.model(Assorted.self, id: "a")
+    let error = #expect(throws: DatabaseError.self) { try context.model(Assorted.self, id: "b") }
     #expect(error?.code == .mismatchedType && error?.propertyPath == "maybePlace.street")
     #expect(throws: DatabaseError.self) {
       var cursor = try context.models(Assorted.self)
-      _ = try cursor.rest()
+      _ = try cursor.collect()
     }
     // If the context is not strict, the error is thrown by `load()`.
     context.isStrict = false
-    let model = try #require(try context.model(Assorted.self, "b"))
+    let model = try #require(try context.model(Assorted.self, id: "b"))
     #expect(model.maybePlace == nil)
     #expect(throws: DatabaseError.self) { try model.load() }
     model.maybePlace = Place()
@@ -264,7 +264,7 @@ struct ModelValueTests {
     // If all sets had the same order, this test would show nothing.
     #expect(Set(wordSets.map { Array($0) }).count > 1)
     #expect(Set(stored).count == 1 && revisions.count == 1)
-    let found = try #require(try database.makeContext().model(Groups.self, "3"))
+    let found = try #require(try database.makeContext().model(Groups.self, id: "3"))
     #expect(found.numbers.count == 40 && found.points == points[0])
     #expect(found.names.byPoint.count == 40 && found.groups == [wordSets[0], []])
     found.numbers = sets(Array(0..<40))[1]

@@ -74,7 +74,7 @@ struct ModelWillDeleteTests {
     let (a, b, c) = (try node("a"), try node("b"), try node("c"))
     a.parts = [b, c]
     b.parts = [c, a]
-    try context.saveAllModels()
+    try context.save()
     let new = Node(in: context, id: "new")
     c.parts = [new]
     for each in [a, b, c] { each.notes = [] }
@@ -97,8 +97,8 @@ struct ModelWillDeleteTests {
     let (a, b, c) = (try node("a"), try node("b"), try node("c"))
     a.parts = [b]
     a.keeper = c
-    try context.saveAllModels()
-    #expect(code { try a.delete() } == .stillReferenced)
+    try context.save()
+    #expect(code { try a.delete() } == .deleteDenied)
     #expect(try exists("a") && !a.isDeleted)
     a.whenDeleted = { a in
       a.parts = []
@@ -146,7 +146,7 @@ struct ModelWillDeleteTests {
     b.keeper = c
     try b.save()
     a.whenDeleted = { _ in try b.delete() }
-    #expect(code { try a.delete() } == .stillReferenced)
+    #expect(code { try a.delete() } == .deleteDenied)
     #expect(a.error == nil && !a.isDeleted && !b.isDeleted)
     // The refused deletion left no state behind.
     a.whenDeleted = { _ in }
@@ -160,7 +160,7 @@ struct ModelWillDeleteTests {
     a.whenDeleted = { _ in b.count -= 1 }
     try a.delete()
     #expect(context.unsavedModels == [b])
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.snapshot().get("b")?["count"] == -1)
   }
 
@@ -204,7 +204,7 @@ struct ModelWillDeleteTests {
   @Test func `willDelete does not run where nothing can be deleted`() throws {
     _ = try node("a")
     try database.snapshot().models { context in
-      let a = try #require(try context.model(Node.self, "a"))
+      let a = try #require(try context.model(Node.self, id: "a"))
       #expect(code { try a.delete() } == .readOnly)
       #expect(a.notes == [])
     }
@@ -221,7 +221,7 @@ struct ModelWillDeleteTests {
     }
     let deleting = Deleting(in: context, id: "d")
     deleting.other = b
-    try context.saveAllModels()
+    try context.save()
     #expect(b.isDeleted && b.notes == ["will delete b"])
     #expect(try exists("d") && !exists("b"))
   }
@@ -236,12 +236,12 @@ struct ModelWillDeleteTests {
     try database.write { transaction in
       let context = transaction.models
       let (a, b) = (
-        try #require(try context.model(Node.self, "a")),
-        try #require(try context.model(Node.self, "b"))
+        try #require(try context.model(Node.self, id: "a")),
+        try #require(try context.model(Node.self, id: "b"))
       )
       a.whenDeleted = { _ in try b.delete() }
       #expect(throws: Stop.self) {
-        try transaction.nested {
+        try transaction.savepoint {
           try a.delete()
           #expect(a.isDeleted && b.isDeleted)
           throw Stop()

@@ -63,7 +63,7 @@ struct SchemaTests {
       shelf.name = "shelf \(number)"
       Item(in: context).title = "item \(number)"
     }
-    try context.saveAllModels()
+    try context.save()
     try database.put("raw", #"{"title": "of no class"}"#)
     #expect(try context.find(Query<Shelf>()).count == 3)
     try context.refresh()
@@ -79,7 +79,7 @@ struct SchemaTests {
     let context = database.makeContext()
     Item(in: context).title = "a"
     Untyped(in: context).title = "b"
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.makeContext().count(Query<Untyped>()) == 2)
     let types = try database.snapshot().find(Query<Document>()).map { $0["type"] }
     #expect(Set(types) == ["Item", nil])
@@ -98,13 +98,13 @@ struct SchemaTests {
     let found = try context.find(Query<Tome>().sort(\.title))
     #expect(found.map(\.title) == ["a", "b", "d"])
     found[0].title = "A"
-    try context.saveAllModels()
+    try context.save()
     #expect(try database.json("1") == #"{"title":"A","type":"Book"}"#)
     #expect(try database.json("4") == #"{"title":"d","type":"Tome"}"#)
     #expect(try database.snapshot().count(by: "model:Tome.title") == 3)
     let plan = try database.snapshot().explain(Query<Tome>().filter { $0.title == "b" })
     #expect(plan.indexes == ["model:Tome.title"])
-    #expect(try context.model(Item.self, "3") != nil)
+    #expect(try context.model(Item.self, id: "3") != nil)
   }
 
   // MARK: Opening
@@ -112,7 +112,7 @@ struct SchemaTests {
   @Test func `opening with a schema migrates, builds indexes, and registers the classes`() throws {
     let path = "/new/folders/a.divan"
     let migrations = [
-      Migration("1") { _ = try $0.overwrite("m", with: ["type": "Book", "title": "by 1"]) }
+      Migration(id: "1") { _ = try $0.overwrite("m", with: ["type": "Book", "title": "by 1"]) }
     ]
     let schema = Schema(
       Item.self, Book.self, Shelf.self, documents: [Recipe.self], indexes: [byName],
@@ -137,7 +137,7 @@ struct SchemaTests {
 
   @Test func `opening for a schema writes nothing if there is nothing to do`() throws {
     let schema = Schema(
-      Item.self, Shelf.self, indexes: [byName], migrations: [Migration("1") { _ in }])
+      Item.self, Shelf.self, indexes: [byName], migrations: [Migration(id: "1") { _ in }])
     let path = "/a.divan"
     try Database(at: path, schema: schema, configuration: configuration).close()
     let database = try Database(at: path, configuration: configuration)
@@ -175,14 +175,14 @@ struct SchemaTests {
   @Test func `a failed migration closes the store and keeps the migrations before it`() throws {
     struct Stop: Error {}
     var migrations = [
-      Migration("1") { _ = try $0.overwrite("m", with: ["n": 1]) },
-      Migration("2") { _ in throw Stop() },
+      Migration(id: "1") { _ = try $0.overwrite("m", with: ["n": 1]) },
+      Migration(id: "2") { _ in throw Stop() },
     ]
     #expect(throws: Stop.self) {
       try Database(
         at: "/a.divan", schema: Schema(migrations: migrations), configuration: configuration)
     }
-    migrations[1] = Migration("2") { _ = try $0.overwrite("m", with: ["n": 2]) }
+    migrations[1] = Migration(id: "2") { _ = try $0.overwrite("m", with: ["n": 2]) }
     let database = try Database(
       at: "/a.divan", schema: Schema(migrations: migrations), configuration: configuration)
     #expect(try database.snapshot().get("m")?["n"] == 2)

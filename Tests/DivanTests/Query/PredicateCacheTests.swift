@@ -172,9 +172,9 @@ struct PredicateCacheTests {
   }
 
   @Test func `queries of a past version do not use the cache`() throws {
-    let database = try database { $0.history = .everything }
+    let database = try database { $0.history = .unlimited }
     #expect(try database.snapshot().count(open) == 34)
-    try database.nameSnapshot("then")
+    try database.saveSnapshot(named: "then")
     try database.write { transaction in
       for number in 0..<100 { try put(number, isOpen: true, in: transaction) }
     }

@@ -94,7 +94,7 @@ struct QueryAgreementTests {
 
   @Test func `random queries of a past version agree with a plain search`() throws {
     var configuration = Configuration()
-    configuration.history = .everything
+    configuration.history = .unlimited
     let database = try Database.inMemory(configuration: configuration)
     var generator = RandomQueries(seed: 7)
     var plain = PlainQuery(documents: [:])
@@ -106,7 +106,7 @@ struct QueryAgreementTests {
         _ = try transaction.put(Document(id: "doc-\(number)", document))
       }
     }
-    try database.nameSnapshot("then")
+    try database.saveSnapshot(named: "then")
     try database.write { transaction in
       for number in 0..<20 {
         _ = try transaction.overwrite("doc-\(number)", with: generator.document())

@@ -62,7 +62,7 @@ struct QueryTests {
       event.size = number > 6 ? .large : .small
       event.notes = ["k": number]
     }
-    try context.saveAllModels()
+    try context.save()
   }
 
   private func ids(_ filter: (QuerySubject<Event>) -> Filter) throws -> [String] {
@@ -111,7 +111,7 @@ struct QueryTests {
   }
 
   @Test func `references are compared and followed`() throws {
-    let berlin = try #require(try context.model(Place.self, "berlin"))
+    let berlin = try #require(try context.model(Place.self, id: "berlin"))
     #expect(try ids { $0.place == berlin } == ["e0", "e1", "e2"])
     #expect(try ids { $0.place == berlin.modelID } == ["e0", "e1", "e2"])
     #expect(try ids { $0.place == ModelID<Place>("paris") } == ["e3", "e4", "e5"])

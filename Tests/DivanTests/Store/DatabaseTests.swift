@@ -33,8 +33,8 @@ struct DatabaseTests {
     #expect(try snapshot.get("b") == nil)
     #expect(try snapshot.revisions(of: "a").count == 2)
     var changes = snapshot.changes()
-    #expect(try changes.rest().map(\.id) == ["a", "b"])
+    #expect(try changes.collect().map(\.id) == ["a", "b"])
     var ids = snapshot.ids()
-    #expect(try ids.rest() == ["a"])
+    #expect(try ids.collect() == ["a"])
   }
 }

@@ -42,7 +42,7 @@ struct ErrorTextTests {
     }
     #expect(error.description.contains("document \(Self.safe); /\(Self.safe); cause: "))
     #expect(
-      printable(ValidationRefusal(Self.hostile, keys: ["\n"]).description).contains("(\\u{a})"))
+      printable(ValidationFailure(Self.hostile, keys: ["\n"]).description).contains("(\\u{a})"))
   }
 
   private struct InvalidNameError: Error, CustomStringConvertible {
@@ -85,7 +85,7 @@ struct ErrorTextTests {
     let localized = try #require(error as? any LocalizedError)
     #expect(localized.failureReason == "the document was changed meanwhile")
     #expect(localized.recoverySuggestion == "Read it again")
-    let refusal: any Error = ValidationRefusal("no title", keys: ["title"])
+    let refusal: any Error = ValidationFailure("no title", keys: ["title"])
     #expect(refusal.localizedDescription == "no title (title)")
   }
 
@@ -93,7 +93,7 @@ struct ErrorTextTests {
     throws
   {
     let database = try Database.inMemory()
-    database.setValidation(named: "titles") { try $0.refuse("no title", keys: ["title"]) }
+    database.setValidation(named: "titles") { try $0.reject("no title", keys: ["title"]) }
     do {
       try database.write { _ = try $0.put(Document(id: "film")) }
       Issue.record("the document was stored")

@@ -58,7 +58,7 @@ struct ExchangeTests {
       for leaf in try transaction.branches(of: "d").dropFirst() { try transaction.delete(leaf) }
     }
     var changes = try database.snapshot().changes()
-    let change = try #require(try changes.rest().first { $0.id == "d" })
+    let change = try #require(try changes.collect().first { $0.id == "d" })
     #expect(change.leaves.map(\.isDeleted) == [false, true, true] && !change.hasConflicts)
     #expect(try change.leaves.map(\.id) == database.snapshot().leaves(of: "d").map(\.revision))
   }
@@ -94,7 +94,7 @@ struct ExchangeTests {
       #expect(missing["gone"] == nil)
       #expect(try missing["new"]?.missing == revisions("1-q"))
       var cursor = try transaction.changes(since: before.sequence)
-      #expect(try cursor.rest().map(\.id) == ["old", "gone"])
+      #expect(try cursor.collect().map(\.id) == ["old", "gone"])
       #expect(try transaction.changeCount(since: before.sequence) == 2)
       #expect(try transaction.changeCount() == 2)
     }
@@ -128,13 +128,13 @@ struct ExchangeTests {
     let snapshot = try database.snapshot()
     for sequence in 0...snapshot.sequence + 1 {
       var changes = snapshot.changes(since: sequence)
-      let count = try changes.rest().count
+      let count = try changes.collect().count
       #expect(try snapshot.changeCount(since: sequence) == count, "seed \(seed), \(sequence)")
     }
     let past = try database.snapshot(at: snapshot.sequence - 5)
     for sequence in 0...past.sequence {
       var changes = past.changes(since: sequence)
-      let count = try changes.rest().count
+      let count = try changes.collect().count
       #expect(try past.changeCount(since: sequence) == count, "seed \(seed), \(sequence)")
     }
   }
@@ -144,7 +144,7 @@ struct ExchangeTests {
   @Test func `inserting a batch stores each revision or reports its error`() throws {
     let database = try open()
     database.setValidation(named: "bad") { revision in
-      if revision.document["bad"] != nil { try revision.refuse("it is bad") }
+      if revision.document["bad"] != nil { try revision.reject("it is bad") }
     }
     try database.write {
       try $0.insert(Document(id: "known"), history: revisions("1-a"))
@@ -174,9 +174,9 @@ struct ExchangeTests {
     #expect(try snapshot.revisions(of: "new") == revisions("3-c", "2-b", "1-a"))
     #expect(try snapshot.tombstone("gone") != nil)
     var ids = snapshot.ids()
-    #expect(try ids.rest() == ["known", "new"])
+    #expect(try ids.collect() == ["known", "new"])
     var changes = snapshot.changes()
-    #expect(try changes.rest().filter { $0.origin == "peer" }.map(\.id) == ["new", "gone"])
+    #expect(try changes.collect().filter { $0.origin == "peer" }.map(\.id) == ["new", "gone"])
     #expect(try database.check().problems.isEmpty)
   }
 
@@ -266,7 +266,7 @@ struct ExchangeTests {
     let snapshot = try open().snapshot()
     #expect(try snapshot.get("_design/films")?["language"] == "swift")
     var ids = snapshot.ids(.prefix("_design/"))
-    #expect(try ids.rest() == ["_design/films"])
+    #expect(try ids.collect() == ["_design/films"])
   }
 
   // MARK: Attachments
@@ -298,7 +298,7 @@ struct ExchangeTests {
       #expect(attachments["still"]?.foreignDigest == still)
       #expect(attachments["own"]?.foreignDigest == nil && attachments["own"]?.generation == 3)
       #expect(attachments["unknown"]?.foreignDigest == ForeignDigest("md5-x", encoding: "br"))
-      #expect(try attachments["plot"]?.content() == Data([1, 2, 3, 4]))
+      #expect(try attachments["plot"]?.data() == Data([1, 2, 3, 4]))
     }
     try expect(try database.snapshot().get("film"), plain)
 
@@ -341,7 +341,7 @@ struct ExchangeTests {
     #expect(
       attachment?.foreignDigest
         == ForeignDigest("md5-XUFAKrxLKna5cZ2REBfFkg==", encoding: "gzip", encodedLength: 25))
-    #expect(try attachment?.content() == Data("hello".utf8))
+    #expect(try attachment?.data() == Data("hello".utf8))
   }
 
   @Test(arguments: [

@@ -15,7 +15,7 @@ struct RandomOperationTests {
   ) throws {
     print("seed \(seed)")
     var configuration = Configuration.small(on: MemoryFileSystem())
-    configuration.reads = reads
+    configuration.readMode = reads
     try agree(seed: seed, at: "/store.divan", configuration, rounds: 300)
   }
 
@@ -26,7 +26,7 @@ struct RandomOperationTests {
     print("seed \(seed)")
     let directory = try TemporaryDirectory()
     var configuration = Configuration.small(on: POSIXFileSystem())
-    configuration.reads = reads
+    configuration.readMode = reads
     try agree(seed: seed, at: directory.path + "/store.divan", configuration, rounds: 120)
   }
 

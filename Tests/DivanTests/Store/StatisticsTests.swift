@@ -10,7 +10,7 @@ import Testing
 struct StatisticsTests {
   private let disk = MemoryFileSystem()
 
-  private func open(_ history: HistoryRetention = .none) throws -> Database {
+  private func open(_ history: HistoryRetention = .disabled) throws -> Database {
     var configuration = Configuration.small(on: disk)
     configuration.maintenance = .manual
     configuration.history = history
@@ -52,27 +52,27 @@ struct StatisticsTests {
 
   @Test func `statistics count revisions that history, named snapshots or conflicts retain`() throws
   {
-    var database = try open(.everything)
+    var database = try open(.unlimited)
     let text = Value.string(String(repeating: "x", count: 2000))
     try database.write { _ = try $0.overwrite("a", with: ["text": text]) }
-    #expect(try database.statistics.heldSize == 0)
+    #expect(try database.statistics.pinnedSize == 0)
     try database.write { _ = try $0.overwrite("a", with: [:]) }
-    #expect((2000..<2200).contains(try database.statistics.heldSize))
-    try database.nameSnapshot("now")
+    #expect((2000..<2200).contains(try database.statistics.pinnedSize))
+    try database.saveSnapshot(named: "now")
     try database.close()
     database = try open()
     try database.compact()
-    #expect(try database.statistics.heldSize == 0)
+    #expect(try database.statistics.pinnedSize == 0)
     try database.write { _ = try $0.overwrite("a", with: ["text": text]) }
-    let pinned = try database.statistics.heldSize
+    let pinned = try database.statistics.pinnedSize
     #expect(try database.namedSnapshots().map(\.pinnedSize) == [pinned])
-    try database.removeSnapshot(named: "now")
+    try database.deleteSnapshot(named: "now")
     try database.compact()
-    #expect(try database.statistics.heldSize == 0)
+    #expect(try database.statistics.pinnedSize == 0)
     try database.write { transaction in
       let document = Document(id: "a", ["text": text])
       try transaction.insert(document, history: [try RevisionID(parsing: "1-b")])
     }
-    #expect((2000..<2400).contains(try database.statistics.heldSize))
+    #expect((2000..<2400).contains(try database.statistics.pinnedSize))
   }
 }

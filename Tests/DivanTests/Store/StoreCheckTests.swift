@@ -98,7 +98,7 @@ struct StoreCheckTests {
   }
 
   @Test func `a check reports unreadable records with the path of their segment`() throws {
-    let database = try store { $0.reads = .buffered }
+    let database = try store { $0.readMode = .buffered }
     let path = "\(CrashFixture.path)/0000000001.segment"
     try fixture.fileSystem.corrupt(
       path, atOffset: SegmentHeader.size + FrameHeader.size + 20, mask: 1)
@@ -118,7 +118,7 @@ struct StoreCheckTests {
     try stored.close()
     let database = try fixture.open {
       $0.maintenance = .manual
-      $0.reads = .buffered
+      $0.readMode = .buffered
     }
     let disk = fixture.fileSystem
     disk.observeCalls { call in

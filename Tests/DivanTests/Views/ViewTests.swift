@@ -235,7 +235,7 @@ struct ViewTests {
 
   @Test func `a past version has the rows of that version`() throws {
     var configuration = Configuration()
-    configuration.history = .everything
+    configuration.history = .unlimited
     let database = try Database.inMemory(configuration: configuration)
     try database.write { _ = try $0.put(Document(id: "a", ["year": 1])) }
     let then = try database.snapshot().sequence
@@ -320,7 +320,7 @@ struct ViewTests {
   @Test func `a read error is thrown, and the next query builds the rows`() throws {
     let disk = SimulatedDisk()
     var configuration = Configuration()
-    configuration.reads = .buffered
+    configuration.readMode = .buffered
     let database = try Database(
       at: "/films.divan", configuration: disk.configuration(configuration))
     try database.write { transaction in

@@ -35,8 +35,8 @@ struct StoreReading: Equatable, CustomStringConvertible {
     var configuration = Configuration()
     configuration.fileSystem = files
     configuration.isReadOnly = true
-    configuration.damage = .readWhatIsThere
-    configuration.reads = reads
+    configuration.damage = .salvage
+    configuration.readMode = reads
     configuration.maintenance = .manual
     let database: Database
     do {
@@ -141,7 +141,7 @@ struct StoreWriting {
   private func open() throws -> Database {
     var configuration = Configuration()
     configuration.fileSystem = disk
-    configuration.damage = .readWhatIsThere
+    configuration.damage = .salvage
     configuration.maintenance = .manual
     configuration.durability = .none
     configuration.reserveSize = 0

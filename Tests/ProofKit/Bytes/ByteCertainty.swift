@@ -31,7 +31,7 @@ extension ByteSubject {
     var configuration = Configuration()
     configuration.fileSystem = files
     configuration.isReadOnly = true
-    configuration.reads = isMapped ? .mapped : .buffered
+    configuration.readMode = isMapped ? .mapped : .buffered
     configuration.maintenance = .manual
     var answers = Answers()
     let database: Database
@@ -98,39 +98,39 @@ private struct ByteCertainty {
     try ask("count", { try snapshot.count }) { $0 == $1.live.count }
     try ask("documents") {
       var cursor = snapshot.documents()
-      return try cursor.rest()
+      return try cursor.collect()
     } isRight: {
       isAll($0, $1.live)
     }
     try ask("documents descending") {
       var cursor = snapshot.documents(descending: true)
-      return try cursor.rest()
+      return try cursor.collect()
     } isRight: {
       isAll($0, $1.live.reversed())
     }
     try ask("a range") {
       var cursor = snapshot.documents(.from(middleID))
-      return try cursor.rest()
+      return try cursor.collect()
     } isRight: { found, version in
       isAll(found, version.live.filter { !$0.id.lexicographicallyPrecedes(middle) })
     }
     try ask("IDs") {
       var cursor = snapshot.ids(.before(middleID))
-      return try cursor.rest()
+      return try cursor.collect()
     } isRight: { found, version in
       found.map { Array($0.utf8) }
         == version.live.map(\.id).filter { $0.lexicographicallyPrecedes(middle) }
     }
     try ask("changes") {
       var cursor = snapshot.changes()
-      return try cursor.rest().map(\.document)
+      return try cursor.collect().map(\.document)
     } isRight: {
       isAll($0, $1.changes)
     }
     let start = right.last?.changes.last.map { $0.sequence / 2 } ?? 0
     try ask("changes since \(start)") {
       var cursor = snapshot.changes(since: start)
-      return try cursor.rest().map(\.document)
+      return try cursor.collect().map(\.document)
     } isRight: { found, version in
       isAll(found, version.changes.filter { $0.sequence > start })
     }

@@ -33,8 +33,8 @@ extension ByteSubject {
     var configuration = Configuration()
     configuration.fileSystem = files
     configuration.isReadOnly = true
-    configuration.damage = .readWhatIsThere
-    configuration.reads = isMapped ? .mapped : .buffered
+    configuration.damage = .salvage
+    configuration.readMode = isMapped ? .mapped : .buffered
     configuration.maintenance = .manual
     return try judge { try Database(at: ByteFiles.directory, configuration: configuration) }
   }

@@ -68,7 +68,7 @@ package struct GoldenDump: Sendable {
           + document.json)
       for (name, attachment) in document.attachments.sorted(by: { $0.key < $1.key }) {
         try attempt {
-          let content = SharedBytes(copying: Array(try attachment.content()))
+          let content = SharedBytes(copying: Array(try attachment.data()))
           return [
             "attached to \(what) \(document.sequence) of \(id): \(name), \(attachment.contentType), "
               + "\(attachment.length) bytes since \(attachment.generation), "
@@ -86,7 +86,9 @@ package struct GoldenDump: Sendable {
           + "\(named.pinnedSize)")
       try attempt {
         var documents = try database.snapshot(named: named.name).documents()
-        return try documents.rest().map { "in \(named.name): \($0.id) \($0.sequence) \($0.json)" }
+        return try documents.collect().map {
+          "in \(named.name): \($0.id) \($0.sequence) \($0.json)"
+        }
       }
     }
   }
@@ -96,7 +98,7 @@ package struct GoldenDump: Sendable {
     for index in try attemptValue({ try database.indexes() }) ?? [] {
       try attempt {
         var ids = try snapshot.ids(by: index.name)
-        return ["~ index \(index.name) on \(index.path): \(try ids.rest())"]
+        return ["~ index \(index.name) on \(index.path): \(try ids.collect())"]
       }
     }
   }
@@ -106,8 +108,8 @@ package struct GoldenDump: Sendable {
       try attempt {
         do {
           var documents = try database.snapshot(at: sequence).documents()
-          return ["~ at \(sequence): \(try documents.rest().map { "\($0.id) \($0.sequence)" })"]
-        } catch let error as DatabaseError where error.code == .historyNotHeld {
+          return ["~ at \(sequence): \(try documents.collect().map { "\($0.id) \($0.sequence)" })"]
+        } catch let error as DatabaseError where error.code == .versionNotRetained {
           return ["~ at \(sequence): not held"]
         }
       }
@@ -165,7 +167,7 @@ extension GoldenBench {
   /// Names the newest version.
   package func name(_ database: Database, _ name: String) throws {
     let sequence = try database.snapshot().sequence
-    try database.nameSnapshot(name)
+    try database.saveSnapshot(named: name)
     model.withLock { $0.name(name, sequence: sequence) }
     try noteDump(database)
   }
@@ -174,7 +176,7 @@ extension GoldenBench {
   package func noteDump(_ database: Database) throws {
     let model = model.withLock { $0 }
     try model.compare(database.snapshot())
-    try model.compareBesides(database, .none)
+    try model.compareBesides(database, .disabled)
     let dump = try GoldenDump(database)
     if let error = dump.errors.first { throw error }
     dumpsSoFar.withLock { $0.append(dump.lines) }

@@ -403,13 +403,13 @@ extension GoldenStores {
   }
 
   static let history = GoldenStores("history") { fixture in
-    var database = try fixture.open { $0.history = .everything }
+    var database = try fixture.open { $0.history = .unlimited }
     try fixture.noteDump(database)
     try fixture.change(database, .put("a", size: 1), .attach("b", name: "note", seed: 4, size: 9))
     try fixture.name(database, "first")
     try fixture.change(database, .put("a", size: 2), .detach("b"))
     try database.close()
-    database = try fixture.open { $0.history = .everything }
+    database = try fixture.open { $0.history = .unlimited }
     try fixture.change(database, .delete("a"), .put("c", size: 3))
     try database.compact()
     try fixture.name(database, "second")

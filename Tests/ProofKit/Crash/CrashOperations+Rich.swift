@@ -69,7 +69,7 @@ extension CrashOperation {
     },
     CrashOperation("attach and roll back") { session in
       try session.commit(
-        .nested([.attach("doc-1", name: "a", seed: 6, size: 90)], throwing: true),
+        .savepoint([.attach("doc-1", name: "a", seed: 6, size: 90)], throwing: true),
         .put("doc-2", size: 20))
       try session.close()
       try session.commit(.attach("doc-1", name: "a", seed: 6, size: 90))

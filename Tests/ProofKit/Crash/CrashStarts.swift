@@ -14,7 +14,7 @@ package struct CrashStart: Sendable {
   let revisionDepth: Int
 
   init(
-    _ name: String, history: HistoryRetention = .none,
+    _ name: String, history: HistoryRetention = .disabled,
     revisionDepth: Int = Configuration().revisionDepth,
     prepare: @escaping @Sendable (CrashSession) throws -> Void,
     enter: @escaping @Sendable (CrashSession) throws -> Void = { _ = try $0.database() }
@@ -96,7 +96,7 @@ extension CrashStart {
         try session.close()
       }, enter: { try $0.enrich(durability: .none, closing: false) }),
     CrashStart(
-      "all history retained", history: .everything,
+      "all history retained", history: .unlimited,
       prepare: { session in
         try session.enrich()
         try session.fixture.compact(session.database())

@@ -12,7 +12,7 @@ package struct CrashWorkload: Sendable {
   /// The work that is interrupted.
   package let work: @Sendable (CrashFixture) throws -> Void
   /// How much of the replaced revisions the store keeps.
-  package var history = HistoryRetention.none
+  package var history = HistoryRetention.disabled
   /// The number of revisions of each branch that it knows by their IDs.
   package var revisionDepth = Configuration().revisionDepth
   /// Whether its files are so large that less of it is tried.
@@ -324,7 +324,7 @@ extension CrashWorkload {
 
   /// Returns a workload of operations in sequence on documents that have everything.
   private static func composed(
-    _ name: String, history: HistoryRetention = .none, _ operations: [String]
+    _ name: String, history: HistoryRetention = .disabled, _ operations: [String]
   ) -> CrashWorkload {
     CrashWorkload(
       name: name, prepare: { try CrashSession($0).enrich() },

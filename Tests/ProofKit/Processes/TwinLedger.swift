@@ -92,7 +92,7 @@ package struct TwinLedger: Sendable {
 
   private func expectContent(of thread: Int, round: Int, in snapshot: Snapshot) throws {
     guard let file = try snapshot.get("\(thread)-file") else { return }
-    let content = try file.attachments["content"]?.content()
+    let content = try file.attachments["content"]?.data()
     guard file["n"]?.intValue == round, content == Data(TwinLedger.content(of: round)) else {
       throw CrashOracle.Mismatch(
         "\(file) with \(content?.count ?? 0) attached bytes, and the count is \(round)")

@@ -50,7 +50,7 @@ extension StoreModel {
       var feed = snapshot.changes(since: since)
       let expected = documents.filter { $0.value.newest > since }
         .sorted { $0.value.newest < $1.value.newest }.map(\.key)
-      try expect(try feed.rest().map(\.id), expected, "the feed since \(since)")
+      try expect(try feed.collect().map(\.id), expected, "the feed since \(since)")
     }
   }
 
@@ -60,9 +60,9 @@ extension StoreModel {
     var expected = liveIDs.filter(isMeant)
     if descending { expected.reverse() }
     var ids = snapshot.ids(range, descending: descending)
-    try expect(try ids.rest(), expected, "the IDs of \(range)")
+    try expect(try ids.collect(), expected, "the IDs of \(range)")
     var documents = snapshot.documents(range, descending: descending)
-    let found = try documents.rest()
+    let found = try documents.collect()
     try expect(found.map(\.id), expected, "the documents of \(range)")
     let entries = entries
     for document in found {

@@ -145,7 +145,7 @@ extension StoreChange {
         self = .delete(id)
         return
       }
-      self = .nested(
+      self = .savepoint(
         (0...below(3)).map { _ in Self(&random, depth: depth + 1, isRich: isRich) },
         throwing: below(2) == 0)
     }
@@ -226,7 +226,7 @@ extension StoreChange {
     switch self {
     case .put(let number, let size) where size > 0: [[.put(number, size: size / 8)]]
     case .update(let number): [[.put(number, size: 0)]]
-    case .nested(let changes, let throwing): throwing ? [[], changes] : [changes]
+    case .savepoint(let changes, let throwing): throwing ? [[], changes] : [changes]
     case .branch(let number, _), .insert(let number, _, _, _), .insertAhead(let number, _),
       .attach(let number, _, _, _):
       [[.put(number, size: 0)], []]

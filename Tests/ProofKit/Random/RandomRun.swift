@@ -213,7 +213,7 @@ extension RandomRun {
     var attempted = model
     guard attempted.named[name] == nil else { return }
     attempted.name(name, sequence: try database.snapshot().sequence)
-    try commit(attempted) { try database.nameSnapshot(name) }
+    try commit(attempted) { try database.saveSnapshot(named: name) }
     count("versions named")
   }
 
@@ -222,7 +222,7 @@ extension RandomRun {
     var attempted = model
     guard attempted.named[name] != nil else { return }
     attempted.removeName(name)
-    try commit(attempted) { try database.removeSnapshot(named: name) }
+    try commit(attempted) { try database.deleteSnapshot(named: name) }
   }
 
   private func addIndex(_ name: String) throws {

@@ -16,7 +16,7 @@ struct RandomSetting: Sendable {
   /// Whether documents have more than properties.
   let isRich: Bool
   /// How much of the replaced revisions the store keeps.
-  var history = HistoryRetention.none
+  var history = HistoryRetention.disabled
   /// The number of revisions of each branch that it knows by their IDs.
   let revisionDepth: Int
 
@@ -39,8 +39,8 @@ struct RandomSetting: Sendable {
     isInline = Bool.random(using: &random)
     guard isRich else { return }
     history =
-      [.none, .none, .everything, HistoryRetention(revisions: 2)].randomElement(using: &random)
-      ?? .none
+      [.disabled, .disabled, .unlimited, HistoryRetention(revisions: 2)].randomElement(using: &random)
+      ?? .disabled
   }
 
   /// Returns the configuration; salts differ between openings, and are the same in every run.
@@ -54,7 +54,7 @@ struct RandomSetting: Sendable {
     configuration.nodeSize = nodeSize
     configuration.sequenceReserve = sequenceReserve
     configuration.reserveSize = reserveSize
-    configuration.reads = isMapped ? .mapped : .buffered
+    configuration.readMode = isMapped ? .mapped : .buffered
     configuration.maintenance = isInline ? .inline : .manual
     configuration.history = history
     configuration.revisionDepth = revisionDepth

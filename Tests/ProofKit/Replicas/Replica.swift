@@ -18,7 +18,7 @@ final class Replica {
     var configuration = disk.configuration()
     configuration.revisionDepth = depth
     configuration.durability = .none
-    if isWithHistory { configuration.history = .everything }
+    if isWithHistory { configuration.history = .unlimited }
     self.configuration = configuration
     database = try Database(at: Self.path, configuration: configuration)
     try database.addIndex(DocumentIndex("number", on: "number"))

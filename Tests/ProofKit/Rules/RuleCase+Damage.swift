@@ -36,20 +36,20 @@ extension RuleCase {
       let snapshot = try fixture.openForReading().snapshot()
       try expectUnknown("IDs") {
         var cursor = snapshot.ids(.prefix("document 1"))
-        return try cursor.rest()
+        return try cursor.collect()
       }
       try expectUnknown("documents") {
         var cursor = snapshot.documents(descending: true)
-        return try cursor.rest()
+        return try cursor.collect()
       }
       try expectUnknown("changes") {
         var cursor = snapshot.changes(since: 3)
-        return try cursor.rest()
+        return try cursor.collect()
       }
       try expectUnknown("an index") { try snapshot.count(by: "by number") }
       try expectUnknown("IDs of an index") {
         var cursor = try snapshot.ids(by: "by number")
-        return try cursor.rest()
+        return try cursor.collect()
       }
     },
     RuleCase(name: "damage: a lost record may be a change of any document stored before it") {
@@ -117,7 +117,7 @@ extension RuleCase {
       try expectUnknown("opening for writing") {
         try fixture.fixture.openQuiet { $0.damage = .refuse }
       }
-      for policy in [DamagePolicy.refuse, .readWhatIsThere] {
+      for policy in [DamagePolicy.refuse, .salvage] {
         let database = try fixture.fixture.openQuiet {
           $0.isReadOnly = true
           $0.damage = policy
@@ -126,7 +126,7 @@ extension RuleCase {
         let isThere = try fixture.fixture.fileSystem.exists("/copy.divan")
         try expect(!isThere, "a copy was made")
       }
-      let left = try fixture.fixture.openQuiet { $0.damage = .readWhatIsThere }
+      let left = try fixture.fixture.openQuiet { $0.damage = .salvage }
       let count = try left.snapshot().count
       try expect(count == 8, "\(count) documents are left")
       try expectRefused(left)

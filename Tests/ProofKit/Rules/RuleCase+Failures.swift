@@ -254,7 +254,7 @@ extension RuleCase {
       try database.write { transaction in
         try transaction.overwrite("outer", with: ["n": .int(1)])
         do {
-          try transaction.nested {
+          try transaction.savepoint {
             try transaction.overwrite("inner", with: ["n": .int(2)])
             try transaction.delete(id: "doc-1")
             throw Stop()
@@ -345,7 +345,7 @@ extension RuleCase {
       func matches(_ range: IDRange, _ expected: [String], _ what: String) throws {
         for descending in [false, true] {
           var cursor = snapshot.ids(range, descending: descending)
-          let found = try cursor.rest().filter { $0 != CrashOracle.clock }
+          let found = try cursor.collect().filter { $0 != CrashOracle.clock }
           try expect(
             found == (descending ? expected.reversed() : expected),
             "\(what): \(found.first ?? "")…\(found.last ?? "")")
@@ -365,7 +365,7 @@ extension RuleCase {
       }
       try matches(.prefix("doc-3"), all.filter { $0.hasPrefix("doc-3") }, "prefix")
       var changes = snapshot.changes(since: 5)
-      try expect(try changes.rest().allSatisfy { $0.sequence > 5 }, "a change twice")
+      try expect(try changes.collect().allSatisfy { $0.sequence > 5 }, "a change twice")
     },
     RuleCase(name: "the index equals a plain dictionary", isLong: true) {
       let fixture = CrashFixture.fresh()

@@ -109,7 +109,7 @@ extension RuleCase {
           bytes.indices.first { bytes[$0...].starts(with: text) }, "document")
         try left.fileSystem.corrupt(path, atOffset: place + 120, mask: 1)
         // Data that a checkpoint covers is not read when the store is opened.
-        let opened = try left.openQuiet { $0.reads = reads }
+        let opened = try left.openQuiet { $0.readMode = reads }
         let snapshot = try opened.snapshot()
         try expectDamaged { _ = try snapshot.get("doc-3") }
         try expect(try snapshot.get("doc-2") != nil)
@@ -222,7 +222,7 @@ extension RuleCase {
         for isMapped in [true, false] {
           let opened = try left.openQuiet {
             $0.isReadOnly = true
-            $0.reads = isMapped ? .mapped : .buffered
+            $0.readMode = isMapped ? .mapped : .buffered
           }
           try fixture.expectNewest(opened)
         }

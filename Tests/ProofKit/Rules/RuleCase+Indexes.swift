@@ -13,8 +13,8 @@ extension RuleCase {
       try session.expectIndexed()
       let changes: [[StoreChange]] = [
         [.put("rich-1", size: 5), .branch("rich-1", size: 6), .branch("rich-3", size: 9)],
-        [.nested([.put("rich-4", size: 1), .put("new", size: 2)], throwing: true)],
-        [.nested([.put("rich-4", size: 1), .put("new", size: 2)], throwing: false)],
+        [.savepoint([.put("rich-4", size: 1), .put("new", size: 2)], throwing: true)],
+        [.savepoint([.put("rich-4", size: 1), .put("new", size: 2)], throwing: false)],
         [.insert("rich-5", size: 4, isOnto: false, isDeleted: true), .delete("new")],
         [.purge("rich-2"), .purgeLeaf("rich-3", 0), .deleteAll("rich-1")],
         [.expire("rich-4", seconds: 10), .put("new", size: 2)],
@@ -161,7 +161,7 @@ extension RuleCase {
       }
       func expectIDs(_ range: IndexRange, _ expected: [String]) throws {
         var found = try database.snapshot().ids(by: index.name, range)
-        let ids = try found.rest()
+        let ids = try found.collect()
         try expect(ids == expected, "\(range): \(ids) and not \(expected)")
         let count = try database.snapshot().count(by: index.name, range)
         try expect(count == expected.count, "\(range): \(count) and not \(expected.count)")
@@ -194,7 +194,7 @@ extension RuleCase {
     },
     RuleCase(name: "an index includes what is written during its build") {
       let fixture = CrashFixture.fresh()
-      let database = try fixture.openQuiet { $0.reads = .buffered }
+      let database = try fixture.openQuiet { $0.readMode = .buffered }
       try database.write { transaction in
         for number in 0..<40 { _ = try transaction.overwrite("\(number)", with: ["year": 1900]) }
       }

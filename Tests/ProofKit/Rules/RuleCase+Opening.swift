@@ -261,7 +261,7 @@ extension RuleCase {
       }
       let reader = try left.open {
         $0.isReadOnly = true
-        $0.reads = .buffered
+        $0.readMode = .buffered
       }
       left.fileSystem.observeCalls(nil)
       try expect(isWritten.load(ordering: .relaxed), "the moment did not come")
@@ -356,7 +356,7 @@ extension RuleCase {
       }
       _ = try left.open {
         $0.isReadOnly = true
-        $0.reads = .buffered
+        $0.readMode = .buffered
       }
       left.fileSystem.observeCalls(nil)
       // There are six thousand frames, and half a dozen of them claim four times the file.

@@ -10,7 +10,7 @@ extension RuleCase {
   static let revisions: [RuleCase] = [
     RuleCase(name: "retained revisions are found where recovery reappended them") {
       for isCheckpointed in [false, true] {
-        let fixture = CrashFixture.keeping(.everything)
+        let fixture = CrashFixture.keeping(.unlimited)
         let session = CrashSession(fixture)
         try session.commit(.put("a", size: 1))
         if isCheckpointed { try fixture.checkpoint(session.database()) }
@@ -29,7 +29,7 @@ extension RuleCase {
       name:
         "rule 5: a purge survives compaction while an older file may hold the purged records"
     ) {
-      let fixture = CrashFixture.keeping(.none)
+      let fixture = CrashFixture.keeping(.disabled)
       let session = CrashSession(fixture)
       try session.commit(.put("a", size: 2000), .put("b", size: 10), .putLocal("state", size: 5))
       try session.fill(0..<4, size: 1500)
@@ -71,7 +71,9 @@ extension RuleCase {
             fixture.lose(.strict)
             session.forgetDatabase()
           }
-          try expectCode(.historyNotHeld) { _ = try session.database().snapshot(at: numbers[1]) }
+          try expectCode(.versionNotRetained) {
+            _ = try session.database().snapshot(at: numbers[1])
+          }
           _ = try session.database().snapshot(at: numbers[4])
           try session.expectSound()
         }
@@ -119,7 +121,7 @@ extension RuleCase {
       name: "rule 22: an attachment dropped with its revision is not damage in a rebuilt index"
     ) {
       for isShared in [false, true] {
-        let fixture = CrashFixture.keeping(.none)
+        let fixture = CrashFixture.keeping(.disabled)
         let database = try fixture.open {
           $0.maintenance = .inline
           $0.segmentSizeGoal = 2048
@@ -151,7 +153,7 @@ extension RuleCase {
     RuleCase(name: "rule 22: cleanup finds an attachment file whose name could not be flushed") {
       var leftCount = 0
       for call in 1...24 {
-        let fixture = CrashFixture.keeping(.none)
+        let fixture = CrashFixture.keeping(.disabled)
         var database = try fixture.openQuiet()
         try fixture.commit(database, [.put("a", size: 1)])
         fixture.fileSystem.fail(atCall: call, with: .inputOutput)
@@ -173,7 +175,7 @@ extension RuleCase {
     RuleCase(
       name: "rule 22: an attachment file is deleted only once its last reference is durably gone"
     ) {
-      let fixture = CrashFixture.keeping(.none)
+      let fixture = CrashFixture.keeping(.disabled)
       let session = CrashSession(fixture)
       try session.enrich(closing: false)
       try session.commit(.detach("rich-1"), .detach("rich-2"), .purge("rich-5"), durability: .none)
@@ -186,7 +188,7 @@ extension RuleCase {
     },
     RuleCase(name: "rule 22: an attachment stored for a document that is not committed yet is kept")
     {
-      let fixture = CrashFixture.keeping(.none)
+      let fixture = CrashFixture.keeping(.disabled)
       let database = try fixture.openQuiet()
       var content: [UInt8]? = AttachedContent.bytes(3, 300)
       var document = Document(id: "a")
@@ -202,7 +204,7 @@ extension RuleCase {
       try AttachedContent.check(require(database.snapshot().get("a"), "document"))
     },
     RuleCase(name: "rule 22: a snapshot keeps its attachments while others are deleted") {
-      let fixture = CrashFixture.keeping(.none)
+      let fixture = CrashFixture.keeping(.disabled)
       let session = CrashSession(fixture)
       try session.commit(
         .attach("a", name: "x", seed: 1, size: 90), .attach("b", name: "x", seed: 2, size: 90))
@@ -215,7 +217,7 @@ extension RuleCase {
       _ = try oracle.identify(snapshot)
     },
     RuleCase(name: "an expiry and local documents survive compaction and reopening") {
-      let fixture = CrashFixture.keeping(.none)
+      let fixture = CrashFixture.keeping(.disabled)
       let session = CrashSession(fixture)
       try session.commit(
         .put("a", size: 1), .expire("a", seconds: 50), .putLocal("state", size: 7),

@@ -31,13 +31,13 @@ package final class CrashFixture: Sendable {
   package func configuration() -> Configuration {
     let life = lives.wrappingAdd(1, ordering: .relaxed).newValue
     var configuration = Configuration.crashing(on: fileSystem, life: life)
-    configuration.reads = isMapped ? .mapped : .buffered
+    configuration.readMode = isMapped ? .mapped : .buffered
     (configuration.history, configuration.revisionDepth) = writer.oracle.withLock {
       ($0.history, $0.revisionDepth)
     }
     configuration.now = { [clock] in clock.now }
     // Damaged data must be readable, too; the report describes the damage.
-    configuration.damage = .readWhatIsThere
+    configuration.damage = .salvage
     return configuration
   }
 

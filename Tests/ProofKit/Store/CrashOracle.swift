@@ -17,7 +17,7 @@ package struct CrashOracle: Sendable {
   /// The versions in order; the first is that of an empty store.
   package private(set) var versions = [Version()]
   /// How much of the replaced revisions the store keeps, in all its sessions.
-  package var history = HistoryRetention.none
+  package var history = HistoryRetention.disabled
   /// The number of revisions of each branch that it knows by their IDs, in all its sessions.
   package let revisionDepth: Int
   /// The newest version that must not be lost.
@@ -184,7 +184,7 @@ extension CrashOracle {
   private func compareHistory(_ database: Database, _ index: Int) throws {
     do {
       try versions[index].compareBesides(database, history)
-      guard history != .none else { return }
+      guard history != .disabled else { return }
       for earlier in index > 2 ? [index / 2, index - 1] : [index - 1] where earlier > 0 {
         let sequence = versions[earlier].lastSequence
         guard sequence < versions[index].lastSequence else { continue }
@@ -193,7 +193,8 @@ extension CrashOracle {
         let snapshot: Snapshot
         do {
           snapshot = try database.snapshot(at: sequence)
-        } catch let error as DatabaseError where error.code == .historyNotHeld && history.mayRefuse
+        } catch let error as DatabaseError
+          where error.code == .versionNotRetained && history.mayRefuse
         {
           continue
         }

@@ -98,7 +98,7 @@ package final class CrashWriter: Sendable {
   package func name(_ database: Database, _ name: String) throws {
     guard try !database.namedSnapshots().contains(where: { $0.name == name }) else { return }
     try commitApart(database) {
-      try database.nameSnapshot(name)
+      try database.saveSnapshot(named: name)
     } _: { version, sequence in
       version.name(name, sequence: sequence)
       return true
@@ -109,7 +109,7 @@ package final class CrashWriter: Sendable {
   package func removeName(_ database: Database, _ name: String) throws {
     guard try database.namedSnapshots().contains(where: { $0.name == name }) else { return }
     try commitApart(database) {
-      try database.removeSnapshot(named: name)
+      try database.deleteSnapshot(named: name)
     } _: { version, _ in
       version.removeName(name)
       return true

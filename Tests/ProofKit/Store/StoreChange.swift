@@ -40,11 +40,11 @@ package indirect enum StoreChange: Sendable {
   case putLocal(String, size: Int)
   case removeLocal(String)
   /// Nested changes, which are kept, or rolled back because the closure throws.
-  case nested([StoreChange], throwing: Bool)
+  case savepoint([StoreChange], throwing: Bool)
 
   /// Puts a document, deletes another, and rolls both back.
   static func takeBack(_ id: String, size: Int, deleting other: String) -> StoreChange {
-    .nested([.put(id, size: size), .delete(other)], throwing: true)
+    .savepoint([.put(id, size: size), .delete(other)], throwing: true)
   }
 }
 
@@ -118,10 +118,10 @@ extension StoreModel {
       try expect(
         try transaction.removeLocal(id) == (locals[id] != nil), "whether there was the local \(id)")
       setLocal(id, nil)
-    case .nested(let changes, let throwing):
+    case .savepoint(let changes, let throwing):
       let before = self
       do {
-        try transaction.nested {
+        try transaction.savepoint {
           for change in changes { try make(change, in: transaction, draw: draw) }
           if throwing { throw Stop() }
         }

@@ -136,12 +136,12 @@ extension StoreModel {
         !StoreModel.isOfShort(name) || 0..<StoreModel.shortSize ~= $0.size
       }
       var ids = try snapshot.ids(by: name)
-      let ordered = try ids.rest()
+      let ordered = try ids.collect()
       try expect(
         ordered == expected.map(\.id), "the index \(name) is \(ordered) and not \(expected)")
       guard let middle = expected.dropFirst(expected.count / 2).first?.number else { continue }
       var upper = try snapshot.documents(by: name, .from(.int(middle)), descending: true)
-      let found = try upper.rest().map(\.id)
+      let found = try upper.collect().map(\.id)
       let wanted = expected.filter { $0.number >= middle }.map(\.id)
       try expect(
         found == wanted.reversed(), "the index \(name) has \(found) from \(middle), not \(wanted)")
@@ -157,7 +157,7 @@ extension StoreModel {
       let text = Value.string(StoreModel.text(size))
       for (range, isIncluded) in [(IndexRange.from(text), true), (.greater(than: text), false)] {
         var ids = try snapshot.ids(by: name, .equal(to: .int(number)).then(range))
-        let found = try ids.rest().contains(id)
+        let found = try ids.collect().contains(id)
         try expect(
           found == isIncluded, "the index \(name) has \(id) from its text on: \(found)")
       }
@@ -224,7 +224,7 @@ extension StoreModel {
       history.map(\.id) == expected, "the history of \(id) is \(history.map(\.id))")
     let held = history.filter { $0.document != nil }.map(\.id)
     try expect(held.first == expected.first, "of the history of \(id) only \(held) are held")
-    if retention == .none, !hasHadNames {
+    if retention == .disabled, !hasHadNames {
       try expect(
         held.count == 1, "of the history of \(id), \(held) are held and not the first alone")
     }
@@ -239,13 +239,13 @@ extension StoreModel {
 extension HistoryRetention {
   /// Whether it keeps the `index`-th replaced revision, counted from the newest one.
   fileprivate func promises(_ index: Int, isChain: Bool) -> Bool {
-    if self == .everything { return true }
+    if self == .unlimited { return true }
     // In a conflict, records count, and leaves are among them.
     return isChain && index < revisions ?? 0
   }
 
   /// Whether a read of a past version may be rejected though there is no error.
-  package var mayRefuse: Bool { self != .everything }
+  package var mayRefuse: Bool { self != .unlimited }
 }
 
 // MARK: Files of attachments
@@ -275,7 +275,7 @@ extension StoreModel {
         allowed.formUnion(those.union(digests(document.past)))
       }
     }
-    for document in documents.values where retention != .none {
+    for document in documents.values where retention != .disabled {
       for (index, entry) in document.past.reversed().enumerated() {
         // Revisions that named versions show do not count against the limit.
         let isKept = retention.promises(index - named.count, isChain: document.isChain)

@@ -314,7 +314,7 @@ package enum AttachedContent {
   /// Throws if the content of any attachment cannot be read or is not what was stored.
   package static func check(_ document: Document) throws {
     for (name, attachment) in document.attachments.sorted(by: { $0.key < $1.key }) {
-      let content = try attachment.content()
+      let content = try attachment.data()
       try expect(
         Array(content) == bytes(content.first ?? 0, attachment.length),
         "\(name) of \(document.id) has other content")

@@ -68,7 +68,7 @@ struct HistoryCase: Sendable {
       configuration.setFilesSmallForTests()
       configuration.segmentSizeGoal = 16 << 10
       configuration.checkpointInterval = 16 << 10
-      configuration.reads = random.next() % 2 == 0 ? .mapped : .buffered
+      configuration.readMode = random.next() % 2 == 0 ? .mapped : .buffered
       let path = place == .realFiles ? directory.path + "/store.divan" : "/store.divan"
       let database = try Database(at: path, configuration: configuration)
       if !histories.isEmpty, place == .lostPower {
@@ -178,7 +178,7 @@ private final class HistoryThreads: Sendable {
           if isReadOnly {
             _ = try steps.read(Self.keys[random.below(Self.keys.count)])
           } else if random.below(5) == 0 {
-            try steps.nested {
+            try steps.savepoint {
               try self.change("\(name).\(step)n", steps, &random)
               try self.change("\(name).\(step)m", steps, &random)
               if random.below(2) == 0 { throw HistoryRecorder.ThrownByPlan() }

@@ -36,7 +36,7 @@ final class HistoryRecorder: Sendable {
   /// Returns the latest changes of all documents after a sequence number.
   static func changes(in snapshot: Snapshot, since: UInt64) throws -> [History.Change] {
     var cursor = snapshot.changes(since: since)
-    return try cursor.rest().map { change in
+    return try cursor.collect().map { change in
       History.Change(
         change.id, change.isDeleted ? nil : change.document["v"]?.stringValue,
         sequence: change.sequence)
@@ -69,10 +69,10 @@ extension HistoryRecorder {
     }
 
     /// Runs `body` nested; if it throws the planned error, that is rolled back and ignored.
-    func nested(_ body: () throws -> Void) throws {
+    func savepoint(_ body: () throws -> Void) throws {
       steps.append(.begin)
       do {
-        try transaction.nested(body)
+        try transaction.savepoint(body)
         steps.append(.taken)
       } catch is ThrownByPlan {
         steps.append(.takenBack)

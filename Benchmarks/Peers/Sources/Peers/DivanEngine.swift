@@ -30,7 +30,7 @@ class DivanEngine: Engine, @unchecked Sendable {
     self.purpose = purpose
     var configuration = Configuration()
     configuration.durability = purpose == .durable ? .full : .none
-    configuration.reads = Self.readMode
+    configuration.readMode = Self.readMode
     database = try Database(at: directory + "/store.divan", configuration: configuration)
   }
 

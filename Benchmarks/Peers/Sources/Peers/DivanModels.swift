@@ -43,6 +43,6 @@ extension DivanEngine: RecordEngine {
 
   func loadRecords(ids: [String]) throws -> Int {
     let context = database.makeContext()
-    return try ids.reduce(0) { try $0 + (context.model(SampleModel.self, $1)?.year ?? 0) }
+    return try ids.reduce(0) { try $0 + (context.model(SampleModel.self, id: $1)?.year ?? 0) }
   }
 }

@@ -32,7 +32,7 @@ public final class ModelContext {
 
   /// Whether loading a model throws if one of its properties cannot be read from its document.
   ///
-  /// If true, ``model(_:_:)`` and cursors check all properties of each model they load, as
+  /// If true, ``model(_:id:)`` and cursors check all properties of each model they load, as
   /// ``Model/load()`` does.
   public var isStrict: Bool {
     get { core.isStrict }
@@ -107,7 +107,7 @@ extension ModelContext {
   /// Creates a new model whose document has the given ID, unless the ID is in use.
   ///
   /// ```swift
-  /// let film = try context.model(Film.self, id) ?? context.insert(Film.self, id: id)
+  /// let film = try context.model(Film.self, id: id) ?? context.insert(Film.self, id: id)
   /// ```
   ///
   /// Unlike this method, ``Model/init(in:id:)`` does not check the ID, and a collision is found
@@ -136,7 +136,7 @@ extension ModelContext {
   /// one.
   ///
   /// - Throws: ``DatabaseError`` with the codes `invalidValue` or `documentTooLarge` if the
-  ///   document cannot be stored; `otherModelClass` if the class that is registered for it is
+  ///   document cannot be stored; `modelClassMismatch` if the class that is registered for it is
   ///   neither `type` nor a subclass of it.
   public func insert<M: Model>(_ type: M.Type, document: Document) throws -> M {
     let content = try ModelContent(document)
@@ -153,10 +153,10 @@ extension ModelContext {
   /// New models are found too.
   ///
   /// - Returns: the model; nil if there is no such document, or it is deleted.
-  /// - Throws: ``DatabaseError/Code/otherModelClass`` if the document's model is of another class,
+  /// - Throws: ``DatabaseError/Code/modelClassMismatch`` if the document's model is of another class,
   ///   and the errors of reading.
-  public func model<M: Model>(_ type: M.Type, _ id: String) throws -> M? {
-    try core.model(type, id)
+  public func model<M: Model>(_ type: M.Type, id: String) throws -> M? {
+    try core.model(type, id: id)
   }
 
   /// Returns a cursor over the models of the documents in a range, in the order of their IDs.
@@ -193,7 +193,7 @@ extension ModelContext {
   /// Stores all new and changed models of this context in one transaction.
   ///
   /// - Throws: the errors of ``saveModels(_:)``.
-  public func saveAllModels() throws { try core.save(core.unsavedModels, isEverything: true) }
+  public func save() throws { try core.save(core.unsavedModels, isEverything: true) }
 
   /// Moves the context to the newest snapshot.
   ///
@@ -240,7 +240,7 @@ public struct ModelCursor<M: Model> {
   }
 
   /// Returns the remaining models as an array.
-  public mutating func rest() throws -> [M] {
+  public mutating func collect() throws -> [M] {
     var all: [M] = []
     while let model = try next() { all.append(model) }
     return all
@@ -249,3 +249,11 @@ public struct ModelCursor<M: Model> {
 
 @available(*, unavailable)
 extension ModelCursor: Sendable {}
+
+extension ModelContext: CustomStringConvertible {
+  /// The store, and the number of unsaved models.
+  public var description: String {
+    let store = database.map { " of \(printable($0.path))" } ?? ""
+    return "ModelContext\(store) with \(core.unsavedModels.count) unsaved models"
+  }
+}

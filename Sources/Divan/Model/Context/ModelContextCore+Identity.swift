@@ -26,7 +26,7 @@ extension ModelContextCore {
     take(model)
     guard model.modelClass.hasReferences else {
       announceInverses()
-      return model.awakeFromInitializer()
+      return model.didEnterContext()
     }
     var arrived = [model]
     // Iterative, because a long chain would overflow the stack.
@@ -39,7 +39,7 @@ extension ModelContextCore {
     }
     announceInverses()
     // Targets come before the models that refer to them.
-    for model in arrived.reversed() { model.awakeFromInitializer() }
+    for model in arrived.reversed() { model.didEnterContext() }
   }
 
   /// Makes a model a member of this context.

@@ -45,7 +45,7 @@ extension ModelContextCore {
       throw error
     }
     model.didLoad()
-    model.awakeFromInitializer()
+    model.didEnterContext()
     return model
   }
 
@@ -72,7 +72,7 @@ extension ModelContextCore {
     guard let registered = registry?.modelClass(of: content.properties) else { return type }
     guard let found = registered as? M.Type else {
       throw DatabaseError(
-        .otherModelClass, "the document is of the class \(registered), not \(type)",
+        .modelClassMismatch, "the document is of the class \(registered), not \(type)",
         documentID: content.id)
     }
     return found
@@ -100,7 +100,7 @@ extension ModelContextCore {
   }
 
   /// Returns the model with an ID; nil if there is no such document and no new model.
-  func model<M: Model>(_ type: M.Type, _ id: String) throws -> M? {
+  func model<M: Model>(_ type: M.Type, id: String) throws -> M? {
     let known = known(id)
     if let known, known.state == .deleted { return nil }
     if let model = known as? M { return model }
@@ -115,7 +115,7 @@ extension ModelContextCore {
     do {
       let targetCore = try targetCore(of: type)
       if let known = targetCore.known(id) { return known.state == .deleted ? nil : known as? M }
-      return try targetCore.model(type, id)
+      return try targetCore.model(type, id: id)
     } catch {
       handle?.errorHandler?(error)
       return nil
@@ -126,8 +126,8 @@ extension ModelContextCore {
   func targets<M: Model>(of references: [ModelReference], _ type: M.Type) throws -> [M] {
     try references.compactMap { reference in
       do {
-        return try targetCore(of: type).model(type, reference.id)
-      } catch let error as DatabaseError where error.code == .otherModelClass {
+        return try targetCore(of: type).model(type, id: reference.id)
+      } catch let error as DatabaseError where error.code == .modelClassMismatch {
         return nil
       }
     }
@@ -136,7 +136,7 @@ extension ModelContextCore {
   private func cast<M: Model>(_ model: Model) throws(DatabaseError) -> M {
     guard let cast = model as? M else {
       throw DatabaseError(
-        .otherModelClass,
+        .modelClassMismatch,
         "the context's model of the document is a \(type(of: model)), not a \(M.self)",
         documentID: model.id)
     }

@@ -8,7 +8,7 @@ extension ModelContextCore {
       let store = database.store
       return try store.write(durability: store.configuration.durability, timeout: nil, body)
     case .transaction(let transaction):
-      return try transaction.nested { try body(transaction) }
+      return try transaction.savepoint { try body(transaction) }
     case .snapshot: throw ModelSource.readOnly
     case .ended(let error): throw error
     }

@@ -5,7 +5,7 @@ extension Snapshot {
   /// let titles = try database.read { snapshot in
   ///   try snapshot.models { context in
   ///     var films = try context.models(Film.self)
-  ///     return try films.rest().map(\.title)
+  ///     return try films.collect().map(\.title)
   ///   }
   /// }
   /// ```

@@ -3,7 +3,7 @@ extension WriteTransaction {
   ///
   /// ```swift
   /// try database.write { transaction in
-  ///   let film = try transaction.models.model(Film.self, "metropolis")
+  ///   let film = try transaction.models.model(Film.self, id: "metropolis")
   ///   film?.year = 1927
   ///   try film?.save()
   ///   try transaction.put(Document(id: "log", ["text": "A year was set"]))
@@ -16,7 +16,7 @@ extension WriteTransaction {
   ///
   /// A model shows the state of the transaction when it was loaded. Documents that you put or
   /// delete without their models are treated like external changes: saving merges them, and
-  /// ``ModelContext/refresh()`` shows them. If ``nested(_:)`` rolls back, models that it saved are
+  /// ``ModelContext/refresh()`` shows them. If ``savepoint(_:)`` rolls back, models that it saved are
   /// unsaved again with their changes, and models that it deleted exist again. Models that were
   /// loaded or refreshed in it then show the restored state.
   ///

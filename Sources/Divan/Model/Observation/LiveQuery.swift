@@ -168,7 +168,7 @@ extension LiveQuery: ContextObserver {
         if let document = documents[DocumentKey(id)] {
           try core.model(M.self, of: document) as M?
         } else {
-          try core.model(M.self, id)
+          try core.model(M.self, id: id)
         }
       return model.flatMap { $0.state == .deleted ? nil : $0 }
     }

@@ -38,7 +38,7 @@ extension ModelContextCore {
     let index = relation.index
     if snapshot.hasIndex(index) {
       var ids = try snapshot.ids(by: index.name, .equal(to: .string(id)))
-      return try ids.rest()
+      return try ids.collect()
     }
     if case .database = source, !refusedIndexes.contains(index) { missingIndexes.insert(index) }
     return try scanned(index, snapshot, onError)[DocumentKey(id)] ?? []

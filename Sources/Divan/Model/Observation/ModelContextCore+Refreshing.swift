@@ -244,7 +244,7 @@ extension ModelContextCore {
     guard isLost else { return }
     model.report(
       DatabaseError(
-        .otherModelClass,
+        .modelClassMismatch,
         "the document is no longer of the class \(type(of: model)), and the model's unsaved changes are lost",
         hint: "Get the document's new model from the context, and change that"))
   }

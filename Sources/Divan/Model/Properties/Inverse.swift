@@ -42,7 +42,7 @@ public struct Inverse<Source: Model> {
   ///   - path: a ``Persisted`` property of the models to find.
   ///   - rule: what happens to them when this model is deleted.
   public init<Target: Model>(
-    _ path: any KeyPath<Source, Target?> & Sendable, onDelete rule: DeleteRule = .none
+    _ path: any KeyPath<Source, Target?> & Sendable, onDelete rule: DeleteRule = .noAction
   ) {
     self.path = path
     self.rule = rule
@@ -54,7 +54,7 @@ public struct Inverse<Source: Model> {
   ///   - path: a ``Persisted`` property of the models to find.
   ///   - rule: what happens to them when this model is deleted.
   public init<Target: Model>(
-    _ path: any KeyPath<Source, [Target]> & Sendable, onDelete rule: DeleteRule = .none
+    _ path: any KeyPath<Source, [Target]> & Sendable, onDelete rule: DeleteRule = .noAction
   ) {
     self.path = path
     self.rule = rule

@@ -16,7 +16,7 @@ struct PropertyLocation: Sendable {
   /// The flags of a newly initialized model.
   var initialFlags: UInt16
   /// What happens to the targets of the property when its model is deleted.
-  var deleteRule = DeleteRule.none
+  var deleteRule = DeleteRule.noAction
   /// The index that is declared with the property; nil if there is none.
   var indexKind: PropertyIndexKind?
 }

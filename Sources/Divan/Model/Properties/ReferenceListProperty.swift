@@ -113,7 +113,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     if let target = reference.target { return target as? Target }
     guard let core = model.core else { return nil }
     do {
-      return try core.targetCore(of: Target.self).model(Target.self, reference.id)
+      return try core.targetCore(of: Target.self).model(Target.self, id: reference.id)
     } catch {
       core.handle?.errorHandler?(error)
       return nil

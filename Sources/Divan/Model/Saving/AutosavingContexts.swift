@@ -49,7 +49,7 @@ final class AutosavingContext: @unchecked Sendable {
     // Hooks may change models after they were saved.
     for _ in 0..<ModelContextCore.saveLimit where !context.core.unsaved.isEmpty {
       do {
-        try context.saveAllModels()
+        try context.save()
       } catch {
         for model in context.core.unsavedModels where model.isUnsaved { try? model.save() }
         throw error

@@ -8,7 +8,7 @@ extension ModelContext {
   /// ```
   ///
   /// When a model becomes unsaved, this method waits for `delay` and then saves as
-  /// ``saveAllModels()`` does. If that fails, it saves the models one by one. For each model that
+  /// ``save()`` does. If that fails, it saves the models one by one. For each model that
   /// cannot be saved, it calls `onError` and leaves the model unsaved; other models are saved as
   /// usual.
   ///

@@ -40,7 +40,7 @@ extension ModelContextCore {
   fileprivate func requireNoCrossContextRule(_ model: Model) throws(DatabaseError) {
     guard !crossContext.isEmpty else { return }
     let inverse = model.modelClass.inverses.first {
-      $0.rule != .none && isInOtherContext($0.source)
+      $0.rule != .noAction && isInOtherContext($0.source)
     }
     let property = model.modelClass.properties.first {
       ($0.location.deleteRule == .cascade || $0.location.deleteRule == .deny)
@@ -162,7 +162,7 @@ private struct ModelDeletion {
       }
       models.append(model)
       try core.requireNoCrossContextRule(model)
-      for relation in model.modelClass.inverses where relation.rule != .none {
+      for relation in model.modelClass.inverses where relation.rule != .noAction {
         incoming.append(
           Incoming(
             target: model, relation: relation,
@@ -194,7 +194,7 @@ private struct ModelDeletion {
       let left = others.filter { !chosen.contains(ObjectIdentifier($0)) }
       guard let first = left.first else { continue }
       throw DatabaseError(
-        .stillReferenced,
+        .deleteDenied,
         "\(type(of: model)).\(property) has \(left.count == 1 ? "a model" : "\(left.count) models") that "
           + "\(left.count == 1 ? "is" : "are") not deleted with it, such as \(first.id.debugDescription)",
         hint: "Delete these first, or remove the references", documentID: model.id,

@@ -22,7 +22,7 @@ extension ModelContextCore {
         defer { batch.core.end(ModelContextCore.batchEnded) }
         for id in ids.prefix(ModelContextCore.batchSize) {
           // The change of another model may have deleted it.
-          guard let model = try batch.model(M.self, id) else { continue }
+          guard let model = try batch.model(M.self, id: id) else { continue }
           count += 1
           try change(model)
         }

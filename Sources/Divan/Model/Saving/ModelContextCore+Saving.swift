@@ -20,7 +20,7 @@ extension ModelContextCore {
     guard !isSaving else {
       throw DatabaseError(
         .nestedWrite, "a hook saves while its model is being saved",
-        hint: "Save in `didSave`, or let `saveAllModels` save the changes of `willSave`")
+        hint: "Save in `didSave`, or let `save` save the changes of `willSave`")
     }
     guard !isPreparingDeletion else {
       throw DatabaseError(

@@ -8,14 +8,14 @@
 /// document. A model that the deleted one refers to counts if the reference is in the context.
 public enum DeleteRule: Sendable, Hashable {
   /// Nothing happens: a reference to a deleted document reads as nil, and arrays leave it out.
-  case none
+  case noAction
   /// References to the deleted model are removed from the documents that contain them.
   case nullify
   /// The models at the other end are deleted too, each by its own rules.
   case cascade
   /// The model cannot be deleted while the other end has a model that is not deleted with it.
   ///
-  /// Deleting it then throws ``DatabaseError/Code/stillReferenced``.
+  /// Deleting it then throws ``DatabaseError/Code/deleteDenied``.
   case deny
 }
 
@@ -25,7 +25,7 @@ extension DeleteRule {
   /// `nullify` needs none: the references are removed together with the document.
   @usableFromInline var _flags: UInt16 {
     switch self {
-    case .none, .nullify: 0
+    case .noAction, .nullify: 0
     case .cascade: PropertyFlags.cascading
     case .deny: PropertyFlags.denying
     }

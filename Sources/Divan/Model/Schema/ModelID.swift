@@ -10,9 +10,12 @@ import DivanLog
 ///   let film = try viewContext.model(id)
 /// }
 /// ```
-public struct ModelID<M: Model>: Hashable, Sendable {
+public struct ModelID<M: Model>: Hashable, Sendable, Identifiable {
   /// The ID of the model's document.
   public let documentID: String
+
+  /// The ID of the model's document.
+  public var id: String { documentID }
 
   /// Creates the ID of a document's model.
   public init(_ documentID: String) { self.documentID = documentID }

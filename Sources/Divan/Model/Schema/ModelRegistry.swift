@@ -5,7 +5,7 @@ import DivanLog
 /// ```swift
 /// let registry = try ModelRegistry(Film.self, Series.self)   // both are subclasses of Show
 /// let context = database.makeContext(registry)
-/// let show = try context.model(Show.self, id)                // a Film, or a Series
+/// let show = try context.model(Show.self, id: id)                // a Film, or a Series
 /// ```
 ///
 /// Without a registry, a document becomes a model of the class that you request.

@@ -5,7 +5,7 @@
 ///   Todo.self, TodoList.self,
 ///   documents: [Recipe.self],
 ///   indexes: [DocumentIndex("quick", on: "minutes", where: [.equal("type", "Recipe")])],
-///   migrations: [Migration("2026-11 years are numbers") { transaction in try change(transaction) }])
+///   migrations: [Migration(id: "2026-11 years are numbers") { transaction in try change(transaction) }])
 /// let database = try Database(at: "Todos.divan", schema: schema)
 /// ```
 ///

@@ -16,7 +16,7 @@ extension WriteTransaction {
     _ query: Query<Subject>, _ change: (inout Document) throws -> Void
   ) throws -> Int {
     let ids = try ids(query)
-    try nested {
+    try savepoint {
       for id in ids { _ = try update(id, change) }
     }
     return ids.count
@@ -31,7 +31,7 @@ extension WriteTransaction {
   @discardableResult
   public func delete<Subject>(_ query: Query<Subject>) throws -> Int {
     let ids = try ids(query)
-    try nested {
+    try savepoint {
       for id in ids { _ = try delete(id: id) }
     }
     return ids.count

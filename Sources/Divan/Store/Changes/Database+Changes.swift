@@ -35,7 +35,7 @@ extension Database {
 
   /// Returns the changes since a position that was kept outside of the database.
   ///
-  /// - Throws: ``DatabaseError/Code/foreignPosition`` if the position belongs to another store,
+  /// - Throws: ``DatabaseError/Code/feedPositionMismatch`` if the position belongs to another store,
   ///   such as a backup of this one or the store that this one is a backup of. Also if the position
   ///   is beyond the last change of this store, because an older copy of its files replaced it.
   ///   Begin at the beginning then.
@@ -44,14 +44,14 @@ extension Database {
   ) throws -> ChangeFeed {
     guard position.storeID == storeID else {
       throw DatabaseError(
-        .foreignPosition, "the position in the changes belongs to another store",
+        .feedPositionMismatch, "the position in the changes belongs to another store",
         hint: "Follow the changes from the beginning", path: path)
     }
     let newest = try snapshot()
     guard position.sequence <= newest.sequence else {
       try newest.view.requireWhole()
       throw DatabaseError(
-        .foreignPosition, "the position is after the last change of this store",
+        .feedPositionMismatch, "the position is after the last change of this store",
         hint: "The store is an older copy: follow the changes from the beginning", path: path)
     }
     return changes(since: position.sequence, where: isIncluded)

@@ -50,7 +50,7 @@ public enum DamagePolicy: Sendable, Equatable {
   /// checksum is read, also those of a transaction of which another part is lost. Documents may be
   /// missing, be older than they were, or have been deleted since. Only ``OpeningReport/damage``
   /// says where.
-  case readWhatIsThere
+  case salvage
 }
 
 /// How a database is opened and how it behaves.
@@ -58,7 +58,7 @@ public struct Configuration: Sendable {
   /// How far a commit has got when `write` returns, unless the call says otherwise.
   public var durability: Durability = .full
   /// How bytes that no longer change are read.
-  public var reads: ReadMode = .mapped
+  public var readMode: ReadMode = .mapped
   /// Whether the store is opened without a lock and without writing anything.
   ///
   /// Another process may have it open for writing. Readers see the latest whole commit at the time
@@ -93,7 +93,7 @@ public struct Configuration: Sendable {
   ///
   /// You can change it at each opening. Versions that were not kept do not come back. Space of
   /// versions that are no longer to be kept is given back in time.
-  public var history = HistoryRetention.none
+  public var history = HistoryRetention.disabled
   /// The memory limit of the predicate cache, in bytes; 0 disables it.
   ///
   /// The cache stores the results of query filters per document. A repeated filter then reads

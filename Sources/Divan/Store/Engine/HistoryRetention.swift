@@ -34,9 +34,9 @@ public struct HistoryRetention: Sendable, Equatable {
   }
 
   /// Keeps only the revisions that leaves and named snapshots need.
-  public static let none = HistoryRetention(isOn: false)
+  public static let disabled = HistoryRetention(isOn: false)
   /// Keeps everything that is committed from now on.
-  public static let everything = HistoryRetention()
+  public static let unlimited = HistoryRetention()
 }
 
 extension HistoryRetention {

@@ -37,7 +37,7 @@ struct LogGap: Sendable {
         ? "the log is damaged, so this cannot be known: \(damage.message)"
         : "the log is damaged, and the missing part may concern the document: \(damage.message)",
       hint:
-        "Open the store with `Configuration.damage` as `.readWhatIsThere` to read what is left, "
+        "Open the store with `Configuration.damage` as `.salvage` to read what is left, "
         + "rescue it with `logdump salvage`, or restore a backup",
       path: damage.path, offset: damage.offset)
     error.documentID = documentID

@@ -28,7 +28,7 @@ public struct OpeningReport: Sendable {
   /// The number of whole records that were found in damaged transactions.
   ///
   /// With ``DamagePolicy/refuse`` only those that are known exactly are read, and with
-  /// ``DamagePolicy/readWhatIsThere`` all.
+  /// ``DamagePolicy/salvage`` all.
   public internal(set) var salvagedRecords = 0
   /// Other notes, as sentences.
   public internal(set) var notes: [String] = []

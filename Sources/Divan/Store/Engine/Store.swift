@@ -54,12 +54,12 @@ final class Store: @unchecked Sendable {
     configuration.revisionDepth = min(max(configuration.revisionDepth, 1), 10_000)
     self.configuration = configuration
     directory = opened.directory
-    var files = AttachmentFiles.Settings(isMapped: configuration.reads == .mapped)
+    var files = AttachmentFiles.Settings(isMapped: configuration.readMode == .mapped)
     files.inlineSizeLimit = configuration.attachmentInlineLimit
     attachments = AttachmentFiles(opened.directory, files)
     storeID = opened.storeID
     report = opened.report
-    gap = configuration.damage == .readWhatIsThere ? nil : opened.gap
+    gap = configuration.damage == .salvage ? nil : opened.gap
     hasGap = gap != nil
     isRebuilt = opened.checkpoint == nil
     lock = opened.lock

@@ -18,7 +18,7 @@ extension Database {
   ///
   /// - Parameter sequence: a number from ``Snapshot/sequence`` or ``Change/sequence``.
   /// - Returns: that version, which stays readable even if its history is released later.
-  /// - Throws: ``DatabaseError`` with the code `historyNotHeld`, which says how far back history
+  /// - Throws: ``DatabaseError`` with the code `versionNotRetained`, which says how far back history
   ///   reaches, if ``Configuration/history`` and named snapshots do not keep that version; and
   ///   `damaged`, `inputOutput` or `closed`.
   public func snapshot(at sequence: UInt64) throws -> Snapshot {
@@ -40,7 +40,7 @@ extension Database {
   }
 }
 
-/// A version of the database that is retained under a name: see ``Database/nameSnapshot(_:of:)``.
+/// A version of the database that is retained under a name: see ``Database/saveSnapshot(named:of:)``.
 public struct NamedSnapshot: Sendable, Equatable, Identifiable {
   /// The name.
   public let name: String
@@ -68,7 +68,7 @@ public struct NamedSnapshot: Sendable, Equatable, Identifiable {
 }
 
 extension Database {
-  /// Retains a version of the database under a name until ``removeSnapshot(named:)``.
+  /// Retains a version of the database under a name until ``deleteSnapshot(named:)``.
   ///
   /// It survives reopening, and is read by ``snapshot(named:)``. It costs what it pins: for each
   /// document that changes afterwards, the one revision that it had. Purging a document
@@ -78,9 +78,9 @@ extension Database {
   ///   - name: 1 to 240 bytes of UTF-8.
   ///   - snapshot: a version of this database; the newest if nil.
   /// - Throws: ``DatabaseError`` with the codes `invalidSnapshotName`, `alreadyExists` if the name
-  ///   is taken, `historyNotHeld` if a part of that version is gone already, and the errors of
+  ///   is taken, `versionNotRetained` if a part of that version is gone already, and the errors of
   ///   `write`.
-  public func nameSnapshot(_ name: String, of snapshot: Snapshot? = nil) throws {
+  public func saveSnapshot(named name: String, of snapshot: Snapshot? = nil) throws {
     let bytes = SharedBytes(utf8: name)
     guard !bytes.isEmpty, bytes.count <= SnapshotNameRecord.nameSizeLimit else {
       throw DatabaseError(
@@ -90,7 +90,7 @@ extension Database {
     }
     if let snapshot, snapshot.view.store !== store {
       throw DatabaseError(
-        .historyNotHeld, "the snapshot belongs to another database", path: path)
+        .versionNotRetained, "the snapshot belongs to another database", path: path)
     }
     try write { try $0.keep(snapshot, as: bytes) }
   }
@@ -122,8 +122,8 @@ extension Database {
   ///
   /// - Throws: ``DatabaseError`` with the code `notFound` if there is none with that name, and the
   ///   errors of `write`.
-  public func removeSnapshot(named name: String) throws {
-    try write { try $0.removeSnapshot(named: name) }
+  public func deleteSnapshot(named name: String) throws {
+    try write { try $0.deleteSnapshot(named: name) }
     store.maintenance.notePruningDue()
   }
 }

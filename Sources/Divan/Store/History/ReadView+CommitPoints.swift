@@ -62,7 +62,7 @@ extension ReadView {
     let first = try firstCommitPoint { $0.commitPoint.commit > state.historyHorizon }
     let start = first?.previous ?? state.lastSequence
     return DatabaseError(
-      .historyNotHeld, "\(version) is not retained completely",
+      .versionNotRetained, "\(version) is not retained completely",
       hint: "History reaches back to sequence number \(start); retain more of it with "
         + "`Configuration.history`, or name snapshots", path: store.path)
   }

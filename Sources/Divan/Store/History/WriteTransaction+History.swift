@@ -22,14 +22,14 @@ extension WriteTransaction {
         })
       else {
         throw DatabaseError(
-          .historyNotHeld, "a part of that version is no longer retained",
+          .versionNotRetained, "a part of that version is no longer retained",
           hint: "Name a version before its documents change, or keep history", path: store.path)
       }
     }
     try append(SnapshotNameRecord(name: name, superseded: nil, commitPoint: commitPoint))
   }
 
-  func removeSnapshot(named name: String) throws(DatabaseError) {
+  func deleteSnapshot(named name: String) throws(DatabaseError) {
     let bytes = SharedBytes(utf8: name)
     guard let locator = try view.locator(in: \.catalog, CatalogKey.named(bytes)) else {
       throw WriteTransaction.noSuchName(name, store.path)

@@ -278,7 +278,7 @@ package struct InspectedCheckpoint {
     checkpoint: InspectedCheckpoint?, watermarks: [(StoreID, LogRecovery.Watermark)]
   ) {
     var configuration = Configuration()
-    configuration.reads = .buffered
+    configuration.readMode = .buffered
     var notes: [String] = []
     var evidence: [Checkpoint.Evidence] = []
     let usable = try Checkpoint.newestUsable(

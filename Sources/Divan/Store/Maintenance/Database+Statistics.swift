@@ -48,7 +48,7 @@ extension Database {
           checkpointSize: checkpointSize, directorySize: directorySize + fileSize,
           attachmentCount: attachments.count, attachmentFileCount: fileCount,
           attachmentFileSize: fileSize, attachmentLogSize: attachments.size,
-          heldSize: retained.size,
+          pinnedSize: retained.size,
           pendingIndexEntries: state.documents.memtable.count + state.documents.immutableCount,
           maintenanceProblem: store.maintenance.problem)
       }

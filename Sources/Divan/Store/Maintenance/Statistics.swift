@@ -44,7 +44,7 @@ public struct Statistics: Sendable {
   /// They are retained for ``Configuration/history``, for named snapshots, or because a conflict is
   /// not resolved. They count as ``liveSize``. ``Database/namedSnapshots()`` reports what each
   /// snapshot needs.
-  public let heldSize: Int
+  public let pinnedSize: Int
   /// The number of index entries in memory that are in no checkpoint yet.
   public let pendingIndexEntries: Int
   /// The error of the last background maintenance step; nil if it succeeded.

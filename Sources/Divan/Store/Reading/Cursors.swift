@@ -20,7 +20,7 @@ public struct IDCursor {
   }
 
   /// Returns all remaining IDs as an array.
-  public mutating func rest() throws -> [String] {
+  public mutating func collect() throws -> [String] {
     var all: [String] = []
     while let id = try next() { all.append(id) }
     return all
@@ -52,7 +52,7 @@ public struct DocumentCursor {
   }
 
   /// Returns all remaining documents as an array.
-  public mutating func rest() throws -> [Document] {
+  public mutating func collect() throws -> [Document] {
     var all: [Document] = []
     while let document = try next() { all.append(document) }
     return all
@@ -60,7 +60,7 @@ public struct DocumentCursor {
 }
 
 /// A document that changed, with its latest change.
-public struct Change: Sendable, Equatable {
+public struct Change: Sendable, Equatable, Identifiable {
   /// The sequence number of the change: its position in the store's order.
   public let sequence: UInt64
   /// The ID of the document.
@@ -152,7 +152,7 @@ public struct ChangeCursor {
   }
 
   /// Returns all remaining changes as an array.
-  public mutating func rest() throws -> [Change] {
+  public mutating func collect() throws -> [Change] {
     var all: [Change] = []
     while let change = try next() { all.append(change) }
     return all

@@ -42,7 +42,7 @@ public struct DecodingCursor<T: Decodable> {
   public mutating func next() throws -> T? { try documents.next()?.decode(T.self) }
 
   /// Returns all remaining values as an array.
-  public mutating func rest() throws -> [T] {
+  public mutating func collect() throws -> [T] {
     var all: [T] = []
     while let value = try next() { all.append(value) }
     return all

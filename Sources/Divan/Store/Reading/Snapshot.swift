@@ -134,3 +134,8 @@ public struct IDRange: Sendable, Equatable {
     IDRange(lower: .unbounded, upper: .exclusive(Array(end.utf8)))
   }
 }
+
+extension Snapshot: CustomStringConvertible {
+  /// The sequence number of the last change, and the path of the store.
+  public var description: String { "Snapshot \(sequence) of \(printable(view.store.path))" }
+}

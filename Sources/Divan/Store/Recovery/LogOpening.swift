@@ -52,7 +52,7 @@ struct LogOpening {
     var chosen = checkpoint?.chain
     if chosen == nil {
       chosen = try SegmentChain.choose(
-        from: files, in: directory, isMapped: configuration.reads == .mapped)
+        from: files, in: directory, isMapped: configuration.readMode == .mapped)
     }
     guard let chosen, let last = chosen.segments.last else {
       throw .damaged(
@@ -253,7 +253,7 @@ extension LogOpening {
     var replay = try replayed(isSalvaging: false)
     let isDamaged = !damage.isEmpty || !replay.damage.isEmpty
     // If opening is refused, salvage is not needed.
-    if isDamaged, lock == nil || configuration.damage == .readWhatIsThere {
+    if isDamaged, lock == nil || configuration.damage == .salvage {
       replay = try replayed(isSalvaging: true)
       report.salvagedRecords = replay.salvagedCount
     }
@@ -413,7 +413,7 @@ extension LogWriter {
       directory, storeID: storeID,
       settings: Settings(
         segmentSizeGoal: configuration.segmentSizeGoal,
-        isMapped: configuration.reads == .mapped,
+        isMapped: configuration.readMode == .mapped,
         sequenceReserve: configuration.sequenceReserve,
         unwitnessedLimit: configuration.unwitnessedLimit, now: configuration.now,
         random: configuration.random),

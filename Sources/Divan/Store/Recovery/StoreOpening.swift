@@ -216,7 +216,7 @@ extension StoreOpening {
       .damaged, "the store is damaged, and was not opened: \(first.message)",
       hint:
         "Rescue what is sound with `logdump salvage`, or restore a backup; open it with `isReadOnly`, or with "
-        + "`Configuration.damage` as `.readWhatIsThere`, to read what is left",
+        + "`Configuration.damage` as `.salvage`, to read what is left",
       path: first.path ?? path, offset: first.offset, underlying: first)
   }
 

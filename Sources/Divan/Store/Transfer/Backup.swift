@@ -97,7 +97,7 @@ struct StoreCopy {
     var configuration = view.store.configuration
     configuration.fileSystem = view.store.directory.fileSystem
     configuration.isReadOnly = false
-    configuration.history = .none
+    configuration.history = .disabled
     configuration.durability = .none
     configuration.openingProgress = nil
     configuration.purgesExpired = false

@@ -5,7 +5,7 @@ struct ImportOutcome {
   var storedCount = 0
   var unchangedCount = 0
   var skippedCount = 0
-  var refusals: [DatabaseError] = []
+  var errors: [DatabaseError] = []
   /// The digests of contents that documents now refer to.
   var referencedDigests: [SHA256.Digest] = []
 
@@ -99,12 +99,12 @@ extension ImportStoring {
       let storing = self
       // A savepoint is needed only if the import continues after a failure.
       outcome.count(
-        options.badLines == .skip
-          ? try transaction.nested { try body(storing) } : try body(storing))
+        options.onInvalidLine == .skip
+          ? try transaction.savepoint { try body(storing) } : try body(storing))
     } catch {
       let error = DatabaseError(importing: error, line: line)
-      guard options.badLines == .skip, error.isOfLine else { throw error }
-      outcome.refusals.append(error)
+      guard options.onInvalidLine == .skip, error.isOfLine else { throw error }
+      outcome.errors.append(error)
     }
   }
 }
@@ -139,14 +139,14 @@ extension ImportStoring {
       !imported.isDeleted && existing.storedProperties == imported.properties.bytes
       && existing.attachments == document.attachments
     if !isSame {
-      switch options.existing {
+      switch options.onExisting {
       case .skip: return .skipped
       case .fail: throw conflict(imported.id)
       case .replace:
         _ = try imported.isDeleted ? transaction.delete(next) : transaction.put(next)
       }
     }
-    if options.existing == .replace, !imported.isDeleted, let expiry = imported.expiry {
+    if options.onExisting == .replace, !imported.isDeleted, let expiry = imported.expiry {
       try transaction.setExpiry(expiry, of: imported.id)
     }
     return isSame ? .unchanged : .stored
@@ -158,7 +158,7 @@ extension ImportStoring {
     let new = try properties.decode().objectValue ?? [:]
     if let existing = try transaction.localDocument(id) {
       if existing == new { return .unchanged }
-      switch options.existing {
+      switch options.onExisting {
       case .skip: return .skipped
       case .fail: throw conflict("_local/" + id)
       case .replace: break
@@ -222,13 +222,13 @@ extension DatabaseError {
   init(importing error: any Error, line: Int) {
     self =
       (error as? DatabaseError)?.withoutLongTexts
-      ?? DatabaseError(.refused, "a validation threw an error", underlying: error)
+      ?? DatabaseError(.validationFailed, "a validation threw an error", underlying: error)
     self.line = line
   }
 
   /// The same error with long strings shortened.
   ///
-  /// Many refusals are kept, and must not retain their lines.
+  /// Many errors are kept, and must not retain their lines.
   private var withoutLongTexts: DatabaseError {
     var error = DatabaseError(
       code, message.excerpt, hint: hint?.excerpt, documentID: documentID?.excerpt, path: path,
@@ -236,7 +236,7 @@ extension DatabaseError {
       propertyPath: propertyPath?.excerpt)
     error.column = column
     error.importReport = importReport
-    error.refusal = refusal
+    error.validationFailure = validationFailure
     return error
   }
 
@@ -244,7 +244,7 @@ extension DatabaseError {
   var isOfLine: Bool {
     switch code {
     case .conflict, .invalidDocumentID, .invalidRevisionID, .invalidValue, .invalidAttachment,
-      .invalidJSON, .documentTooLarge, .refused:
+      .invalidJSON, .documentTooLarge, .validationFailed:
       true
     default: false
     }

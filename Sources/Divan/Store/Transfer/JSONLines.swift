@@ -95,9 +95,9 @@ public enum JSONLines {
     ///
     /// It does not apply to lines with `_revisions`, which are added to the known revisions of
     /// their document. A deleted document counts as missing.
-    public var existing = Existing.fail
+    public var onExisting = Existing.fail
     /// The handling of bad lines; by default they end the import.
-    public var badLines = BadLines.fail
+    public var onInvalidLine = BadLines.fail
     /// The name of the property that is the ID of documents without `_id`, a string or an integer.
     ///
     /// If this is nil, such documents get new IDs. The property stays in the document.
@@ -118,10 +118,10 @@ public enum JSONLines {
 
     /// Creates options.
     public init(
-      existing: Existing = .fail, badLines: BadLines = .fail, idProperty: String? = nil
+      onExisting: Existing = .fail, onInvalidLine: BadLines = .fail, idProperty: String? = nil
     ) {
-      self.existing = existing
-      self.badLines = badLines
+      self.onExisting = onExisting
+      self.onInvalidLine = onInvalidLine
       self.idProperty = idProperty
     }
 
@@ -139,7 +139,7 @@ public enum JSONLines {
     public enum BadLines: Sendable {
       /// The line ends the import, and nothing of its transaction is stored.
       case fail
-      /// The line is skipped and reported in ``ImportReport/refusals``.
+      /// The line is skipped and reported in ``ImportReport/errors``.
       case skip
     }
   }

@@ -123,13 +123,13 @@ extension JSONLinesImport {
 
   /// Skips a bad line, or ends the import.
   private func refuse(_ error: DatabaseError) throws {
-    guard options.badLines == .skip, error.isOfLine else { throw failure(error) }
+    guard options.onInvalidLine == .skip, error.isOfLine else { throw failure(error) }
     note(error)
   }
 
   private func note(_ refusal: DatabaseError) {
-    report.refusedCount += 1
-    if report.refusals.count < ImportReport.refusalLimit { report.refusals.append(refusal) }
+    report.rejectedCount += 1
+    if report.errors.count < ImportReport.refusalLimit { report.errors.append(refusal) }
   }
 
   private func check(_ isCancelled: () -> Bool) throws {
@@ -161,7 +161,7 @@ extension JSONLinesImport {
     report.storedCount += outcome.storedCount
     report.unchangedCount += outcome.unchangedCount
     report.skippedCount += outcome.skippedCount
-    for refusal in outcome.refusals { note(refusal) }
+    for refusal in outcome.errors { note(refusal) }
   }
 }
 

@@ -18,25 +18,25 @@ extension Database {
   @discardableResult
   public func migrate(_ migrations: [Migration]) throws -> [String] {
     var known: Set<String> = []
-    for migration in migrations where !known.insert(migration.name).inserted {
+    for migration in migrations where !known.insert(migration.id).inserted {
       throw DatabaseError(
-        .alreadyExists, "two migrations have the name \(migration.name.debugDescription)",
+        .alreadyExists, "two migrations have the name \(migration.id.debugDescription)",
         hint: "Give each a unique name: the second would never be run", path: path)
     }
     // Before any write, so that nothing is written if there is nothing to do.
     let done = try snapshot().localDocument(Migration.documentID) ?? [:]
     var names: [String] = []
-    for migration in migrations where done[migration.name] == nil {
+    for migration in migrations where done[migration.id] == nil {
       let isNew = try write { transaction in
         var done = try transaction.localDocument(Migration.documentID) ?? [:]
-        guard done[migration.name] == nil else { return false }
+        guard done[migration.id] == nil else { return false }
         try migration.change(transaction)
         let now = Date(timeIntervalSince1970: Double(store.configuration.now()) / 1000)
-        done[migration.name] = .string(now.formatted(.iso8601))
+        done[migration.id] = .string(now.formatted(.iso8601))
         try transaction.putLocal(Migration.documentID, done)
         return true
       }
-      if isNew { names.append(migration.name) }
+      if isNew { names.append(migration.id) }
     }
     return names
   }
@@ -48,22 +48,22 @@ extension Database {
   ///
   /// - Returns: the effects that the migration would have on the database as it is now.
   /// - Throws: errors of the migration, and as ``write(durability:timeout:_:)-4yolg``.
-  public func rehearse(_ migration: Migration) throws -> Migration.Rehearsal {
+  public func dryRun(_ migration: Migration) throws -> Migration.DryRun {
     /// Thrown to roll back the transaction.
-    struct RehearsalEnd: Error {
-      let rehearsal: Migration.Rehearsal
+    struct DryRunEnd: Error {
+      let effects: Migration.DryRun
     }
     do {
       return try write { transaction in
         let (sequence, count) = (transaction.lastSequence, transaction.count)
         try migration.change(transaction)
         var changes = ChangeCursor(transaction.view, since: sequence)
-        throw RehearsalEnd(
-          rehearsal: Migration.Rehearsal(
-            changes: try changes.rest(), countBefore: count, countAfter: transaction.count))
+        throw DryRunEnd(
+          effects: Migration.DryRun(
+            changes: try changes.collect(), countBefore: count, countAfter: transaction.count))
       }
-    } catch let end as RehearsalEnd {
-      return end.rehearsal
+    } catch let end as DryRunEnd {
+      return end.effects
     }
   }
 }

@@ -8,7 +8,7 @@ extension Database {
   /// database.setValidation(named: "films") { revision in
   ///   guard !revision.isDeletion, revision.id.hasPrefix("film:") else { return }
   ///   if revision.document["title"]?.stringValue == nil {
-  ///     try revision.refuse("a film has a title", keys: ["title"])
+  ///     try revision.reject("a film has a title", keys: ["title"])
   ///   }
   /// }
   /// ```
@@ -19,8 +19,8 @@ extension Database {
   /// their names, and the first that throws ends the call. Then nothing of the call is stored, and
   /// the transaction may go on.
   ///
-  /// A refusal (``ProposedRevision/refuse(_:keys:)``) becomes a ``DatabaseError`` with the code
-  /// ``DatabaseError/Code/refused``; any other error of the closure is thrown unchanged.
+  /// A refusal (``ProposedRevision/reject(_:keys:)``) becomes a ``DatabaseError`` with the code
+  /// ``DatabaseError/Code/validationFailed``; any other error of the closure is thrown unchanged.
   ///
   /// Validations are not stored: set them each time you open the database. A transaction keeps the
   /// validations that were set when it began. With validations, storing a revision also costs a

@@ -8,7 +8,7 @@
 ///
 /// ```swift
 /// let migrations = [
-///   Migration("years are numbers") { transaction in
+///   Migration(id: "years are numbers") { transaction in
 ///     var films = try transaction.documents()
 ///     while var film = try films.next() {
 ///       guard let year = film["year"]?.stringValue.flatMap({ Int64($0) }) else { continue }
@@ -21,23 +21,23 @@
 /// ```
 ///
 /// To upgrade each document when it is read, see ``Model/upgrade(from:)``.
-public struct Migration: Sendable {
+public struct Migration: Sendable, Identifiable {
   /// The unique name; the migration is run once under it.
-  public let name: String
+  public let id: String
   let change: @Sendable (WriteTransaction) throws -> Void
 
   /// Creates a migration.
   ///
   /// - Parameters:
-  ///   - name: a unique name, which must never change.
+  ///   - id: a unique name, which must never change.
   ///   - change: makes the changes, all in one transaction.
-  public init(_ name: String, _ change: @escaping @Sendable (WriteTransaction) throws -> Void) {
-    self.name = name
+  public init(id: String, _ change: @escaping @Sendable (WriteTransaction) throws -> Void) {
+    self.id = id
     self.change = change
   }
 
-  /// The effects that a migration would have: see ``Database/rehearse(_:)``.
-  public struct Rehearsal: Sendable {
+  /// The effects that a migration would have: see ``Database/dryRun(_:)``.
+  public struct DryRun: Sendable {
     /// The documents that it would store or delete, as they would be.
     public let changes: [Change]
     /// The number of documents before the migration that are not deleted.

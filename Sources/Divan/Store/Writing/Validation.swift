@@ -36,9 +36,9 @@ public struct ProposedRevision: Sendable {
   /// - Parameters:
   ///   - reason: The reason, in a sentence or less.
   ///   - keys: The names of the properties at fault.
-  /// - Throws: A ``ValidationRefusal``, always.
-  public func refuse(_ reason: String, keys: [String] = []) throws -> Never {
-    throw ValidationRefusal(reason, keys: keys)
+  /// - Throws: A ``ValidationFailure``, always.
+  public func reject(_ reason: String, keys: [String] = []) throws -> Never {
+    throw ValidationFailure(reason, keys: keys)
   }
 }
 

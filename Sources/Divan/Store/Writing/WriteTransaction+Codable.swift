@@ -52,7 +52,7 @@ extension WriteTransaction {
   public func put<T: Codable & Sendable>(
     _ value: inout T, id: String? = nil
   ) throws -> Document {
-    try nested {
+    try savepoint {
       let encoded = try DocumentEncoder().encodeProperties(of: value)
       let document = try put(try draft(of: encoded, id: try encoded.documentID(id)))
       if T.self is AnyObject.Type {
@@ -73,7 +73,7 @@ extension WriteTransaction {
   public func put<T: Encodable & Sendable>(
     contentsOf values: some Sequence<T>
   ) throws -> [String] {
-    try nested {
+    try savepoint {
       var ids: [String] = []
       var batch: [(document: Document, encoded: EncodedProperties)] = []
       var batchIDs: Set<String> = []

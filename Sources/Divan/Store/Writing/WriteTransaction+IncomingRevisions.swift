@@ -82,7 +82,7 @@ extension WriteTransaction {
 extension DatabaseError {
   private static let codesOfOneDocument: Set<Code> = [
     .conflict, .damaged, .documentTooLarge, .invalidAttachment, .invalidDocumentID, .invalidJSON,
-    .invalidRevisionID, .invalidValue, .notFound, .refused,
+    .invalidRevisionID, .invalidValue, .notFound, .validationFailed,
   ]
 
   /// Whether the error concerns only one document, so that others can still be stored.

@@ -90,7 +90,7 @@ extension WriteTransaction {
   private func resolve(
     with document: Document, among branches: [Document]
   ) throws -> Document {
-    try nested {
+    try savepoint {
       let isChanged = !branches.contains(document)
       let resolved = isChanged ? try put(document) : document
       for branch in branches where branch.revision != document.revision {

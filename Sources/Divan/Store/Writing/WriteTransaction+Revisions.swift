@@ -46,7 +46,7 @@ extension WriteTransaction {
       return try insert([])
     }
     // If the revision is refused, its attachments are rolled back.
-    return try nested {
+    return try savepoint {
       try insert(try store(document.attachments, id: id, madeBy: .external(path.revision)))
     }
   }
@@ -98,7 +98,7 @@ extension WriteTransaction {
     let sequence = tree.nodes[index].sequence
     let released = tree.removeLeaf(at: index)
     let earlier = try recordsOfPurged(before, without: tree, of: id, current)
-    try nested {
+    try savepoint {
       try write(tree, of: id, over: newest, current, releasing: released)
       for sequence in [sequence] + earlier {
         try append(PurgeRecord(idBytes: SharedBytes(utf8: id), sequence: sequence), id)

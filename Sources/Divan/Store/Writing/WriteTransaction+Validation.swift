@@ -17,11 +17,11 @@ extension WriteTransaction {
     for validation in validations {
       do {
         try validation.validate(revision)
-      } catch let refusal as ValidationRefusal {
+      } catch let failure as ValidationFailure {
         var error = DatabaseError(
-          .refused, "the validation \(validation.name.debugDescription) says: \(refusal)",
+          .validationFailed, "the validation \(validation.name.debugDescription) says: \(failure)",
           documentID: id)
-        error.refusal = refusal
+        error.validationFailure = failure
         throw error
       }
     }

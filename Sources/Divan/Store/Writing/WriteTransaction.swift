@@ -109,7 +109,7 @@ extension WriteTransaction {
   /// Cheaper than one by one: their revision IDs are computed in parallel lanes.
   public func put(contentsOf documents: some Sequence<Document>) throws {
     try check()
-    try nested {
+    try savepoint {
       var batch = PutBatch()
       for document in documents {
         let id = try id(for: document)
@@ -187,7 +187,7 @@ extension WriteTransaction {
       return true
     }
     // A validation may refuse any of the deletions.
-    try nested {
+    try savepoint {
       var winner: DocumentEntry? = current
       while let entry = winner, !entry.isDeleted {
         try deleteWinner(entry)
@@ -200,7 +200,7 @@ extension WriteTransaction {
   /// Runs changes that are kept together: if `body` throws, its changes are rolled back.
   ///
   /// The transaction then continues.
-  public func nested<R>(_ body: () throws -> R) throws -> R {
+  public func savepoint<R>(_ body: () throws -> R) throws -> R {
     try check()
     let state = state
     let stored = stored
@@ -333,7 +333,7 @@ extension WriteTransaction {
   ) throws -> Document {
     guard document.attachments.isEmpty else {
       // If the revision is refused, its attachments are rolled back.
-      return try nested {
+      return try savepoint {
         try storeWithAttachments(
           document, id: id, isDeleted: isDeleted, parent: parent, over: current)
       }

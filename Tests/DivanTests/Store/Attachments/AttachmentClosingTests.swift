@@ -130,21 +130,21 @@ struct AttachmentClosingTests {
     stored = Document(id: "")
     try database.compact()
     #expect(try files().count == 1)
-    #expect(try old.attachments["kept"]?.content() == Data(long(1)))
-    let error = #expect(throws: DatabaseError.self) { try old.attachments["gone"]?.content() }
+    #expect(try old.attachments["kept"]?.data() == Data(long(1)))
+    let error = #expect(throws: DatabaseError.self) { try old.attachments["gone"]?.data() }
     #expect(error?.code == .notFound)
     #expect(error?.hint?.contains("again") == true)
     // It is damage if a file is missing that the newest version refers to as well.
     let kept = try #require(try files().first)
     try disk.remove("/s/attachments/\(kept.prefix(2))/\(kept)")
-    let other = #expect(throws: DatabaseError.self) { try old.attachments["kept"]?.content() }
+    let other = #expect(throws: DatabaseError.self) { try old.attachments["kept"]?.data() }
     #expect(other?.code == .damaged)
     // It is also damage if the newest version cannot be read.
     try database.close()
     for name in try disk.list("/s") where name.hasSuffix(".segment") {
       try disk.vanish("/s/\(name)")
     }
-    let last = #expect(throws: DatabaseError.self) { try old.attachments["gone"]?.content() }
+    let last = #expect(throws: DatabaseError.self) { try old.attachments["gone"]?.data() }
     #expect(last?.code == .damaged)
   }
 
@@ -164,18 +164,18 @@ struct AttachmentClosingTests {
     let first = try #require(try await results.next())
     let kept = try #require(first[0].attachments["file"])
     let replaced = try #require(first[1].attachments["file"])
-    #expect(try kept.content() == Data(long(1)) && replaced.content() == Data(long(2)))
+    #expect(try kept.data() == Data(long(1)) && replaced.data() == Data(long(2)))
     try attach(long(3), to: "other")
     try database.compact()
     #expect(try files().count == 2)
-    #expect(try kept.content() == Data(long(1)))
-    let error = #expect(throws: DatabaseError.self) { try replaced.content() }
+    #expect(try kept.data() == Data(long(1)))
+    let error = #expect(throws: DatabaseError.self) { try replaced.data() }
     #expect(error?.code == .notFound && error?.hint?.contains("again") == true)
     let second = try #require(try await results.next())
-    #expect(try second[1].attachments["file"]?.content() == Data(long(3)))
+    #expect(try second[1].attachments["file"]?.data() == Data(long(3)))
     #expect(second[0].attachments == first[0].attachments)
     try database.close()
-    expectClosed { _ = try kept.content() }
+    expectClosed { _ = try kept.data() }
   }
 }
 

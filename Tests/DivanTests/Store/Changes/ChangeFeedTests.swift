@@ -135,7 +135,7 @@ struct ChangeFeedTests {
       #expect {
         _ = try database.changes(since: position)
       } throws: {
-        ($0 as? DatabaseError)?.code == .foreignPosition
+        ($0 as? DatabaseError)?.code == .feedPositionMismatch
       }
     }
     for text in ["", "1", "1-", "-1-a", "01-a", "+1-a", " 1-a", "99999999999999999999-a", "a-1"] {

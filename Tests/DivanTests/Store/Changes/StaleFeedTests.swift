@@ -43,7 +43,7 @@ struct StaleFeedTests {
   private func check(_ database: Database) throws {
     let snapshot = try database.snapshot()
     var feed = snapshot.changes()
-    let changes = try feed.rest()
+    let changes = try feed.collect()
     #expect(changes.count == 31)
     #expect(Set(changes.map(\.id)).count == 31)
     #expect(try snapshot.get("a")?["text"]?.stringValue?.count == 30)
@@ -116,7 +116,7 @@ struct StaleFeedTests {
     #expect(try again.snapshot().count == 31)
     #expect(try again.snapshot().get("a")?["number"] == .int(Int64(compactedCount)))
     var feed = try again.snapshot().changes()
-    #expect(try feed.rest().count == 31)
+    #expect(try feed.collect().count == 31)
     #expect(try again.check().isSound)
     try again.write { _ = try $0.overwrite("new", with: [:]) }
   }

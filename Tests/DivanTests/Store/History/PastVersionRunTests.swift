@@ -28,7 +28,7 @@ private final class HistoryRun {
   init(seed: UInt64) throws {
     self.seed = seed
     random = SeededGenerator(seed: seed)
-    retention = .everything
+    retention = .unlimited
     isComplete = true
     database = try HistoryRun.open(retention, disk, clock)
   }
@@ -64,9 +64,9 @@ struct PastVersionRunTests {
     #expect(try run.database.check().problems.map(\.message) == [], "seed \(seed)")
     #expect(run.comparedCount > 50, "seed \(seed)")
     #expect((run.refusedCount > 10) == (seed % 2 == 0), "seed \(seed): \(run.refusedCount)")
-    for name in run.names.keys { try run.database.removeSnapshot(named: name) }
+    for name in run.names.keys { try run.database.deleteSnapshot(named: name) }
     run.names = [:]
-    try run.reopen(.none)
+    try run.reopen(.disabled)
     try run.database.compact()
     try RebuiltIndex(of: run.database).expectSame(run.comment)
     try run.expectLeavesOnly()
@@ -93,7 +93,7 @@ extension HistoryRun {
     case 10...11: try name()
     case 12:
       if let name = names.keys.sorted().randomElement(using: &random) {
-        try database.removeSnapshot(named: name)
+        try database.deleteSnapshot(named: name)
         names[name] = nil
       }
     case 13...14: try database.writeCheckpoint()
@@ -106,20 +106,20 @@ extension HistoryRun {
 
   private func nextRetention() -> HistoryRetention {
     // Some runs retain everything, so that no version may ever be refused.
-    guard seed % 2 == 0 else { return .everything }
+    guard seed % 2 == 0 else { return .unlimited }
     switch pick(6) {
-    case 0: return .none
+    case 0: return .disabled
     case 1: return HistoryRetention(revisions: pick(4))
     case 2: return HistoryRetention(age: .seconds(pick(30)))
     case 3: return HistoryRetention(bytes: pick(4000))
     case 4: return HistoryRetention(revisions: 3, age: .seconds(20), bytes: 2000)
-    default: return .everything
+    default: return .unlimited
     }
   }
 
   func reopen(_ history: HistoryRetention) throws {
     retention = history
-    if history != .everything { isComplete = false }
+    if history != .unlimited { isComplete = false }
     try database.close()
     if pick(2) == 0 {
       for name in try disk.list("/s") where name.hasSuffix(".checkpoint") {
@@ -169,13 +169,13 @@ extension HistoryRun {
     let snapshot = try database.snapshot()
     if pick(3) == 0, let wanted = plain.versions.randomElement(using: &random) {
       do {
-        try database.nameSnapshot(name, of: try database.snapshot(at: wanted.sequence))
+        try database.saveSnapshot(named: name, of: try database.snapshot(at: wanted.sequence))
         names[name] = wanted
-      } catch let error as DatabaseError where error.code == .historyNotHeld {
+      } catch let error as DatabaseError where error.code == .versionNotRetained {
         #expect(!isComplete, comment)
       }
     } else if snapshot.sequence > 0 {
-      try database.nameSnapshot(name)
+      try database.saveSnapshot(named: name)
       names[name] = plain.versions.last
     }
   }
@@ -214,7 +214,7 @@ extension HistoryRun {
       }
       try version.check(snapshot, among: ids, except: plain.tainted(in: version), comment)
       if version != plain.versions.last { comparedCount += 1 }
-    } catch let error as DatabaseError where error.code == .historyNotHeld {
+    } catch let error as DatabaseError where error.code == .versionNotRetained {
       #expect(!isComplete, comment)
       refusedCount += 1
     }

@@ -53,7 +53,7 @@ struct PastVersionTests {
   }
 
   @Test func `a past version can be read like the newest one`() throws {
-    let database = try open(.everything)
+    let database = try open(.unlimited)
     try put(database, "a", 1)
     let between = clock.date
     try put(database, "b", 1)
@@ -73,7 +73,7 @@ struct PastVersionTests {
     #expect(try fourth.tombstone("b") != nil)
     #expect(try fourth.count == 1)
     var changes = fourth.changes(since: 2)
-    #expect(try changes.rest().map(\.id) == ["a", "b"])
+    #expect(try changes.collect().map(\.id) == ["a", "b"])
     #expect(try database.snapshot(at: 0).count == 0)
     #expect(try database.snapshot(at: 99).sequence == 5)
     #expect(try database.snapshot(at: Date(timeIntervalSince1970: 0)).count == 0)
@@ -82,7 +82,7 @@ struct PastVersionTests {
   }
 
   @Test func `a sequence number inside a transaction selects the version before it`() throws {
-    let database = try open(.everything)
+    let database = try open(.unlimited)
     try put(database, "a", 1)
     try database.write { transaction in
       for id in ["b", "c", "d"] { _ = try transaction.overwrite(id, with: ["n": 2]) }
@@ -99,35 +99,35 @@ struct PastVersionTests {
   }
 
   @Test func `no history is retained by default`() throws {
-    let database = try open(.none)
+    let database = try open(.disabled)
     for number in 1...5 as ClosedRange<Int64> { try put(database, "a", number) }
     #expect(try retainedCount(database) == 0)
     #expect(try catalogCount(database) == 0)
     for sequence in 0...4 as ClosedRange<UInt64> {
-      expect(.historyNotHeld) { _ = try database.snapshot(at: sequence) }
+      expect(.versionNotRetained) { _ = try database.snapshot(at: sequence) }
     }
-    expect(.historyNotHeld) { _ = try database.snapshot(at: clock.date - 1) }
+    expect(.versionNotRetained) { _ = try database.snapshot(at: clock.date - 1) }
     #expect(try database.snapshot(at: 5).get("a")?["n"] == 5)
   }
 
   @Test func `history begins when it is enabled, and is pruned when it is disabled`() throws {
-    var database = try open(.none)
+    var database = try open(.disabled)
     try put(database, "a", 1)
     try put(database, "a", 2)
     try database.close()
-    database = try open(.everything)
+    database = try open(.unlimited)
     try put(database, "a", 3)
     try put(database, "a", 4)
-    expect(.historyNotHeld) { _ = try database.snapshot(at: 1) }
+    expect(.versionNotRetained) { _ = try database.snapshot(at: 1) }
     #expect(try database.snapshot(at: 2).get("a")?["n"] == 2)
     #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
     try database.close()
-    database = try open(.none)
+    database = try open(.disabled)
     // Retained versions stay until a compaction drops some of them.
     #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
     try database.compact()
     #expect(try retainedCount(database) == 0)
-    expect(.historyNotHeld) { _ = try database.snapshot(at: 3) }
+    expect(.versionNotRetained) { _ = try database.snapshot(at: 3) }
     try put(database, "a", 5)
     try put(database, "a", 6)
     // Later writes of the document do not need to look for retained revisions.
@@ -137,21 +137,21 @@ struct PastVersionTests {
   }
 
   @Test func `versions that were committed without history are not available later`() throws {
-    var database = try open(.everything)
+    var database = try open(.unlimited)
     try put(database, "a", 1)
     try put(database, "b", 2)
     try database.close()
-    database = try open(.none)
+    database = try open(.disabled)
     try put(database, "c", 3)
     try put(database, "d", 4)
     try database.close()
-    database = try open(.everything)
+    database = try open(.unlimited)
     try put(database, "e", 5)
     try put(database, "f", 6)
     #expect(try database.snapshot(at: 1).count == 1)
     for sequence in [2, 3] as [UInt64] {
       // It is unknown whether a transaction ended there.
-      expect(.historyNotHeld) { _ = try database.snapshot(at: sequence) }
+      expect(.versionNotRetained) { _ = try database.snapshot(at: sequence) }
     }
     #expect(try database.snapshot(at: 4).count == 4)
     #expect(try database.snapshot(at: 5).count == 5)
@@ -164,7 +164,7 @@ struct PastVersionTests {
     #expect(try database.snapshot(at: 2).get("a")?["n"] == 1)
     try database.compact()
     #expect(try retainedCount(database) == 3)
-    expect(.historyNotHeld) { _ = try database.snapshot(at: 7) }
+    expect(.versionNotRetained) { _ = try database.snapshot(at: 7) }
     #expect(try database.snapshot(at: 8).get("a")?["n"] == 7)
     let history = try database.read { try $0.history(of: "a") }
     #expect(history.map { $0.document != nil } == (0..<10).map { $0 < 4 })
@@ -181,7 +181,7 @@ struct PastVersionTests {
     try database.compact()
     // The version of three seconds ago is available, and so are those after it.
     #expect(try retainedCount(database) == 3)
-    expect(.historyNotHeld) { _ = try database.snapshot(at: clock.date - 4) }
+    expect(.versionNotRetained) { _ = try database.snapshot(at: clock.date - 4) }
     #expect(try database.snapshot(at: clock.date - 3).get("a")?["n"] == 7)
     for _ in 0..<100 { clock.tick() }
     try database.compact()
@@ -204,7 +204,7 @@ struct PastVersionTests {
     // The change with number 198 belongs to d2; it is followed by a change of d3 only.
     #expect(try database.snapshot(at: 199).get("d2")?["n"] == 198)
     #expect(try database.snapshot(at: 198).get("d2")?["n"] == 191)
-    expect(.historyNotHeld) { _ = try database.snapshot(at: 100) }
+    expect(.versionNotRetained) { _ = try database.snapshot(at: 100) }
   }
 
   @Test func `attachments that only history has count toward its size and the size a name pins`()
@@ -226,16 +226,16 @@ struct PastVersionTests {
     try database.compact()
     // The attachment of the current revision does not count as history.
     #expect(try retainedCount(database) == 3)
-    try database.nameSnapshot("then")
+    try database.saveSnapshot(named: "then")
     #expect(try database.namedSnapshots().map(\.pinnedSize) == [0])
     try put("a", nil)
     let pinned = try #require(try database.namedSnapshots().first).pinnedSize
     #expect(pinned > 15_000 && pinned < 16_000, "\(pinned)")
     // Each name pins the revisions that it shares with others, too.
     try put("b", kept)
-    try database.nameSnapshot("earlier")
+    try database.saveSnapshot(named: "earlier")
     try put("b", kept)
-    try database.nameSnapshot("later")
+    try database.saveSnapshot(named: "later")
     try put("b", nil)
     let sizes = try database.namedSnapshots().map { ($0.name, $0.pinnedSize > 15_000) }
     #expect(sizes.map(\.0) == ["earlier", "later", "then"] && sizes.allSatisfy(\.1))
@@ -244,12 +244,12 @@ struct PastVersionTests {
   @Test func `a named snapshot survives compaction and reopening, and its removal frees its space`()
     throws
   {
-    var database = try open(.none)
+    var database = try open(.disabled)
     let text = Value.string(String(repeating: "x", count: 400))
     try database.write { transaction in
       for number in 0..<100 { _ = try transaction.overwrite("d\(number)", with: ["x": text]) }
     }
-    try database.nameSnapshot("before import")
+    try database.saveSnapshot(named: "before import")
     for round in 1...5 as ClosedRange<Int64> {
       try database.write { transaction in
         for number in 0..<100 {
@@ -261,7 +261,7 @@ struct PastVersionTests {
     for _ in 0..<2 {
       try database.compact()
       try database.close()
-      database = try open(.none)
+      database = try open(.disabled)
     }
     let named = try #require(try database.namedSnapshots().first)
     #expect(named.name == "before import")
@@ -276,56 +276,56 @@ struct PastVersionTests {
       #expect(try snapshot.get("new") == nil)
       #expect(try database.snapshot(at: 100).get("d7")?["n"] == nil)
     }
-    expect(.historyNotHeld) { _ = try database.snapshot(at: 200) }
+    expect(.versionNotRetained) { _ = try database.snapshot(at: 200) }
     let size = try database.statistics.liveSize
-    try database.removeSnapshot(named: "before import")
+    try database.deleteSnapshot(named: "before import")
     try database.compact()
     #expect(try retainedCount(database) == 0)
     #expect(try database.statistics.liveSize < size - 40_000)
     #expect(try database.statistics.segments.reduce(0) { $0 + $1.size } < 80_000)
     expect(.notFound) { _ = try database.snapshot(named: "before import") }
-    expect(.historyNotHeld) { _ = try database.snapshot(at: 100) }
+    expect(.versionNotRetained) { _ = try database.snapshot(at: 100) }
     #expect(try database.check().problems.map(\.message) == [])
   }
 
   @Test func `the names of snapshots are validated`() throws {
-    let database = try open(.none)
+    let database = try open(.disabled)
     try put(database, "a", 1)
-    try database.nameSnapshot("x")
-    expect(.alreadyExists) { try database.nameSnapshot("x") }
-    expect(.invalidSnapshotName) { try database.nameSnapshot("") }
+    try database.saveSnapshot(named: "x")
+    expect(.alreadyExists) { try database.saveSnapshot(named: "x") }
+    expect(.invalidSnapshotName) { try database.saveSnapshot(named: "") }
     let long = String(repeating: "ä", count: 120)
-    try database.nameSnapshot(long)
-    expect(.invalidSnapshotName) { try database.nameSnapshot(long + "a") }
+    try database.saveSnapshot(named: long)
+    expect(.invalidSnapshotName) { try database.saveSnapshot(named: long + "a") }
     expect(.notFound) { _ = try database.snapshot(named: "y") }
-    expect(.notFound) { try database.removeSnapshot(named: "y") }
+    expect(.notFound) { try database.deleteSnapshot(named: "y") }
     #expect(try database.namedSnapshots().map(\.name) == ["x", long])
-    try database.removeSnapshot(named: "x")
-    try database.nameSnapshot("x")
+    try database.deleteSnapshot(named: "x")
+    try database.saveSnapshot(named: "x")
     #expect(try database.namedSnapshots().map(\.sequence) == [1, 1])
     let other = try Database.inMemory()
-    expect(.historyNotHeld) { try database.nameSnapshot("z", of: other.snapshot()) }
+    expect(.versionNotRetained) { try database.saveSnapshot(named: "z", of: other.snapshot()) }
   }
 
   @Test func `an open snapshot can be named as long as all of its revisions are retained`() throws {
-    let database = try open(.none)
+    let database = try open(.disabled)
     try put(database, "a", 1)
     let open = try database.snapshot()
     try put(database, "b", 1)
-    try database.nameSnapshot("earlier", of: open)
+    try database.saveSnapshot(named: "earlier", of: open)
     try put(database, "a", 2)
-    expect(.historyNotHeld) {
-      try database.nameSnapshot("too late", of: try database.snapshot(at: 2))
+    expect(.versionNotRetained) {
+      try database.saveSnapshot(named: "too late", of: try database.snapshot(at: 2))
     }
     // Another name retains that version.
-    try database.nameSnapshot("again", of: open)
-    try database.removeSnapshot(named: "earlier")
+    try database.saveSnapshot(named: "again", of: open)
+    try database.deleteSnapshot(named: "earlier")
     try database.compact()
     #expect(try database.snapshot(named: "again").get("a")?["n"] == 1)
     #expect(try database.snapshot(named: "again").count == 1)
-    try database.removeSnapshot(named: "again")
+    try database.deleteSnapshot(named: "again")
     try database.compact()
-    expect(.historyNotHeld) { try database.nameSnapshot("gone", of: open) }
+    expect(.versionNotRetained) { try database.saveSnapshot(named: "gone", of: open) }
     // An open snapshot does not change.
     #expect(try open.get("a")?["n"] == 1)
   }
@@ -333,15 +333,15 @@ struct PastVersionTests {
   @Test func `a named version can get another name, but a version that is not retained cannot`()
     throws
   {
-    let database = try open(.none)
+    let database = try open(.disabled)
     try put(database, "a", 1)
-    try database.nameSnapshot("one")
+    try database.saveSnapshot(named: "one")
     try put(database, "a", 2)
     let between = try database.snapshot()
     try put(database, "a", 3)
-    try database.nameSnapshot("same", of: try database.snapshot(named: "one"))
-    expect(.historyNotHeld) { try database.nameSnapshot("between", of: between) }
-    try database.removeSnapshot(named: "one")
+    try database.saveSnapshot(named: "same", of: try database.snapshot(named: "one"))
+    expect(.versionNotRetained) { try database.saveSnapshot(named: "between", of: between) }
+    try database.deleteSnapshot(named: "one")
     try database.compact()
     #expect(try database.snapshot(named: "same").get("a")?["n"] == 1)
   }
@@ -352,20 +352,20 @@ struct PastVersionTests {
     let database = try open(HistoryRetention(age: .seconds(3)))
     for number in 1...2 as ClosedRange<Int64> { try put(database, "b", number) }
     try put(database, "a", 1)
-    try database.nameSnapshot("one")
+    try database.saveSnapshot(named: "one")
     let then = clock.date
     for number in 2...3 as ClosedRange<Int64> { try put(database, "a", number) }
     for _ in 0..<2 { clock.tick() }
     try database.compact()
     #expect(try database.snapshot(at: then).get("a")?["n"] == 1)
-    try database.removeSnapshot(named: "one")
-    expect(.historyNotHeld) { _ = try database.snapshot(at: then) }
+    try database.deleteSnapshot(named: "one")
+    expect(.versionNotRetained) { _ = try database.snapshot(at: then) }
   }
 
   @Test func `after the winning leaf is purged, the best other leaf wins in past versions`()
     throws
   {
-    let database = try open(.everything)
+    let database = try open(.unlimited)
     let (best, middle, last) = (
       try RevisionID(parsing: "1-r"), try RevisionID(parsing: "1-q"),
       try RevisionID(parsing: "1-p")
@@ -380,11 +380,11 @@ struct PastVersionTests {
   }
 
   @Test func `purging a document removes it from past versions`() throws {
-    let database = try open(.everything)
+    let database = try open(.unlimited)
     try put(database, "a", 1)
     try put(database, "b", 1)
     try put(database, "a", 2)
-    try database.nameSnapshot("x")
+    try database.saveSnapshot(named: "x")
     let open = try database.snapshot(at: 1)
     try database.write { _ = try $0.purge("a") }
     #expect(try database.snapshot(at: 1).get("a") == nil)
@@ -401,7 +401,7 @@ struct PastVersionTests {
   }
 
   @Test func `purging a leaf removes it and its exclusive ancestors from past versions`() throws {
-    let database = try open(.everything)
+    let database = try open(.unlimited)
     func revision(_ generation: UInt64, _ letter: Character) throws -> RevisionID {
       try #require(RevisionID(generation: generation, digest: String(repeating: letter, count: 32)))
     }
@@ -418,7 +418,7 @@ struct PastVersionTests {
     try insert(4, [rightChild, right, root])
     #expect(try database.snapshot(at: 4).get("a")?["n"] == 4)
     #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
-    try database.nameSnapshot("x")
+    try database.saveSnapshot(named: "x")
     try database.write { _ = try $0.purge("a", revision: rightChild) }
     for (sequence, number) in [(1, 1), (2, 2), (3, 2), (4, 2), (5, 2)] as [(UInt64, Value)] {
       let snapshot = try database.snapshot(at: sequence)
@@ -439,7 +439,7 @@ struct PastVersionTests {
     let disk = SimulatedFileSystem()
     func open(_ disk: SimulatedFileSystem, life: Int) throws -> Database {
       var configuration = Configuration.crashing(on: disk, life: life)
-      configuration.history = .everything
+      configuration.history = .unlimited
       return try Database(at: "/s", configuration: configuration)
     }
     let database = try open(disk, life: 1)
@@ -468,8 +468,8 @@ struct PastVersionTests {
     }
     let database = try open(disk, life: 1)
     for number in 0..<40 { try put(database, "d\(number % 5)", Int64(number)) }
-    try database.nameSnapshot("kept")
-    try database.nameSnapshot("dropped", of: database.snapshot(at: 30))
+    try database.saveSnapshot(named: "kept")
+    try database.saveSnapshot(named: "dropped", of: database.snapshot(at: 30))
     for number in 40..<80 { try put(database, "d\(number % 5)", Int64(number)) }
     let calls = Recorder<Int>()
     let refusals = Recorder<UInt64>()
@@ -481,7 +481,7 @@ struct PastVersionTests {
           // For each document, the last number that was stored by then.
           let last = Int(sequence) - 1
           #expect(numbers == (0..<5).map { $0 > last ? -1 : last - (last - $0) % 5 })
-        } catch let error as DatabaseError where error.code == .historyNotHeld {
+        } catch let error as DatabaseError where error.code == .versionNotRetained {
           refusals.append(sequence)
         }
       }
@@ -505,7 +505,7 @@ struct PastVersionTests {
       }
     }
     try database.compact()
-    try database.removeSnapshot(named: "dropped")
+    try database.deleteSnapshot(named: "dropped")
     try database.compact()
     disk.observeChangingCalls(nil)
     #expect(calls.all.count > 10)

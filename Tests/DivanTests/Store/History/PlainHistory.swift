@@ -39,7 +39,7 @@ struct PlainVersion: Equatable {
 
   private static func lines(_ snapshot: Snapshot, since sequence: UInt64) throws -> [Line] {
     var cursor = snapshot.changes(since: sequence)
-    return try cursor.rest().map { change in
+    return try cursor.collect().map { change in
       Line(
         id: change.id, sequence: change.sequence, revision: change.revision,
         isDeleted: change.isDeleted, json: change.document.json,
@@ -69,9 +69,10 @@ struct PlainVersion: Equatable {
       var documents = snapshot.documents(descending: isDescending)
       let wanted = isDescending ? live.reversed() : live
       #expect(
-        try found.rest().filter { !tainted.contains($0) } == wanted.map(\.id), comment)
+        try found.collect().filter { !tainted.contains($0) } == wanted.map(\.id), comment)
       #expect(
-        try documents.rest().filter { !tainted.contains($0.id) }.map(\.json) == wanted.map(\.json),
+        try documents.collect().filter { !tainted.contains($0.id) }.map(\.json)
+          == wanted.map(\.json),
         comment)
     }
     if tainted.isEmpty { #expect(try snapshot.count == live.count, comment) }

@@ -87,7 +87,7 @@ struct CompoundIndexTests {
 
   @Test func `a past version can be queried in the same way`() throws {
     let database = try lists()
-    try database.nameSnapshot("then")
+    try database.saveSnapshot(named: "then")
     try database.remove("a")
     let past = try database.snapshot(named: "then")
     #expect(try ids(past, .equal(to: "home").then(.from(1))) == ["b", "a"])
@@ -100,7 +100,7 @@ struct CompoundIndexTests {
     throws
   {
     let database = try lists()
-    try database.nameSnapshot("then")
+    try database.saveSnapshot(named: "then")
     let one = IndexRange.equal(to: 1)
     for range in [
       one.then(one).then(.all), IndexRange.all.then(one), .from("a").then(one),

@@ -29,7 +29,9 @@ struct DocumentIndexTests {
     #expect(try database.check().isSound)
     var years = try database.snapshot().documents(by: "by year", .from(1926, upTo: 1931))
     #expect(
-      try years.rest().compactMap { $0["year"] }.allSatisfy { [1926, 1927, 1927.5].contains($0) })
+      try years.collect().compactMap { $0["year"] }.allSatisfy {
+        [1926, 1927, 1927.5].contains($0)
+      })
   }
 
   @Test func `indexes follow every kind of change and rollback`() throws {
@@ -40,16 +42,16 @@ struct DocumentIndexTests {
       try transaction.delete(id: "doc-3")
       try transaction.purge("doc-4")
       _ = try transaction.update("doc-5") { $0["year"] = 2000 }
-      try? transaction.nested {
+      try? transaction.savepoint {
         _ = try transaction.overwrite("doc-6", with: ["year": 3000])
         throw CancellationError()
       }
       var found = try transaction.ids(by: "by year", .equal(to: 2000))
-      #expect(try found.rest() == ["doc-5"])
+      #expect(try found.collect() == ["doc-5"])
       #expect(try transaction.count(by: "by year", .equal(to: 3000)) == 0)
       var newest = try transaction.documents(by: "by year", .from(1931), descending: true)
       #expect(try newest.next()?.id == "doc-27")
-      #expect(try newest.rest().map(\.id).last == "doc-26")
+      #expect(try newest.collect().map(\.id).last == "doc-26")
     }
     try? database.write { transaction in
       _ = try transaction.overwrite("doc-7", with: ["year": 3000])
@@ -82,7 +84,7 @@ struct DocumentIndexTests {
     for index in store.all { try database.addIndex(index) }
     try store.fill(database, 0..<20)
     let old = try database.snapshot()
-    try database.nameSnapshot("then")
+    try database.saveSnapshot(named: "then")
     try store.fill(database, 10..<40)
     try database.remove("doc-1")
     try store.expectAll(old, "open snapshot")
@@ -161,7 +163,7 @@ struct DocumentIndexTests {
     #expect(
       code { transaction in
         _ = try transaction.overwrite("a", with: ["name": 1, "tags": ["x", "y", "x"]])
-        try? transaction.nested {
+        try? transaction.savepoint {
           _ = try transaction.overwrite("b", with: ["name": 1])
           throw CancellationError()
         }
@@ -307,7 +309,7 @@ struct DocumentIndexTests {
 
   /// Other threads write between reading documents and adding their entries.
   @Test func `changes during an index build are in the index`() throws {
-    let database = try store.open { $0.reads = .buffered }
+    let database = try store.open { $0.readMode = .buffered }
     try store.fill(database, 0..<60)
     try database.writeCheckpoint()
     let disk = store.fixture.fileSystem

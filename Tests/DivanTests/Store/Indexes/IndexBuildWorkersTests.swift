@@ -226,7 +226,7 @@ struct IndexBuildWorkersTests {
     database.tamper { $0.set(last.locator, forSequence: first.sequence) }
     try database.addIndex(store.byYear)
     var found = try database.snapshot().ids(by: "by year")
-    let ids = try found.rest()
+    let ids = try found.collect()
     #expect(Set(ids).count == ids.count && ids.contains(id(2990)))
     database.tamper { $0.set(first.locator, forSequence: first.sequence) }
     #expect(try database.check().problems.allSatisfy { $0.documentID == id(5) })

@@ -58,8 +58,8 @@ struct IndexFaultTests {
   private static func configuration(_ disk: SimulatedFileSystem) -> Configuration {
     var configuration = Configuration.small(on: disk)
     configuration.maintenance = .manual
-    configuration.history = .everything
-    configuration.reads = .buffered
+    configuration.history = .unlimited
+    configuration.readMode = .buffered
     return configuration
   }
 
@@ -101,7 +101,7 @@ struct IndexFaultTests {
           Document(id: id(number), ["n": 7]), history: [RevisionID(parsing: "1-branch")])
       }
     }
-    try database.nameSnapshot("then")
+    try database.saveSnapshot(named: "then")
     try database.writeCheckpoint()
     try database.close()
     return disk
@@ -297,7 +297,7 @@ struct IndexFaultTests {
         try RebuiltIndex(of: database).expectSame(comment)
         let snapshot = try database.snapshot()
         var changes = snapshot.changes()
-        #expect(try changes.rest().count == 61, comment)
+        #expect(try changes.collect().count == 61, comment)
         #expect(try snapshot.get(Self.id(107))?["n"] == 2, comment)
         count += 1
       }

@@ -123,7 +123,7 @@ struct IndexFixture {
         #expect(try snapshot.count(by: definition.index.name, range) == found.count, comment)
         guard !definition.index.eachElement else { continue }
         var descending = try snapshot.documents(by: definition.index.name, range, descending: true)
-        #expect(try descending.rest().map(\.id) == found.reversed().map(\.id), comment)
+        #expect(try descending.collect().map(\.id) == found.reversed().map(\.id), comment)
       }
     }
   }
@@ -140,6 +140,6 @@ extension IndexedIDCursor {
   /// Returns the remaining IDs.
   consuming func collected() throws -> [String] {
     var cursor = self
-    return try cursor.rest()
+    return try cursor.collect()
   }
 }

@@ -59,7 +59,7 @@ struct ExpiryTests {
     let again = try #require(try snapshot.get("a"))
     #expect(again == stored && again.sequence == stored.sequence && snapshot.sequence == 1)
     var changes = snapshot.changes()
-    #expect(try changes.rest().map(\.sequence) == [1])
+    #expect(try changes.collect().map(\.sequence) == [1])
     #expect(try database.check().isSound)
     try database.write { try $0.setExpiry(nil, of: "a") }
     #expect(try database.snapshot().expiry(of: "a") == nil)
@@ -141,7 +141,7 @@ struct ExpiryTests {
     let database = try open()
     try database.write { transaction in
       try transaction.put(Document(id: "a"))
-      try? transaction.nested {
+      try? transaction.savepoint {
         try transaction.setExpiry(date(in: -1), of: "a")
         throw CancellationError()
       }
@@ -223,7 +223,7 @@ struct ExpiryTests {
       ($0 as? DatabaseError)?.code == .damaged
     }
     var ids = try database.snapshot().ids()
-    #expect(try ids.rest() == ["b"])
+    #expect(try ids.collect() == ["b"])
     // In the background the error is recorded, and purging is tried again later.
     #expect(try database.statistics.maintenanceProblem == nil)
     database.store.purgeExpiredInBackground()

@@ -209,7 +209,7 @@ struct MaintenanceFailureTests {
       let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
       let database = try fixture.open {
         $0.maintenance = .manual
-        $0.reads = .buffered
+        $0.readMode = .buffered
       }
       try fixture.fill(database, 0..<40, size: 40_000)
       if step == "create" {
@@ -410,7 +410,7 @@ struct MaintenanceFailureTests {
   }
 
   @Test func `a compacted segment that is damaged before it is installed is not used`() throws {
-    let database = try store(30) { $0.reads = .buffered }
+    let database = try store(30) { $0.readMode = .buffered }
     try fixture.fill(database, 0..<12, size: 20)
     let disk = disk
     disk.observeCalls { call in

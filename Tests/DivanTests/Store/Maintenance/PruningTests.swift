@@ -21,8 +21,8 @@ struct PruningTests {
     var configuration = Configuration.small(on: disk)
     configuration.maintenance = .manual
     configuration.history = history
-    configuration.reads = .buffered
-    configuration.damage = .readWhatIsThere
+    configuration.readMode = .buffered
+    configuration.damage = .salvage
     configuration.now = { [clock] in clock.now }
     return try Database(at: "/s.divan", configuration: configuration)
   }
@@ -43,7 +43,7 @@ struct PruningTests {
 
   private func expectNotRetained(_ database: Database, _ sequence: UInt64) {
     let error = #expect(throws: DatabaseError.self) { try database.snapshot(at: sequence) }
-    #expect(error?.code == .historyNotHeld)
+    #expect(error?.code == .versionNotRetained)
   }
 
   @Test func `in a conflict, the history limit counts only revisions that no branch needs`() throws
@@ -90,13 +90,13 @@ struct PruningTests {
 
   @Test func `revisions that were retained before history was enabled have the same limits`() throws
   {
-    var database = try open(.none)
+    var database = try open(.disabled)
     try overwrite(database, "a", 1...1)
-    try database.nameSnapshot("first")
+    try database.saveSnapshot(named: "first")
     try overwrite(database, "a", 2...2)
     try database.close()
     database = try open(HistoryRetention(age: .seconds(3600)))
-    try database.removeSnapshot(named: "first")
+    try database.deleteSnapshot(named: "first")
     try database.compact()
     // The time at which it was superseded is unknown, so it counts as recent.
     #expect(try retained(database) == [1])
@@ -109,7 +109,7 @@ struct PruningTests {
   }
 
   @Test func `a version that is named while history is pruned is retained`() throws {
-    var database = try open(.everything)
+    var database = try open(.unlimited)
     // More revisions than are dropped at a time.
     for round in 0..<12 {
       try database.write { transaction in
@@ -125,7 +125,7 @@ struct PruningTests {
     disk.observeCalls { [database] call in
       // The first read determines how far back versions are available.
       guard call.verb == .read, !isNamed.exchange(true, ordering: .relaxed) else { return }
-      try? database.nameSnapshot("in time", of: try? database.snapshot(at: 2000))
+      try? database.saveSnapshot(named: "in time", of: try? database.snapshot(at: 2000))
     }
     try database.compact()
     disk.observeCalls(nil)
@@ -136,7 +136,7 @@ struct PruningTests {
 
   @Test(arguments: [true, false])
   func `pruning stops after a failed flush`(isEarly: Bool) throws {
-    var database = try open(.everything)
+    var database = try open(.unlimited)
     try overwrite(database, "a", 1...6)
     try database.writeCheckpoint()
     try database.close()
@@ -160,13 +160,13 @@ struct PruningTests {
     #expect(try retained(database).count == (isEarly ? 5 : 2))
     #expect(try database.snapshot().get("a")?["n"] == 6)
     try? database.close()
-    database = try open(.everything)
+    database = try open(.unlimited)
     #expect(try database.snapshot(at: 5).get("a")?["n"] == 5)
     #expect(try database.check().problems.map(\.description) == [])
   }
 
   @Test func `pruning keeps all revisions of a document with a damaged record`() throws {
-    var database = try open(.everything)
+    var database = try open(.unlimited)
     let text = String(repeating: "y", count: 300)
     try overwrite(database, "a", 1...3)
     try database.write { transaction in
@@ -211,14 +211,14 @@ struct PruningTests {
 
   @Test func `a superseded revision whose record is damaged is not retained`() throws {
     let text = String(repeating: "y", count: 300)
-    var database = try open(.everything)
+    var database = try open(.unlimited)
     try overwrite(database, "a", 1...1)
     try database.writeCheckpoint()
     try database.write { _ = try $0.overwrite("a", with: ["text": .string(text)]) }
     try overwrite(database, "a", 3...3)
     try database.close()
     try damage(text)
-    database = try open(.everything)
+    database = try open(.unlimited)
     #expect(database.openingReport.damage.count == 1)
     #expect(try database.snapshot().get("a")?["n"] == 3)
     #expect(try !retained(database).contains(2))
@@ -229,7 +229,7 @@ struct PruningTests {
     throws
   {
     let text = String(repeating: "y", count: 300)
-    var database = try open(.everything)
+    var database = try open(.unlimited)
     try attach(database, "a", text)
     try overwrite(database, "a", 2...3)
     try overwrite(database, "b", 1...3)
@@ -248,7 +248,7 @@ struct PruningTests {
     isDamaged: Bool
   ) throws {
     let text = String(repeating: "y", count: 300)
-    var database = try open(.everything)
+    var database = try open(.unlimited)
     try attach(database, "a", "first")
     try attach(database, "a", text)
     try overwrite(database, "a", 3...3)
@@ -268,7 +268,7 @@ struct PruningTests {
         disk.fail(.read, with: .inputOutput)
       }
     }
-    database = try open(.everything)
+    database = try open(.unlimited)
     disk.observeCalls(nil)
     let wasLookedUp = !isFirst.load(ordering: .relaxed)
     #expect(wasLookedUp)
@@ -314,7 +314,7 @@ struct PruningTests {
   func `a failed read is not reported as damage and changes nothing, whichever read it is`(
     work: String
   ) throws {
-    let stored = try open(.everything)
+    let stored = try open(.unlimited)
     try attach(stored, "a", "first")
     try overwrite(stored, "a", 1...4)
     try stored.write { transaction in
@@ -332,7 +332,7 @@ struct PruningTests {
       let copy = PruningTests(disk: disk.restarted(.processEnd))
       let retention =
         switch work {
-        case "write": HistoryRetention.none
+        case "write": HistoryRetention.disabled
         case "limit": HistoryRetention(bytes: 1)
         default: HistoryRetention(revisions: 1)
         }
@@ -362,9 +362,9 @@ struct PruningTests {
   @Test func `if the names of snapshots cannot be read, all superseded revisions are retained`()
     throws
   {
-    let database = try open(.none)
+    let database = try open(.disabled)
     try overwrite(database, "a", 1...1)
-    try database.nameSnapshot("first")
+    try database.saveSnapshot(named: "first")
     let key = CatalogKey.named(SharedBytes(utf8: "first"))
     let locator = try #require(try database.store.view().locator(in: \.catalog, key))
     let garbage: [UInt8] = [0xFF]
@@ -380,7 +380,7 @@ struct PruningTests {
   }
 
   @Test func `retained entries without a document are ignored`() throws {
-    let database = try open(.everything)
+    let database = try open(.unlimited)
     try overwrite(database, "a", 1...3)
     let locator = try database.entry(of: "a").locator
     database.tamper { state in
@@ -389,10 +389,10 @@ struct PruningTests {
         RetainedKey.bytes(SharedBytes(utf8: "missing"), 1), locator, scratch: &scratch)
       state.setRetained([1, 2], locator, scratch: &scratch)
     }
-    try database.nameSnapshot("now")
+    try database.saveSnapshot(named: "now")
     #expect(try database.namedSnapshots().map(\.id) == ["now"])
     var changes = try database.snapshot(at: 2).changes()
-    #expect(try changes.rest().map(\.id) == ["a"])
+    #expect(try changes.collect().map(\.id) == ["a"])
     // An invalid locator is ignored.
     let key = RetainedKey.bytes(SharedBytes(utf8: "a"), 1)
     let garbage: [UInt8] = [0xFF]
@@ -405,7 +405,7 @@ struct PruningTests {
 
   /// The sequence number in the key of a longer ID is in the key range of the shorter one.
   @Test func `documents whose IDs differ only after a zero byte have separate histories`() throws {
-    let database = try open(.everything)
+    let database = try open(.unlimited)
     let ids = ["a", "a\u{0}bcdefgh", "a\u{0}bcdefghi", "a\u{0}"]
     for number in 1...2 as ClosedRange<Int64> {
       for id in ids { try overwrite(database, id, number...number) }
@@ -425,7 +425,7 @@ struct PruningTests {
   /// If the shorter ID has no retained revisions, the longer one's records come first.
   @Test func `a later document is not confused with one whose ID continues with zero bytes`() throws
   {
-    let database = try open(.everything)
+    let database = try open(.unlimited)
     try overwrite(database, "a\u{0}\u{0}\u{0}", 1...2)
     try overwrite(database, "a", 1...2)
     #expect(try database.snapshot(at: 2).get("a") == nil)
@@ -434,7 +434,7 @@ struct PruningTests {
   }
 
   @Test func `a past version is not read from another document's record`() throws {
-    let database = try open(.everything)
+    let database = try open(.unlimited)
     try overwrite(database, "a", 1...2)
     try overwrite(database, "b", 1...2)
     let locator = try database.entry(of: "b").locator

@@ -16,7 +16,7 @@ struct LiveReadingTests {
   {
     let fileSystem = MemoryFileSystem()
     var configuration = Configuration.crashing(on: fileSystem, life: 1)
-    configuration.reads = isMapped ? .mapped : .buffered
+    configuration.readMode = isMapped ? .mapped : .buffered
     let database = try Database(at: CrashFixture.path, configuration: configuration)
     let acknowledged = Atomic(0)
     let isDone = Atomic(false)
@@ -42,7 +42,7 @@ struct LiveReadingTests {
     }
     var readerConfiguration = Configuration.crashing(on: fileSystem, life: 2)
     readerConfiguration.isReadOnly = true
-    readerConfiguration.reads = isMapped ? .mapped : .buffered
+    readerConfiguration.readMode = isMapped ? .mapped : .buffered
     while acknowledged.load(ordering: .acquiring) == 0 {}
     var count = 0
     while !isDone.load(ordering: .acquiring) {

@@ -38,7 +38,7 @@ struct LocalDocumentTests {
     #expect(try snapshot.count == 1 && snapshot.sequence == 1)
     #expect(try snapshot.get("b") == nil)
     var changes = snapshot.changes()
-    #expect(try changes.rest().map(\.id) == ["a"])
+    #expect(try changes.collect().map(\.id) == ["a"])
     try database.write { _ = try $0.purge("a") }
     #expect(try database.snapshot().localDocument("a") == ["n": 1])
   }
@@ -48,7 +48,7 @@ struct LocalDocumentTests {
       try transaction.put(Document(id: "a"))
       try transaction.putLocal("a", ["n": 1])
     }
-    try database.nameSnapshot("then")
+    try database.saveSnapshot(named: "then")
     try database.write { _ = try $0.overwrite("a", with: ["n": 2]) }
     let then = try database.snapshot(named: "then")
     #expect(try then.get("a")?.properties == [:])
@@ -96,7 +96,7 @@ struct LocalDocumentTests {
   @Test func `a failed nested transaction rolls back changes of local documents`() throws {
     try database.write { transaction in
       try transaction.putLocal("a", ["n": 1])
-      try? transaction.nested {
+      try? transaction.savepoint {
         try transaction.putLocal("a", ["n": 2])
         try transaction.removeLocal("a")
         try transaction.putLocal("b", [:])

@@ -36,7 +36,7 @@ struct CatalogCheckTests {
   init() throws {
     var configuration = Configuration.small(on: MemoryFileSystem())
     configuration.maintenance = .manual
-    configuration.history = .everything
+    configuration.history = .unlimited
     database = try Database(at: "/s", configuration: configuration)
     let poster = poster
     try database.write { transaction in
@@ -49,8 +49,8 @@ struct CatalogCheckTests {
       try transaction.putLocal("there", ["n": 2])
     }
     try database.write { _ = try $0.overwrite("b", with: ["n": 1]) }
-    try database.nameSnapshot("first")
-    try database.nameSnapshot("second")
+    try database.saveSnapshot(named: "first")
+    try database.saveSnapshot(named: "second")
   }
 
   private var note: SHA256.Digest {
@@ -188,7 +188,7 @@ struct CatalogCheckTests {
     let poster = try locator(CatalogKey.attachment(SHA256.digest(of: SharedBytes(copying: poster))))
     func read() throws {
       _ = try #require(try database.read { try $0.get("a") })
-        .attachments["note"]?.content()
+        .attachments["note"]?.data()
     }
     #expect(
       try problems { $0.lead(key, to: poster) } == [
@@ -202,7 +202,7 @@ struct CatalogCheckTests {
       try problems { $0.catalog.remove(key.span) }.first?.contains("\"note\" is missing") == true)
     expectDamage { try read() }
     // Content that was read before is still there.
-    #expect(try attachment.content() == Data([1, 2, 3]))
+    #expect(try attachment.data() == Data([1, 2, 3]))
     #expect(try problems { $0.lead(key, to: original) }.isEmpty)
     let short: [UInt8] = [CatalogKey.Kind.attachment.rawValue, 1]
     #expect(
@@ -216,7 +216,7 @@ struct CatalogCheckTests {
     // The length in a document must match the content.
     let wrong = Document.Attachment(
       contentType: "x/y", length: 4, generation: 1, body: attachment.body)
-    expectDamage { _ = try wrong.content() }
+    expectDamage { _ = try wrong.data() }
   }
 
   @Test func `a check finds index definitions that are swapped, removed or unreadable`() throws {

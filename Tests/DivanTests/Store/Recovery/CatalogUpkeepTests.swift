@@ -41,7 +41,7 @@ struct CatalogUpkeepTests {
         #expect(expiry == document.expiry, comment)
       }
       var changes = snapshot.changes()
-      let feed = try changes.rest()
+      let feed = try changes.collect()
       #expect(feed.map(\.id).sorted() == documents.keys.sorted(), comment)
     }
   }

@@ -76,11 +76,11 @@ struct DamagePolicyTests {
     let start = try #require(bytes.indices.first { bytes[$0...].starts(with: content.prefix(64)) })
     // The content follows its length, its digest, two bytes, the checksum and the record's size.
     try fixture.fileSystem.corrupt(path, atOffset: start - (3 + 32 + 2 + 4 + 3) + byte, mask: 2)
-    let opened = try open(.readWhatIsThere)
+    let opened = try open(.salvage)
     #expect(!opened.openingReport.damage.isEmpty)
     for number in 0..<300 { #expect(try opened.snapshot().get(id(number)) != nil) }
     expectDamaged("the content") {
-      _ = try opened.snapshot().get("attached")?.attachments["a"]?.content()
+      _ = try opened.snapshot().get("attached")?.attachments["a"]?.data()
     }
   }
 
@@ -111,11 +111,11 @@ struct DamagePolicyTests {
     }
     expectDamaged("a range") {
       var cursor = snapshot.ids(.prefix("document 1"))
-      return try cursor.rest()
+      return try cursor.collect()
     }
     expectDamaged("changes") {
       var cursor = snapshot.changes()
-      return try cursor.rest()
+      return try cursor.collect()
     }
     let some = Query<Document>().filter { $0["n"] > 3 }.sort("n")
     expectDamaged("a query") { try snapshot.find(some) }
@@ -142,7 +142,7 @@ struct DamagePolicyTests {
     expectDamaged("a local document") { try snapshot.localDocument("none") }
     expectDamaged("local documents") { try snapshot.localDocumentIDs() }
 
-    let left = try open(.readWhatIsThere, isReadOnly: false)
+    let left = try open(.salvage, isReadOnly: false)
     #expect(left.openingReport.salvagedRecords == 299)
     #expect(!left.openingReport.damage.isEmpty)
     #expect(try left.snapshot().count == 299)
@@ -150,7 +150,7 @@ struct DamagePolicyTests {
       #expect(try (left.snapshot().get(id(number)) == nil) == (number == 150))
     }
     var ids = try left.snapshot().ids()
-    #expect(try ids.rest().count == 299)
+    #expect(try ids.collect().count == 299)
     #expect(throws: DatabaseError.self) { try left.write { _ in } }
   }
 
@@ -177,7 +177,7 @@ struct DamagePolicyTests {
     #expect(try snapshot.get("second")?["text"] == "second text")
     expectDamaged("none") { try snapshot.get("none") }
     expectDamaged("count") { try snapshot.count }
-    let remains = try open(.readWhatIsThere)
+    let remains = try open(.salvage)
     let left = try remains.snapshot()
     #expect(try left.get("second") != nil)
     #expect(try left.count == 2)
@@ -207,15 +207,15 @@ struct DamagePolicyTests {
       })
     try fixture.fileSystem.corrupt(
       path(segment), atOffset: try offset(of: "new 4", in: segment), mask: 4)
-    let remains = try open(.readWhatIsThere)
+    let remains = try open(.salvage)
     let left = try remains.snapshot()
     var ids = left.ids()
-    let all = try ids.rest()
+    let all = try ids.collect()
     #expect(try left.count == all.count)
     // The fixture adds one document of its own.
     #expect(all.count == 1 + 40 - 1 + 9 + 1)
     var changes = left.changes()
-    let changed = try changes.rest().map(\.id)
+    let changed = try changes.collect().map(\.id)
     #expect(Set(changed).count == changed.count)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
@@ -249,7 +249,7 @@ struct DamagePolicyTests {
     #expect(try snapshot.get("last")?["text"] == "end")
     #expect(try snapshot.get(id(5))?["text"] == "new 5")
     for number in [0, 3, 4, 9] { expectDamaged("\(number)") { try snapshot.get(id(number)) } }
-    #expect(try open(.readWhatIsThere).snapshot().get(id(4))?["text"] == "old")
+    #expect(try open(.salvage).snapshot().get(id(4))?["text"] == "old")
   }
 
   @Test func `after a lost deletion, every document that it may have deleted is uncertain`() throws
@@ -333,16 +333,16 @@ struct DamagePolicyTests {
     expectDamaged("count") { try snapshot.count(by: "by number") }
     expectDamaged("IDs") {
       var ids = try snapshot.ids(by: "by number")
-      return try ids.rest()
+      return try ids.collect()
     }
     expectDamaged("documents") {
       var documents = try snapshot.documents(by: "by number")
-      return try documents.rest()
+      return try documents.collect()
     }
     let some = Query<Document>().filter { $0["n"] > 3 }
     expectDamaged("a query's count") { try snapshot.count(some) }
     expectDamaged("a query") { try snapshot.find(some) }
-    #expect(try open(.readWhatIsThere).snapshot().count(some) == 35)
+    #expect(try open(.salvage).snapshot().count(some) == 35)
   }
 
   @Test(.timeLimit(.minutes(1)))
@@ -383,11 +383,11 @@ struct DamagePolicyTests {
     let snapshot = try database.snapshot()
     for number in 0..<4 { expectDamaged("\(number)") { try snapshot.get("doc-\(number)") } }
     expectDamaged("count") { try snapshot.count }
-    #expect(try open(.readWhatIsThere).snapshot().count >= 3)
+    #expect(try open(.salvage).snapshot().count >= 3)
   }
 
   // Found by an external trial: the copy had 99 of 100 documents, and looked sound.
-  @Test(arguments: [DamagePolicy.refuse, .readWhatIsThere])
+  @Test(arguments: [DamagePolicy.refuse, .salvage])
   func `a backup of a damaged store is refused`(policy: DamagePolicy) throws {
     try fill(100)
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "50 of 100"), mask: 1)

@@ -155,14 +155,14 @@ struct ForgedCheckpointTests {
     #expect(try inspect().differences(limit: 10_000)?.contains { $0.contains("damaged") } == true)
     let opened = try fixture.open { $0.maintenance = .manual }
     var ids = try opened.snapshot().ids()
-    let error = #expect(throws: DatabaseError.self) { try ids.rest() }
+    let error = #expect(throws: DatabaseError.self) { try ids.collect() }
     #expect(error?.code == .damaged)
     #expect(error?.hint?.contains("remove its checkpoints") == true)
     try opened.close()
     try disk.vanish(path(1))
     let rebuilt = try fixture.open { $0.maintenance = .manual }
     ids = try rebuilt.snapshot().ids()
-    #expect(try ids.rest().count == 300)
+    #expect(try ids.collect().count == 300)
   }
 
   /// Regression: a page shorter than its frame was sound if mapped, and damaged if buffered.
@@ -217,7 +217,7 @@ struct ForgedCheckpointTests {
     try storeWithDamagedDelta()
     let opened = try fixture.open {
       $0.maintenance = .manual
-      $0.reads = .buffered
+      $0.readMode = .buffered
     }
     let (disk, older) = (disk, path(1))
     disk.observeCalls { call in
@@ -309,11 +309,11 @@ struct ForgedCheckpointTests {
     try disk.corrupt(segment, atOffset: offset, mask: 1)
     let opened = try fixture.open {
       $0.isReadOnly = true
-      $0.damage = .readWhatIsThere
+      $0.damage = .salvage
     }
     #expect(opened.openingReport.damage.count == 1)
     var ids = try opened.snapshot().ids()
-    #expect(try ids.rest() == ["doc-1002"])
+    #expect(try ids.collect() == ["doc-1002"])
   }
 
   /// Regression: compaction copied the records that it found by scanning.
@@ -358,7 +358,7 @@ struct ForgedCheckpointTests {
   @Test func `inspection accepts pages without older revisions that the log still has`() throws {
     let database = try fixture.open {
       $0.maintenance = .manual
-      $0.history = .everything
+      $0.history = .unlimited
     }
     for number in 0..<3 as Range<Int64> {
       try database.write { _ = try $0.overwrite("a", with: ["n": .int(number)]) }

@@ -173,14 +173,14 @@ struct ForgedKindsTests {
     try segment.write(to: directory)
     var configuration = Configuration.small(on: directory.fileSystem)
     configuration.maintenance = .manual
-    configuration.damage = .readWhatIsThere
+    configuration.damage = .salvage
     let database = try Database(at: directory.path, configuration: configuration)
     let damage = try #require(database.openingReport.damage.first)
     #expect(database.openingReport.damage.count == 1)
     #expect(damage.path == directory.path(of: .segment(1...1)))
     #expect(damage.offset.map { $0 > SegmentHeader.size } == true)
     var ids = try database.snapshot().ids()
-    #expect(try ids.rest() == ["first", "last"])
+    #expect(try ids.collect() == ["first", "last"])
     let error = #expect(throws: DatabaseError.self) { try database.write { _ in } }
     #expect(error?.code == .readOnly)
   }

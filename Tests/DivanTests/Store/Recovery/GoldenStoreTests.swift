@@ -31,9 +31,9 @@ struct GoldenStoreTests {
     let directory = try TemporaryDirectory()
     let path = try copy(name, into: directory)
     var configuration = Configuration()
-    configuration.reads = reads
+    configuration.readMode = reads
     configuration.maintenance = .manual
-    configuration.history = name == "history" ? .everything : .none
+    configuration.history = name == "history" ? .unlimited : .disabled
     for isReadOnly in [true, false, false] {
       configuration.isReadOnly = isReadOnly
       let database = try Database(at: path, configuration: configuration)
@@ -59,7 +59,7 @@ struct GoldenStoreTests {
     let directory = try TemporaryDirectory()
     let path = try copy(name, into: directory)
     var configuration = Configuration()
-    configuration.reads = reads
+    configuration.readMode = reads
     configuration.maintenance = .manual
 
     configuration.isReadOnly = true
@@ -153,6 +153,6 @@ extension IDCursor {
   /// Returns the remaining IDs.
   fileprivate func collected() throws -> [String] {
     var copy = self
-    return try copy.rest()
+    return try copy.collect()
   }
 }

@@ -19,7 +19,7 @@ struct RemovalTests {
     var configuration = Configuration.small(on: disk)
     configuration.maintenance = .manual
     configuration.mergedSizeLimit = 20 << 10
-    configuration.reads = .buffered
+    configuration.readMode = .buffered
     change(&configuration)
     return try Database(at: path, configuration: configuration)
   }
@@ -54,7 +54,7 @@ struct RemovalTests {
       for number in 0..<60 { try transaction.put(Document(id: "gone-\(number)")) }
       try transaction.putLocal("gone", ["n": 1])
     }
-    try database.nameSnapshot("gone")
+    try database.saveSnapshot(named: "gone")
   }
 
   private func removeRecords(_ database: Database) throws {
@@ -62,7 +62,7 @@ struct RemovalTests {
       for number in 0..<60 { try transaction.purge("gone-\(number)") }
       try transaction.removeLocal("gone")
     }
-    try database.removeSnapshot(named: "gone")
+    try database.deleteSnapshot(named: "gone")
   }
 
   /// Returns a store whose second segment removes records of the first one.

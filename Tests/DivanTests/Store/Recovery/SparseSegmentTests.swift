@@ -19,7 +19,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let path = directory.path + "/store.divan"
     var configuration = Configuration()
-    configuration.reads = reads
+    configuration.readMode = reads
     let database = try Database(at: path, configuration: configuration)
     try database.write { _ = try $0.put(Document(id: "a", ["n": 1])) }
     try database.close()

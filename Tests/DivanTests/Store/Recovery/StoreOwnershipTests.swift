@@ -209,7 +209,7 @@ struct StoreOwnershipTests {
     let database = try Database(at: path("a.divan"))
     for round in 0..<2 {
       let attachment = try database.snapshot().get("round \(round)")?.attachments["large"]
-      #expect(try attachment?.content().count == 100_000)
+      #expect(try attachment?.data().count == 100_000)
     }
     #expect(try database.check().isSound)
     try database.close()

@@ -102,7 +102,7 @@ struct WrongIndexEntryTests {
     database.tamper { $0.set(last.locator, forSequence: first.sequence) }
     try database.addIndex(DocumentIndex("n", on: "n"))
     var found = try database.snapshot().ids(by: "n", .equal(to: 2))
-    #expect(try found.rest() == [id(2)])
+    #expect(try found.collect() == [id(2)])
     #expect(try !database.check().isSound)
   }
 
@@ -120,7 +120,7 @@ struct WrongIndexEntryTests {
   }
 
   @Test func `an index build that fails with a read error succeeds later`() throws {
-    let database = try store(3) { $0.reads = .buffered }
+    let database = try store(3) { $0.readMode = .buffered }
     fixture.fileSystem.fail(.read, with: .inputOutput, isLasting: true)
     let error = #expect(throws: DatabaseError.self) {
       try database.addIndex(DocumentIndex("n", on: "n"))
@@ -165,6 +165,6 @@ struct WrongIndexEntryTests {
           isDeleted: false, ancestors: .none, body: SharedBytes(copying: body)))
     }
     var found = try database.snapshot().ids(by: "both")
-    #expect(try found.rest() == ["good"])
+    #expect(try found.collect() == ["good"])
   }
 }

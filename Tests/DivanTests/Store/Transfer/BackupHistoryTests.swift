@@ -58,7 +58,7 @@ struct BackupHistoryTests {
           }
         }
       }
-      if round % 15 == 3 { try database.nameSnapshot("round \(round)") }
+      if round % 15 == 3 { try database.saveSnapshot(named: "round \(round)") }
       let snapshot = try database.snapshot()
       versions.append((snapshot.sequence, clock.now, try contents(of: snapshot)))
     }
@@ -66,18 +66,18 @@ struct BackupHistoryTests {
   }
 
   @Test func `a backup that keeps history has every version, by number, time and name`() throws {
-    let (database, versions) = try filled(.everything)
+    let (database, versions) = try filled(.unlimited)
     try database.backup(to: "/copy.divan", keepingHistory: true)
     try database.close()
     try Database.restore(
-      from: "/copy.divan", to: "/restored.divan", configuration: configuration(.everything))
+      from: "/copy.divan", to: "/restored.divan", configuration: configuration(.unlimited))
     for path in ["/copy.divan", "/restored.divan"] {
-      var copy = try Database(at: path, configuration: configuration(.everything))
+      var copy = try Database(at: path, configuration: configuration(.unlimited))
       for isCompacted in [false, true] {
         if isCompacted {
           try copy.compact()
           try copy.close()
-          copy = try Database(at: path, configuration: configuration(.everything))
+          copy = try Database(at: path, configuration: configuration(.unlimited))
         }
         #expect(try copy.check().isSound)
         for (sequence, time, all) in versions {
@@ -115,7 +115,7 @@ struct BackupHistoryTests {
       if refusal == nil {
         #expect(try contents(of: copy.snapshot(at: sequence)) == all)
       } else {
-        #expect(refusal == .historyNotHeld)
+        #expect(refusal == .versionNotRetained)
         refusedCount += 1
       }
     }
@@ -126,25 +126,25 @@ struct BackupHistoryTests {
   }
 
   @Test func `a backup has the named versions of a store without other history`() throws {
-    let (database, versions) = try filled(.none)
+    let (database, versions) = try filled(.disabled)
     try database.backup(to: "/copy.divan", keepingHistory: true)
-    let copy = try Database(at: "/copy.divan", configuration: configuration(.none))
+    let copy = try Database(at: "/copy.divan", configuration: configuration(.disabled))
     try copy.compact()
     for round in [3, 18, 33, 48] {
       #expect(try contents(of: copy.snapshot(named: "round \(round)")) == versions[round].all)
     }
-    #expect(code { _ = try copy.snapshot(at: versions[40].sequence) } == .historyNotHeld)
+    #expect(code { _ = try copy.snapshot(at: versions[40].sequence) } == .versionNotRetained)
     #expect(try copy.check().isSound)
   }
 
   // Found by an external trial: the history was left out without an error.
   @Test func `a backup that keeps no history has the newest version only`() throws {
-    let (database, versions) = try filled(.everything)
+    let (database, versions) = try filled(.unlimited)
     try database.backup(to: "/copy.divan")
-    let copy = try Database(at: "/copy.divan", configuration: configuration(.everything))
+    let copy = try Database(at: "/copy.divan", configuration: configuration(.unlimited))
     #expect(try contents(of: copy.snapshot()) == versions[59].all)
     #expect(try copy.namedSnapshots().isEmpty)
-    #expect(code { _ = try copy.snapshot(at: versions[40].sequence) } == .historyNotHeld)
+    #expect(code { _ = try copy.snapshot(at: versions[40].sequence) } == .versionNotRetained)
   }
 
   // Found by a review: the index was checked while the history was copied, and the backup failed.
@@ -152,7 +152,7 @@ struct BackupHistoryTests {
     throws
   {
     let database = try Database(
-      at: CrashFixture.path, configuration: configuration(.everything))
+      at: CrashFixture.path, configuration: configuration(.unlimited))
     let text = String(repeating: "x", count: 30_000)
     func renumber(by offset: Int) throws {
       try database.write { transaction in
@@ -171,7 +171,7 @@ struct BackupHistoryTests {
     try renumber(by: 1)
     let before = try contents(of: database.snapshot(at: 2))
     try database.backup(to: "/copy.divan", keepingHistory: true)
-    let copy = try Database(at: "/copy.divan", configuration: configuration(.everything))
+    let copy = try Database(at: "/copy.divan", configuration: configuration(.unlimited))
     #expect(try copy.check().isSound)
     #expect(try contents(of: copy.snapshot(at: 2)) == before)
     #expect(try contents(of: copy.snapshot()) == contents(of: database.snapshot()))
@@ -183,15 +183,15 @@ struct BackupHistoryTests {
 
   @Test func `a small transaction limit and a clock that goes back do not change a backup`() throws
   {
-    let (database, versions) = try filled(.everything)
+    let (database, versions) = try filled(.unlimited)
     try database.close()
-    var small = configuration(.everything)
+    var small = configuration(.unlimited)
     small.transactionSizeLimit = 40_000
     clock.now -= 30_000
     let again = try Database(at: CrashFixture.path, configuration: small)
     try again.backup(to: "/copy.divan", keepingHistory: true)
     try again.backup(to: "/plain.divan")
-    let copy = try Database(at: "/copy.divan", configuration: configuration(.everything))
+    let copy = try Database(at: "/copy.divan", configuration: configuration(.unlimited))
     clock.now += 1000
     _ = try copy.write { try $0.overwrite("d0", with: ["new": true]) }
     for (sequence, time, all) in versions {
@@ -200,12 +200,12 @@ struct BackupHistoryTests {
       guard sequence < versions[59].sequence else { continue }
       #expect(try contents(of: copy.snapshot(at: date)) == all)
     }
-    let plain = try Database(at: "/plain.divan", configuration: configuration(.none))
+    let plain = try Database(at: "/plain.divan", configuration: configuration(.disabled))
     #expect(try contents(of: plain.snapshot()) == versions[59].all)
   }
 
   @Test func `a backup that keeps history can be cancelled, and leaves nothing`() throws {
-    let (database, _) = try filled(.everything)
+    let (database, _) = try filled(.unlimited)
     #expect(throws: CancellationError.self) {
       try database.backup(to: "/copy.divan", keepingHistory: true) { share in
         if share >= 0.5 { throw CancellationError() }

@@ -80,7 +80,7 @@ struct JSONLinesExportTests {
   @Test(arguments: [JSONLines.ExportOptions.Order.byID, .bySequence])
   func `a past version is exported as it was`(order: JSONLines.ExportOptions.Order) throws {
     try fill()
-    try database.nameSnapshot("then")
+    try database.saveSnapshot(named: "then")
     // Past versions have no local documents.
     let then = try database.snapshot().jsonLinesText([.attachments, .revisions], by: order)
     try database.write { transaction in

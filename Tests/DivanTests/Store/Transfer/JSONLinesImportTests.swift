@@ -15,7 +15,7 @@ struct JSONLinesImportTests {
 
   private func allIDs(_ database: Database) throws -> [String] {
     var ids = try database.snapshot().ids()
-    return try ids.rest()
+    return try ids.collect()
   }
 
   // MARK: Lines
@@ -86,10 +86,10 @@ struct JSONLinesImportTests {
       #expect(error.hint?.hasSuffix("Nothing was stored") == true)
     }
     #expect(try allIDs(database) == ["a"])
-    let skipped = try database.importLines(text, .init(existing: .skip))
+    let skipped = try database.importLines(text, .init(onExisting: .skip))
     #expect(skipped.skippedCount == 2 && skipped.storedCount == 1)
     #expect(try database.snapshot().get("a")?["n"] == 1)
-    let replaced = try database.importLines(text, .init(existing: .replace))
+    let replaced = try database.importLines(text, .init(onExisting: .replace))
     #expect(replaced.storedCount == 2 && replaced.unchangedCount == 1)
     #expect(try database.snapshot().get("a")?["n"] == 2)
     #expect(try database.snapshot().revisions(of: "a").count == 2)
@@ -102,7 +102,7 @@ struct JSONLinesImportTests {
     try database.importLines("{\"_id\":\"a\",\"n\":1}")
     let deletion = "{\"_id\":\"a\",\"_deleted\":true,\"why\":\"old\"}"
     #expect(try database.importError(deletion).code == .conflict)
-    try database.importLines(deletion, .init(existing: .replace))
+    try database.importLines(deletion, .init(onExisting: .replace))
     #expect(try database.snapshot().tombstone("a")?["why"] == "old")
     #expect(
       try database.importLines(deletion + "\n{\"_id\":\"b\",\"_deleted\":true}").unchangedCount == 2
@@ -115,7 +115,7 @@ struct JSONLinesImportTests {
     let text =
       "{\"_id\":\"a\",\"n\":1}\n{\"_id\":\"b\"}\n{\"_id\":\"a\",\"n\":1}\n{\"_id\":\"a\",\"n\":2}"
     #expect(try database.importError(text).line == 4)
-    let report = try database.importLines(text, .init(existing: .replace))
+    let report = try database.importLines(text, .init(onExisting: .replace))
     #expect(report.storedCount == 3 && report.unchangedCount == 1)
     #expect(try database.snapshot().get("a")?["n"] == 2)
   }
@@ -129,7 +129,7 @@ struct JSONLinesImportTests {
     let one = #""one":{"content_type":"text/plain","data":"aGVsbG8="}"#
     try database.importLines(line(one))
     try database.importLines(
-      line(one + #","two":{"data":"aGVsbG8=","length":5}"#), .init(existing: .replace))
+      line(one + #","two":{"data":"aGVsbG8=","length":5}"#), .init(onExisting: .replace))
     let document = try #require(try database.snapshot().get("a"))
     #expect(document.attachments["one"]?.generation == 1)
     #expect(document.attachments["two"]?.generation == 2)
@@ -138,7 +138,7 @@ struct JSONLinesImportTests {
     let digest = try #require(document.attachments["one"]?.digest)
     try database.importLines(
       line("\"two\":{\"stub\":true,\"digest\":\"\(digest)\",\"length\":5}"),
-      .init(existing: .replace))
+      .init(onExisting: .replace))
     #expect(try database.snapshot().get("a")?.attachments.keys.sorted() == ["two"])
     // The same holds if it came with another document of the same transaction.
     try database.importLines(
@@ -147,7 +147,7 @@ struct JSONLinesImportTests {
         + "sha256-LXEWQrcmsEQBYnyphs+sMQ9mMxYHxbsQI3l1qzKv/Zk=\"}}}".replacing(
           "sha256-LXEWQrcmsEQBYnyphs+sMQ9mMxYHxbsQI3l1qzKv/Zk=",
           with: SHA256.digest(of: SharedBytes(copying: [0x78])).attachmentText))
-    #expect(try database.snapshot().get("y")?.attachments["n"]?.content() == Data([0x78]))
+    #expect(try database.snapshot().get("y")?.attachments["n"]?.data() == Data([0x78]))
     #expect(try database.check().isSound)
   }
 
@@ -165,21 +165,21 @@ struct JSONLinesImportTests {
     let text = try source.snapshot().jsonLinesText([.attachments], inlineSizeLimit: 10)
     #expect(text.split(separator: "\n").count == 4)
     try database.write { try $0.put(Document(id: "a", ["mine": true])) }
-    var options = JSONLines.ImportOptions(existing: .skip)
+    var options = JSONLines.ImportOptions(onExisting: .skip)
     options.transactionCountLimit = 1
     #expect(try database.importLines(text, options).storedCount == 2)
     // A validation may refuse it as well.
     let other = try Database.inMemory()
     other.setValidation(named: "no a") { revision in
-      if revision.document.id == "a" { try revision.refuse("It is called a") }
+      if revision.document.id == "a" { try revision.reject("It is called a") }
     }
-    options = JSONLines.ImportOptions(badLines: .skip)
+    options = JSONLines.ImportOptions(onInvalidLine: .skip)
     options.transactionCountLimit = 1
     let report = try other.importLines(text, options)
-    #expect(report.storedCount == 2 && report.refusedCount == 1)
+    #expect(report.storedCount == 2 && report.rejectedCount == 1)
     for database in [database, other] {
       let read = try #require(try database.snapshot().get("c")?.attachments["x"])
-      #expect(try read.content() == Data(content))
+      #expect(try read.data() == Data(content))
       #expect(try database.check().isSound)
     }
   }
@@ -205,7 +205,7 @@ struct JSONLinesImportTests {
     options.transactionCountLimit = 1
     let report = try database.importLines(text, options)
     #expect(report.storedCount == 1 && report.unchangedCount == 1)
-    #expect(try database.snapshot().get("b")?.attachments["x"]?.content() == Data(content))
+    #expect(try database.snapshot().get("b")?.attachments["x"]?.data() == Data(content))
   }
 
   @Test func `expiries can be dates or seconds`() throws {
@@ -215,7 +215,7 @@ struct JSONLinesImportTests {
       {"_id":"b","_exp":4000000000}
       {"_id":"c"}
       """)
-    try database.importLines("{\"_id\":\"c\",\"_exp\":4000000000.25}", .init(existing: .replace))
+    try database.importLines("{\"_id\":\"c\",\"_exp\":4000000000.25}", .init(onExisting: .replace))
     let snapshot = try database.snapshot()
     let expected = [4_000_000_000.5, 4_000_000_000, 4_000_000_000.25]
     for (id, time) in zip(["a", "b", "c"], expected) {
@@ -243,7 +243,7 @@ struct JSONLinesImportTests {
     var testDescription: String { text }
   }
 
-  static let badLines: [BadLine] = [
+  static let onInvalidLine: [BadLine] = [
     .init(#"{"n":1"#, .invalidJSON, column: 7),
     .init(#"{"n":1} {"n":2}"#, .invalidJSON, column: 9),
     .init(#"[{"_id":"a"}]"#, .invalidJSON), .init("7", .invalidJSON),
@@ -300,7 +300,7 @@ struct JSONLinesImportTests {
       .invalidAttachment),
   ]
 
-  @Test(arguments: badLines)
+  @Test(arguments: onInvalidLine)
   func `a bad line is reported with its error, and its transaction stores nothing`(
     bad: BadLine
   ) throws {
@@ -312,9 +312,9 @@ struct JSONLinesImportTests {
     #expect(error.importReport?.storedCount == 0)
     #expect(try database.snapshot().count == 0)
     // Or the bad line is left out and reported.
-    let report = try database.importLines(text, .init(badLines: .skip))
-    #expect(report.storedCount == 2 && report.refusedCount == 1 && report.lineCount == 3)
-    #expect(report.refusals.map(\.line) == [2] && report.refusals.map(\.code) == [bad.code])
+    let report = try database.importLines(text, .init(onInvalidLine: .skip))
+    #expect(report.storedCount == 2 && report.rejectedCount == 1 && report.lineCount == 3)
+    #expect(report.errors.map(\.line) == [2] && report.errors.map(\.code) == [bad.code])
     #expect(try allIDs(database) == ["first", "last"])
     #expect(try database.check().isSound)
   }
@@ -347,7 +347,7 @@ struct JSONLinesImportTests {
     }
     // If it is restarted from the beginning, it is complete.
     try database.importLines(piece(0, [9]) + piece(0, [1, 2]) + piece(2, [3, 4]) + document)
-    #expect(try database.snapshot().get("a")?.attachments["n"]?.content() == Data([1, 2, 3, 4]))
+    #expect(try database.snapshot().get("a")?.attachments["n"]?.data() == Data([1, 2, 3, 4]))
   }
 
   @Test func `a line above the size limit is refused or skipped`() throws {
@@ -356,14 +356,14 @@ struct JSONLinesImportTests {
     let long = "{\"_id\":\"long\",\"n\":\"\(String(repeating: "x", count: 5000))\"}"
     let text = "{\"_id\":\"a\"}\n\(long)\n{\"_id\":\"b\"}"
     for pieceSize in [7, 1 << 20] {
-      options.badLines = .fail
+      options.onInvalidLine = .fail
       let error = #expect(throws: DatabaseError.self) {
         try database.importLines(text, options, pieceSize: pieceSize)
       }
       #expect(error?.code == .documentTooLarge && error?.line == 2)
-      options.badLines = .skip
+      options.onInvalidLine = .skip
       let report = try database.importLines(text, options, pieceSize: pieceSize)
-      #expect(report.lineCount == 3 && report.refusedCount == 1)
+      #expect(report.lineCount == 3 && report.rejectedCount == 1)
       #expect(report.byteCount == text.utf8.count)
     }
     #expect(try allIDs(database) == ["a", "b"])
@@ -377,25 +377,26 @@ struct JSONLinesImportTests {
 
   @Test func `a report lists a limited number of bad lines, and counts all`() throws {
     let text = String(repeating: "?\n", count: 1500)
-    let report = try database.importLines(text, .init(badLines: .skip))
-    #expect(report.refusedCount == 1500 && report.refusals.count == 1000)
+    let report = try database.importLines(text, .init(onInvalidLine: .skip))
+    #expect(report.rejectedCount == 1500 && report.errors.count == 1000)
   }
 
   @Test func `validations apply to imports, and their errors have the line number`() throws {
     struct Odd: Error {}
     database.setValidation(named: "even") { revision in
       guard let number = revision.document["n"]?.intValue else { throw Odd() }
-      if number % 2 == 1 { try revision.refuse("odd", keys: ["n"]) }
+      if number % 2 == 1 { try revision.reject("odd", keys: ["n"]) }
     }
     let text = (0..<10).map { "{\"_id\":\"\($0)\",\"n\":\($0)}" }.joined(separator: "\n")
     let error = try database.importError(text)
-    #expect(error.code == .refused && error.line == 2 && error.refusal?.keys == ["n"])
+    #expect(
+      error.code == .validationFailed && error.line == 2 && error.validationFailure?.keys == ["n"])
     let other = try database.importError("{\"_id\":\"x\"}")
-    #expect(other.code == .refused && other.line == 1 && other.underlying is Odd)
-    let report = try database.importLines(text, .init(badLines: .skip))
-    #expect(report.storedCount == 5 && report.refusals.map(\.line) == [2, 4, 6, 8, 10])
+    #expect(other.code == .validationFailed && other.line == 1 && other.underlying is Odd)
+    let report = try database.importLines(text, .init(onInvalidLine: .skip))
+    #expect(report.storedCount == 5 && report.errors.map(\.line) == [2, 4, 6, 8, 10])
     let history = "{\"_id\":\"1\",\"n\":1,\"_revisions\":{\"start\":1,\"ids\":[\"a\"]}}"
-    #expect(try database.importError(history).code == .refused)
+    #expect(try database.importError(history).code == .validationFailed)
   }
 
   // MARK: Interruptions
@@ -536,10 +537,10 @@ struct JSONLinesImportTests {
     }
     try database.importLines(text("a", "\"data\":\"\(Data(bytes).base64EncodedString())\","))
     disk.fail(.open, with: .tooManyOpenFiles)
-    let error = try database.importError(text("b", ""), .init(badLines: .skip))
+    let error = try database.importError(text("b", ""), .init(onInvalidLine: .skip))
     #expect(error.code == .resourceExhausted && error.line == 1)
     try database.importLines(text("b", ""))
-    #expect(try database.snapshot().get("b")?.attachments["n"]?.content() == Data(bytes))
+    #expect(try database.snapshot().get("b")?.attachments["n"]?.data() == Data(bytes))
   }
 
   @Test func `a large import is stored in transactions of a few mebibytes`() throws {

@@ -24,7 +24,7 @@ struct JSONLinesRoundTripTests {
       var options = JSONLines.ImportOptions()
       options.transactionCountLimit = Int(seed) * 3 + 1
       let report = try copy.importLines(text, options, pieceSize: 1000 + Int(seed) * 7919)
-      #expect(report.unchangedCount == 0 && report.refusedCount == 0 && report.skippedCount == 0)
+      #expect(report.unchangedCount == 0 && report.rejectedCount == 0 && report.skippedCount == 0)
       #expect(report.byteCount == text.utf8.count)
       #expect(report.lineCount == text.utf8.count { $0 == 0x0A })
       let copied = try KeptContents(copy)
@@ -48,7 +48,7 @@ struct JSONLinesRoundTripTests {
     try b.database.importLines(common)
     try a.fill()
     try b.fill()
-    var options = JSONLines.ImportOptions(existing: .replace)
+    var options = JSONLines.ImportOptions(onExisting: .replace)
     options.transactionCountLimit = 7
     let content: JSONLines.ExportOptions.Content = [.attachments, .revisions]
     let ours = try a.database.snapshot().jsonLinesText(content)
@@ -79,7 +79,7 @@ struct JSONLinesRoundTripTests {
       #expect(try after.expiry(of: document.id) == before.expiry(of: document.id))
     }
     #expect(try copy.importLines(text).unchangedCount == before.count)
-    #expect(try copy.importLines(text, .init(existing: .replace)).unchangedCount == before.count)
+    #expect(try copy.importLines(text, .init(onExisting: .replace)).unchangedCount == before.count)
   }
 
   @Test func `a large attachment is exported in pieces, once for all of its documents`() throws {
@@ -106,7 +106,7 @@ struct JSONLinesRoundTripTests {
     try copy.importLines(lines.joined(separator: "\n"), options, pieceSize: 100_000)
     for id in ["a", "b", "c"] {
       let document = try #require(try copy.snapshot().get(id))
-      #expect(try document.attachments["film"]?.content() == Data(bytes))
+      #expect(try document.attachments["film"]?.data() == Data(bytes))
       #expect(document.attachments["film"]?.contentType == "video/mp4")
     }
     #expect(try copy.check().isSound)
@@ -177,7 +177,7 @@ struct JSONLinesRoundTripTests {
       try snapshot.revisions(of: "a").map(\.description) == [
         "2-7051cbe5c8faecd085a3fa619e6e6337", "1-967a00dff5e02add41819138abb3284d",
       ])
-    #expect(try snapshot.get("b")?.attachments["hi.txt"]?.content() == Data("hello".utf8))
+    #expect(try snapshot.get("b")?.attachments["hi.txt"]?.data() == Data("hello".utf8))
     #expect(try snapshot.tombstone("c")?.revision?.generation == 1)
     #expect(try snapshot.localDocument("checkpoint") == ["seq": 5])
     #expect(try snapshot.count == 2)

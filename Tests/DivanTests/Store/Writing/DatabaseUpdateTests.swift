@@ -66,11 +66,11 @@ struct DatabaseUpdateTests {
         throw Own()
       }
     }
-    database.setValidation(named: "no") { try $0.refuse("no") }
+    database.setValidation(named: "no") { try $0.reject("no") }
     #expect {
       try database.update("a") { $0["n"] = 2 }
     } throws: {
-      ($0 as? DatabaseError)?.code == .refused
+      ($0 as? DatabaseError)?.code == .validationFailed
     }
     #expect(try database.snapshot().get("a")?["n"] == 1)
   }

@@ -14,7 +14,7 @@ struct MigrationTests {
     }
   }
 
-  private let numbers = Migration("years are numbers") { transaction in
+  private let numbers = Migration(id: "years are numbers") { transaction in
     var films = try transaction.documents()
     while var film = try films.next() {
       guard let year = film["year"]?.stringValue.flatMap({ Int64($0) }) else { continue }
@@ -28,7 +28,7 @@ struct MigrationTests {
     #expect(try database.migrate([numbers]) == ["years are numbers"])
     #expect(try database.json("a") == #"{"year":1927}"# && database.snapshot().count == 2)
     try database.put("d", #"{"year": "1933"}"#)
-    let more = Migration("nothing") { _ in }
+    let more = Migration(id: "nothing") { _ in }
     #expect(try database.migrate([numbers, more]) == ["nothing"])
     #expect(try database.json("d") == #"{"year":"1933"}"#)
     let notes = try database.read { try $0.localDocument(Migration.documentID) }
@@ -37,25 +37,25 @@ struct MigrationTests {
 
   @Test func `a failed migration changes nothing and runs again the next time`() throws {
     struct Refused: Error {}
-    let failing = Migration("second") { transaction in
+    let failing = Migration(id: "second") { transaction in
       try transaction.overwrite("a", with: [:])
       throw Refused()
     }
-    let third = Migration("third") { _ in }
+    let third = Migration(id: "third") { _ in }
     #expect(throws: Refused.self) { try database.migrate([numbers, failing, third]) }
     #expect(try database.json("a") == #"{"year":1927}"#)
-    let repaired = Migration("second") { try $0.overwrite("a", with: ["repaired": true]) }
+    let repaired = Migration(id: "second") { try $0.overwrite("a", with: ["repaired": true]) }
     #expect(try database.migrate([numbers, repaired, third]) == ["second", "third"])
     #expect(try database.json("a") == #"{"repaired":true}"#)
   }
 
-  @Test func `a rehearsal returns the changes of a migration without storing them`() throws {
+  @Test func `a dry run returns the changes of a migration without storing them`() throws {
     let before = try database.snapshot().sequence
-    let rehearsal = try database.rehearse(numbers)
-    #expect(rehearsal.changes.map(\.id) == ["a", "b", "c"])
-    #expect(rehearsal.changes.map(\.isDeleted) == [false, false, true])
-    #expect(rehearsal.changes[0].document["year"] == 1927)
-    #expect(rehearsal.countBefore == 3 && rehearsal.countAfter == 2)
+    let effects = try database.dryRun(numbers)
+    #expect(effects.changes.map(\.id) == ["a", "b", "c"])
+    #expect(effects.changes.map(\.isDeleted) == [false, false, true])
+    #expect(effects.changes[0].document["year"] == 1927)
+    #expect(effects.countBefore == 3 && effects.countAfter == 2)
     #expect(try database.snapshot().sequence == before)
     #expect(try database.json("a") == #"{"year":"1927"}"#)
     #expect(try database.read { try $0.localDocument(Migration.documentID) } == nil)
@@ -82,21 +82,21 @@ struct MigrationTests {
   {
     try database.put("f", #"{"name":"Metropolis","year":"1927"}"#)
     let context = database.makeContext()
-    let film = try #require(try context.model(Film.self, "f"))
+    let film = try #require(try context.model(Film.self, id: "f"))
     _ = try database.write { try $0.update("f") { $0["note"] = "x" } }
     // The change reaches the context when another model is saved.
     try Film(in: context, id: "g").save()
-    try context.saveAllModels()
+    try context.save()
     #expect(film.title == "Metropolis")
     #expect(
       try database.json("f")
         == #"{"modelVersion":3,"note":"x","title":"Metropolis","year":1927}"#)
 
     try database.put("h", #"{"name":"M","year":"1931"}"#)
-    let copy = try #require(try database.makeContext().model(Film.self, "h")).detachedCopy()
+    let copy = try #require(try database.makeContext().model(Film.self, id: "h")).detachedCopy()
     let other = database.makeContext()
     try other.insert(copy)
-    try other.saveAllModels()
+    try other.save()
     #expect(try database.json("h") == #"{"modelVersion":3,"title":"M","year":1931}"#)
   }
 
@@ -108,17 +108,17 @@ struct MigrationTests {
     try database.put("d", #"{"year": 1933, "title": "new", "modelVersion": 3}"#)
     try database.put("e", #"{"year": 1933, "title": "newer", "modelVersion": 4}"#)
     let context = database.makeContext()
-    let films = try ["a", "b", "d", "e"].map { try #require(try context.model(Film.self, $0)) }
+    let films = try ["a", "b", "d", "e"].map { try #require(try context.model(Film.self, id: $0)) }
     #expect(films.map(\.title) == ["Metropolis", "M", "new", "newer"])
     #expect(films.map(\.year) == [1927, 1931, 1933, 1933])
     #expect(films.map(\.needsSave) == [true, true, false, false])
-    try context.saveAllModels()
+    try context.save()
     #expect(
       try database.json("a") == #"{"modelVersion":3,"title":"Metropolis","year":1927}"#)
     films[3].year = 1
     try films[3].save()
     #expect(try database.json("e") == #"{"modelVersion":4,"title":"newer","year":1}"#)
-    let again = try #require(try database.makeContext().model(Film.self, "a"))
+    let again = try #require(try database.makeContext().model(Film.self, id: "a"))
     #expect(again.title == "Metropolis" && !again.needsSave)
   }
 
@@ -133,7 +133,7 @@ struct MigrationTests {
   @Test func `a reverted model is upgraded again before it is saved`() throws {
     try database.put("a", #"{"year": "1927", "name": "Metropolis"}"#)
     let context = database.makeContext()
-    let film = try #require(try context.model(Film.self, "a"))
+    let film = try #require(try context.model(Film.self, id: "a"))
     film.title = "other"
     film.revert()
     #expect(film.title == "Metropolis" && film.year == 1927 && film.needsSave)
@@ -146,7 +146,7 @@ struct MigrationTests {
   {
     try database.put("a", #"{"modelVersion": 3, "title": "M", "year": 1931}"#)
     let context = database.makeContext()
-    let film = try #require(try context.model(Film.self, "a"))
+    let film = try #require(try context.model(Film.self, id: "a"))
     film.year = 1932
     try database.put("a", #"{"name": "M!", "title": "M", "year": 1931}"#)
     try film.save()
@@ -157,7 +157,7 @@ struct MigrationTests {
     try database.put("a", #"{"year": "1927", "name": "Metropolis"}"#)
     let context = database.makeContext()
     context.isStrict = true
-    #expect(try context.model(Film.self, "a")?.year == 1927)
+    #expect(try context.model(Film.self, id: "a")?.year == 1927)
   }
 
   private final class Refusing: Model {
@@ -176,7 +176,7 @@ struct MigrationTests {
     let context = database.makeContext()
     var errors = 0
     context.errorHandler = { errors += $0 is Refusing.NotYet ? 1 : 0 }
-    let model = try #require(try context.model(Refusing.self, "a"))
+    let model = try #require(try context.model(Refusing.self, id: "a"))
     #expect(errors == 1 && model.title == "old" && !model.needsSave)
     model.title = "new"
     try model.save()
@@ -199,14 +199,16 @@ struct MigrationTests {
     for isStrict in [false, true] {
       let context = database.makeContext()
       context.isStrict = isStrict
-      let part = try #require(try context.model(Part.self, "a"))
+      let part = try #require(try context.model(Part.self, id: "a"))
       #expect(part.note == "beside b" && part.other?.note == "beside a")
       #expect(part.other?.other === part)
     }
   }
 
   @Test func `two migrations with the same name are refused, and neither runs`() throws {
-    let twice = [Migration("same") { try $0.putLocal("l", [:]) }, Migration("same") { _ in }]
+    let twice = [
+      Migration(id: "same") { try $0.putLocal("l", [:]) }, Migration(id: "same") { _ in },
+    ]
     let error = #expect(throws: DatabaseError.self) { try database.migrate(twice) }
     #expect(error?.code == .alreadyExists)
     #expect(try database.snapshot().localDocument("l") == nil)

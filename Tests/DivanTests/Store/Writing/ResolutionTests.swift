@@ -7,7 +7,7 @@ import Testing
 /// Tests of conflicts and their resolution.
 struct ResolutionTests {
   /// Returns a database that retains history, so that conflicts have a base.
-  private static func makeDatabase(_ history: HistoryRetention = .everything) throws -> Database {
+  private static func makeDatabase(_ history: HistoryRetention = .unlimited) throws -> Database {
     var configuration = Configuration()
     configuration.history = history
     return try Database.inMemory(configuration: configuration)
@@ -33,7 +33,7 @@ struct ResolutionTests {
   private func send(_ source: Database, to target: Database) throws {
     let snapshot = try source.snapshot()
     var cursor = snapshot.changes()
-    for change in try cursor.rest() {
+    for change in try cursor.collect() {
       for leaf in try snapshot.leaves(of: change.document.id).reversed() {
         let revision = try #require(leaf.revision)
         let history = try snapshot.revisions(leadingTo: revision, of: leaf.id)
@@ -94,7 +94,7 @@ struct ResolutionTests {
 
   /// Regression test: a value that one branch had removed came back without an error.
   @Test func `without a retained base, removed values overlap, too`() throws {
-    let database = try Self.makeDatabase(.none)
+    let database = try Self.makeDatabase(.disabled)
     try store(film, in: database, branches: [{ $0["year"] = nil }, { $0["title"] = "Moloch" }])
     var overlaps: [[String]] = []
     let resolved = try database.write { transaction in
@@ -108,7 +108,7 @@ struct ResolutionTests {
   }
 
   @Test func `without a retained base, all differences overlap`() throws {
-    let database = try Self.makeDatabase(.none)
+    let database = try Self.makeDatabase(.disabled)
     try store(
       film, in: database, branches: [{ $0["year"] = 1927 }, { $0["title"] = "Moloch" }])
     var overlaps: [[String]] = []
@@ -194,7 +194,7 @@ struct ResolutionTests {
         "cover": Document.Attachment(contentType: "text/html", "cover".utf8),
       ])
     let read = try #require(try database.read { try $0.get("film") })
-    #expect(try read.attachments["note"]?.content() == Data("theirs".utf8))
+    #expect(try read.attachments["note"]?.data() == Data("theirs".utf8))
     try checkIsSound(database)
   }
 
@@ -278,7 +278,7 @@ struct ResolutionTests {
     }
     // A resolution that a validation refuses leaves no partial result.
     database.setValidation(named: "year") { revision in
-      if revision.document["year"] == nil { try revision.refuse("a film has a year") }
+      if revision.document["year"] == nil { try revision.reject("a film has a year") }
     }
     try database.write { transaction in
       #expect(throws: DatabaseError.self) {
@@ -294,7 +294,7 @@ struct ResolutionTests {
 
   @Test func `a conflict can be resolved with one branch, changed or unchanged`() throws {
     for isChanged in [false, true] {
-      let database = try Self.makeDatabase(.none)
+      let database = try Self.makeDatabase(.disabled)
       try store(
         film, in: database,
         branches: [{ $0["year"] = 1927 }, { $0["year"] = 1928 }, { $0["year"] = 1929 }])
@@ -342,7 +342,7 @@ struct ResolutionTests {
   ) throws {
     var random = SeededGenerator(seed: seed)
     let replicas = try (0..<3).map { _ in
-      try Self.makeDatabase(Bool.random(using: &random) ? .everything : .none)
+      try Self.makeDatabase(Bool.random(using: &random) ? .unlimited : .disabled)
     }
     // Depends on the values alone, so that all replicas get the same result.
     func later(_ overlap: ThreeWayMerge.Overlap) -> ThreeWayMerge.Resolution {
@@ -384,7 +384,7 @@ struct ResolutionTests {
   }
 
   @Test func `many branches are resolved at once`() throws {
-    let database = try Self.makeDatabase(.none)
+    let database = try Self.makeDatabase(.disabled)
     let base = try database.write { try $0.put(film) }
     try database.write { transaction in
       for index in 0..<200 {

@@ -151,8 +151,8 @@ struct RevisionEdgeTests {
     }
     let snapshot = try database.snapshot()
     #expect(try snapshot.count == 5)
-    #expect(try snapshot.get("b")?.attachments["file"]?.content() == Data([1, 2]))
-    #expect(try snapshot.get("e")?.attachments["file"]?.content() == Data(long))
+    #expect(try snapshot.get("b")?.attachments["file"]?.data() == Data([1, 2]))
+    #expect(try snapshot.get("e")?.attachments["file"]?.data() == Data(long))
     #expect(try snapshot.get("e")?.attachments["file"]?.generation == 2)
     #expect(try fileCount == 1)
     #expect(throws: DatabaseError.self) {
@@ -195,7 +195,7 @@ struct RevisionEdgeTests {
         try disk.remove("/s/attachments/\(folder)/\(file)")
       }
     }
-    let error = #expect(throws: DatabaseError.self) { try staged.content() }
+    let error = #expect(throws: DatabaseError.self) { try staged.data() }
     #expect(error?.code == .damaged)
   }
 
@@ -221,7 +221,7 @@ struct RevisionEdgeTests {
     staged = nil
     try database.compact()
     #expect(try fileCount == 1)
-    #expect(try snapshot?.get("a")?.attachments["file"]?.content() == Data(long))
+    #expect(try snapshot?.get("a")?.attachments["file"]?.data() == Data(long))
     snapshot = nil
     try database.compact()
     #expect(try fileCount == 0)
@@ -233,7 +233,7 @@ struct RevisionEdgeTests {
     try database.write { _ = try $0.purge("a") }
     try database.write { _ = try $0.put(attached("b", bytes)) }
     try database.compact()
-    #expect(try database.snapshot().get("b")?.attachments["file"]?.content() == Data(bytes))
+    #expect(try database.snapshot().get("b")?.attachments["file"]?.data() == Data(bytes))
     #expect(try database.statistics.attachmentCount == 1)
     try checkIsSound()
   }
@@ -243,7 +243,7 @@ struct RevisionEdgeTests {
     func open() throws -> Database {
       var configuration = Configuration.small(on: disk)
       configuration.maintenance = .manual
-      configuration.reads = .buffered
+      configuration.readMode = .buffered
       return try Database(at: "/s.divan", configuration: configuration)
     }
     var database = try open()
@@ -261,7 +261,7 @@ struct RevisionEdgeTests {
     }
     try database.compact()
     disk.observeCalls(nil)
-    #expect(try database.snapshot().get("b")?.attachments["file"]?.content() == Data(long))
+    #expect(try database.snapshot().get("b")?.attachments["file"]?.data() == Data(long))
     #expect(try database.check().problems.map(\.description) == [])
   }
 

@@ -23,7 +23,7 @@ struct RevisionStoreTests {
 
   private func changes(_ snapshot: Snapshot) throws -> [Change] {
     var cursor = snapshot.changes()
-    return try cursor.rest()
+    return try cursor.collect()
   }
 
   private func checkIsSound() throws {
@@ -67,7 +67,7 @@ struct RevisionStoreTests {
       #expect(try snapshot.revision(revision(2, "b"), of: "a")?["n"] == "b")
       #expect(try snapshot.revision(revision(1, "a"), of: "a") == nil)
       var documents = snapshot.documents()
-      #expect(try documents.rest().map { $0["n"] } == ["c"])
+      #expect(try documents.collect().map { $0["n"] } == ["c"])
     }
     try checkIsSound()
     // The winner is deleted; the other one takes its place.

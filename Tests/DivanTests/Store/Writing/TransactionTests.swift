@@ -43,7 +43,7 @@ struct TransactionTests {
       #expect(try !transaction.exists(""))
       var cursor = try transaction.documents(.from("b"), descending: true)
       try transaction.overwrite("e", with: [:])
-      #expect(try cursor.rest().map(\.id) == ["d", "c"])
+      #expect(try cursor.collect().map(\.id) == ["d", "c"])
     }
   }
 
@@ -80,7 +80,7 @@ struct TransactionTests {
     let snapshot = try database.snapshot()
     func ids(_ range: IDRange) throws -> [String] {
       var ids = snapshot.ids(range)
-      return try ids.rest()
+      return try ids.collect()
     }
     #expect(try ids(.all) == ["a", "c", "cc"])
     #expect(try ids(.prefix("c")) == ["c", "cc"])

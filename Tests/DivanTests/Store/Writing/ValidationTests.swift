@@ -24,22 +24,23 @@ struct ValidationTests {
   /// Refuses documents with a property `bad`, and deletions of documents with a property `kept`.
   private func refuseBadOnes() {
     database.setValidation(named: "good") { revision in
-      if revision.document["bad"] != nil { try revision.refuse("it is bad", keys: ["bad"]) }
+      if revision.document["bad"] != nil { try revision.reject("it is bad", keys: ["bad"]) }
       if revision.isDeletion, revision.parent?["kept"] != nil {
-        try revision.refuse("it is kept")
+        try revision.reject("it is kept")
       }
     }
   }
 
   private func isRefused(_ error: any Error, _ id: String) -> Bool {
     guard let error = error as? DatabaseError else { return false }
-    return error.code == .refused && error.documentID == id && error.refusal != nil
+    return error.code == .validationFailed && error.documentID == id
+      && error.validationFailure != nil
   }
 
   private func contents() throws -> [String] {
     let snapshot = try database.snapshot()
     var changes = snapshot.changes()
-    return try changes.rest().map { "\($0.sequence) \($0.document)" } + ["\(snapshot.count)"]
+    return try changes.collect().map { "\($0.sequence) \($0.document)" } + ["\(snapshot.count)"]
   }
 
   /// All ways to store a revision, applied to the existing document `kept` and to others.
@@ -143,7 +144,7 @@ struct ValidationTests {
     }
     var expected = try other.snapshot().changes()
     #expect(
-      try contents().dropLast() == expected.rest().map { "\($0.sequence) \($0.document)" }[...])
+      try contents().dropLast() == expected.collect().map { "\($0.sequence) \($0.document)" }[...])
     #expect(try database.check().isSound)
   }
 
@@ -233,7 +234,7 @@ struct ValidationTests {
 
   @Test func `purges, local documents and expiries are not validated`() throws {
     try database.write { _ = try $0.put(Document(id: "a")) }
-    database.setValidation(named: "no") { try $0.refuse("no") }
+    database.setValidation(named: "no") { try $0.reject("no") }
     try database.write { transaction in
       try transaction.putLocal("local", ["n": 1])
       try transaction.setExpiry(Date(timeIntervalSince1970: 1), of: "a")
@@ -247,7 +248,7 @@ struct ValidationTests {
     for name in ["c", "a", "b", "d"] {
       database.setValidation(named: name) { revision in
         calls.append(name)
-        if name == "c" { try revision.refuse("no") }
+        if name == "c" { try revision.reject("no") }
       }
     }
     #expect(database.validationNames == ["a", "b", "c", "d"])
@@ -271,14 +272,14 @@ struct ValidationTests {
 
   @Test func `the error of a refusal has the name, message and keys of the validation`() throws {
     database.setValidation(named: "films") {
-      try $0.refuse("a film has a title", keys: ["title", "year"])
+      try $0.reject("a film has a title", keys: ["title", "year"])
     }
     #expect {
       try database.write { try $0.put(Document(id: "x")) }
     } throws: { error in
       let error = error as? DatabaseError
-      return error?.refusal
-        == ValidationRefusal("a film has a title", keys: ["title", "year"])
+      return error?.validationFailure
+        == ValidationFailure("a film has a title", keys: ["title", "year"])
         && error?.description
           == #"refused: the validation "films" says: a film has a title (title, year); document x"#
     }
@@ -289,7 +290,7 @@ struct ValidationTests {
     database.setValidation(named: "small") { revision in
       let attachments = [revision.document, revision.parent].map { $0?.attachments["a"]?.length }
       lengths.append(attachments)
-      if let length = attachments[0], length > 10 { try revision.refuse("it is too long") }
+      if let length = attachments[0], length > 10 { try revision.reject("it is too long") }
     }
     let long = Document.Attachment(contentType: "text/plain", [UInt8](repeating: 7, count: 5000))
     var document = Document(id: "x")
@@ -329,7 +330,7 @@ struct ValidationTests {
 
   @Test func `a transaction uses the validations that were set when it began`() throws {
     try database.write { transaction in
-      database.setValidation(named: "no") { try $0.refuse("no") }
+      database.setValidation(named: "no") { try $0.reject("no") }
       try transaction.put(Document(id: "x"))
     }
     #expect(try database.snapshot().count == 1)

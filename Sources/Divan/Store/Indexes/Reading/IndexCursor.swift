@@ -17,7 +17,7 @@ public struct IndexedIDCursor {
   }
 
   /// Returns all remaining IDs as an array.
-  public mutating func rest() throws -> [String] {
+  public mutating func collect() throws -> [String] {
     var all: [String] = []
     while let id = try next() { all.append(id) }
     return all
@@ -48,7 +48,7 @@ public struct IndexedDocumentCursor {
   }
 
   /// Returns all remaining documents as an array.
-  public mutating func rest() throws -> [Document] {
+  public mutating func collect() throws -> [Document] {
     var all: [Document] = []
     while let document = try next() { all.append(document) }
     return all

@@ -8,7 +8,7 @@ extension WriteTransaction {
     try check()
     if state.indexes.contains(where: { $0.index == index && $0.isReady }) {
       var ids = try ids(by: index.name, .equal(to: value))
-      return try ids.rest()
+      return try ids.collect()
     }
     var ids: [String] = []
     var documents = try documents()

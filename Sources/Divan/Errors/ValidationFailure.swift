@@ -6,32 +6,32 @@ internal import DivanLog
   public import Foundation
 #endif
 
-/// The reason why a validation refuses to store a revision.
+/// The reason why a validation rejects a revision.
 ///
-/// A validation throws it, most simply through ``ProposedRevision/refuse(_:keys:)``. The call that
-/// stores the revision throws a ``DatabaseError`` with the code ``DatabaseError/Code/refused``,
-/// whose ``DatabaseError/refusal`` this is.
-public struct ValidationRefusal: Error, Sendable, Equatable {
+/// A validation throws it, most simply through ``ProposedRevision/reject(_:keys:)``. The call that
+/// stores the revision throws a ``DatabaseError`` with the code ``DatabaseError/Code/validationFailed``,
+/// whose ``DatabaseError/validationFailure`` this is.
+public struct ValidationFailure: Error, Sendable, Equatable {
   /// The reason, in a sentence or less.
   public let reason: String
   /// The names of the invalid properties; empty if the reason is not about certain properties.
   public let keys: [String]
 
-  /// Creates a refusal.
+  /// Creates a failure.
   public init(_ reason: String, keys: [String] = []) {
     self.reason = reason
     self.keys = keys
   }
 }
 
-extension ValidationRefusal: CustomStringConvertible {
+extension ValidationFailure: CustomStringConvertible {
   /// The reason, and the names of the properties.
   public var description: String {
     printable(keys.isEmpty ? reason : "\(reason) (\(keys.joined(separator: ", ")))")
   }
 }
 
-extension ValidationRefusal: LocalizedError {
+extension ValidationFailure: LocalizedError {
   /// The same as ``description``.
   public var errorDescription: String? { description }
 }
