@@ -1,0 +1,128 @@
+import Divan
+import TestSupport
+import Testing
+
+/// Tests that run the examples of the guide to migrations and schema evolution.
+struct MigrationsGuideTests {
+  final class Person: Model {
+    @Persisted(key: "full_name") var name: String
+    @Persisted var nickname: String?
+    @Persisted var isActive = true
+  }
+
+  final class Member: Model {
+    @Persisted(key: "full_name") var name: String
+
+    override class var earlierDocumentTypes: [String] { ["Person"] }
+  }
+
+  final class Film: Model {
+    @Persisted var title: String
+    @Persisted var minutes: Int
+    @Persisted var year: Int?
+
+    override class var modelVersion: Int { 2 }
+
+    override func upgrade(from version: Int) throws {
+      guard version < 2, let hours = try value(for: "hours")?.doubleValue else { return }
+      minutes = Int(hours * 60)
+      try setValue(nil, for: "hours")
+    }
+  }
+
+  struct Recipe: DocumentCodable {
+    static let documentType = "recipe"
+
+    @DocumentID var id: String?
+    var name: String
+    var minutes: Int?
+  }
+
+  let numbers = Migration(id: "2026-03-years-are-numbers") { transaction in
+    let films = Query<Document>().filter { $0["type"] == "Film" }
+    try transaction.update(films) { film in
+      guard let year = film["year"]?.stringValue.flatMap({ Int64($0) }) else { return }
+      film["year"] = .int(year)
+    }
+  }
+
+  @Test func `added properties have declared values, and removed ones stay`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      try transaction.overwrite("p", with: ["type": "Person", "full_name": "Ada", "age": 36])
+    }
+    let context = database.makeContext()
+    let ada = try #require(try context.model(Person.self, id: "p"))
+    #expect(ada.name == "Ada" && ada.nickname == nil && ada.isActive)
+    ada.name = "Ada Lovelace"
+    try context.save()
+    let stored = try database.snapshot().get("p")
+    #expect(stored?["full_name"] == "Ada Lovelace" && stored?["age"] == 36)
+  }
+
+  @Test func `documents of a renamed class are of the new one, and keep their type`() throws {
+    let database = try Database.inMemory(schema: Schema(Member.self))
+    try database.write { transaction in
+      try transaction.overwrite("p", with: ["type": "Person", "full_name": "Ada"])
+    }
+    let context = database.makeContext()
+    let ada = try #require(try context.find(Query<Member>()).first)
+    ada.name = "Ada Lovelace"
+    try ada.save()
+    let stored = try database.snapshot().get("p")
+    #expect(stored?["full_name"] == "Ada Lovelace" && stored?["type"] == "Person")
+  }
+
+  @Test func `a model of an earlier version is upgraded when it is loaded`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      try transaction.overwrite("m", with: ["type": "Film", "title": "Metropolis", "hours": 2.5])
+    }
+    let context = database.makeContext()
+    let film = try #require(try context.model(Film.self, id: "m"))
+    #expect(film.minutes == 150 && film.needsSave)
+    try film.save()
+    let stored = try database.snapshot().get("m")
+    #expect(stored?["minutes"] == 150 && stored?["hours"] == nil && stored?["modelVersion"] == 2)
+  }
+
+  @Test func `a dry run shows what a migration does, and opening with a schema runs it`() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/Films.divan"
+    do {
+      let database = try Database(at: path)
+      try database.write { try $0.overwrite("m", with: ["type": "Film", "year": "1927"]) }
+
+      let effects = try database.dryRun(numbers)
+      for change in effects.changes { print(change.id, change.document.json) }
+      print(effects.countBefore, "documents before,", effects.countAfter, "after")
+      #expect(effects.changes.map { $0.document["year"] } == [1927])
+      #expect(effects.countBefore == 1 && effects.countAfter == 1)
+      #expect(try database.snapshot().get("m")?["year"] == "1927")
+      try database.close()
+    }
+
+    let schema = Schema(Film.self, Member.self, migrations: [numbers])
+    let database = try Database(at: path, schema: schema)
+    #expect(try database.snapshot().get("m")?["year"] == 1927)
+    #expect(try database.migrate([numbers]).isEmpty)
+  }
+
+  @Test func `years become numbers, and other texts stay`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      try transaction.overwrite("m", with: ["type": "Film", "year": "1927"])
+      try transaction.overwrite("x", with: ["type": "Film", "year": "soon"])
+    }
+    #expect(try database.migrate([numbers]) == [numbers.id])
+    #expect(try database.snapshot().get("m")?["year"] == 1927)
+    #expect(try database.snapshot().get("x")?["year"] == "soon")
+  }
+
+  @Test func `an added optional property of a Codable type is nil in earlier documents`() throws {
+    let database = try Database.inMemory()
+    try database.write { try $0.overwrite("s", with: ["type": "recipe", "name": "Soup"]) }
+    let recipes = try database.snapshot().find(Query<Recipe>())
+    #expect(recipes.map(\.name) == ["Soup"] && recipes.map(\.minutes) == [nil])
+  }
+}
