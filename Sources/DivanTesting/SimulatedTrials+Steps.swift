@@ -59,7 +59,7 @@ extension SimulatedDisk {
   }
 
   /// Runs work twice without a fault; returns the calls that it made.
-  func rehearse(_ work: (SimulatedDisk) throws -> Void) throws -> Record {
+  func dryRun(_ work: (SimulatedDisk) throws -> Void) throws -> Record {
     var runs: [(record: Record, trace: UInt64)] = []
     for _ in 0..<2 {
       let disk = forked()

@@ -84,7 +84,7 @@ extension SimulatedDisk {
     atCalls calls: ClosedRange<Int>? = nil, losses: [Loss]? = nil,
     _ work: (SimulatedDisk) throws -> Void, check: (SimulatedDisk) throws -> Void
   ) throws -> SimulatedTrials {
-    let usual = try rehearse(work)
+    let usual = try dryRun(work)
     var trials = SimulatedTrials(failurePointCount: usual.changingCallCount)
     for call in stride(from: 1, through: usual.changingCallCount, by: 1)
     where calls?.contains(call) ?? true {
@@ -120,7 +120,7 @@ extension SimulatedDisk {
     losses: [Loss] = [.processEnd, .strict, .random(seed: 1)],
     _ work: (SimulatedDisk) throws -> Void, check: (SimulatedDisk) throws -> Void
   ) throws -> SimulatedTrials {
-    let usual = try rehearse(work)
+    let usual = try dryRun(work)
     var trials = SimulatedTrials(failurePointCount: usual.verbs.count)
     for fault in usual.verbs.faults(failures, isLasting.map { [$0] } ?? [false, true])
     where calls?.contains(fault.call) ?? true {
@@ -153,7 +153,7 @@ extension SimulatedDisk {
     _ work: (SimulatedDisk) throws -> Void, check: (SimulatedDisk) throws -> Void
   ) throws -> SimulatedTrials {
     require(stepBytes > 0, "stepBytes must be above 0")
-    let usual = try rehearse(work)
+    let usual = try dryRun(work)
     var trials = SimulatedTrials()
     for capacity in stride(from: usedBytes, to: usual.greatestSize, by: stepBytes) {
       let disk = forked("capacityBytes = \(capacity)")

@@ -116,7 +116,7 @@ extension DatabaseError.Code {
   /// The database was closed, or the snapshot or transaction has ended.
   public static let closed = Self("closed")
 
-  /// A validation refused to store a revision: ``DatabaseError/refusal``.
+  /// A validation rejected a revision: ``DatabaseError/validationFailure``.
   public static let validationFailed = Self("validationFailed")
   /// Two documents have the same values in a unique index.
   public static let notUnique = Self("notUnique")
@@ -188,7 +188,7 @@ extension DatabaseError: LocalizedError {
     return text.prefix(1).uppercased() + text.dropFirst()
   }
 
-  /// The message, or the reason of a validation's refusal.
+  /// The message, or the reason that a validation gave.
   public var failureReason: String? { validationFailure?.errorDescription ?? message }
 
   /// ``hint``.

@@ -840,6 +840,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 106)
+    #expect(count == 137)
   }
 }

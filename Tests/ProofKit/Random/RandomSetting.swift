@@ -39,7 +39,8 @@ struct RandomSetting: Sendable {
     isInline = Bool.random(using: &random)
     guard isRich else { return }
     history =
-      [.disabled, .disabled, .unlimited, HistoryRetention(revisions: 2)].randomElement(using: &random)
+      [.disabled, .disabled, .unlimited, HistoryRetention(revisions: 2)].randomElement(
+        using: &random)
       ?? .disabled
   }
 

@@ -4,7 +4,7 @@ import Synchronization
 extension Database {
   /// Writes the current version of the database to a new file, as JSON Lines.
   ///
-  /// See ``Snapshot/exportJSONLines(to:options:progress:)-1upqc``. You can read and write during
+  /// See ``Snapshot/exportJSONLines(to:options:progress:)-8y63a``. You can read and write during
   /// the export; later changes do not show.
   @discardableResult
   public func exportJSONLines(
@@ -16,7 +16,7 @@ extension Database {
 
   /// Writes the current version of the database as JSON Lines without blocking the calling thread.
   ///
-  /// See ``Snapshot/exportJSONLines(to:options:progress:)-1upqc``. A cancelled task gets
+  /// See ``Snapshot/exportJSONLines(to:options:progress:)-8y63a``. A cancelled task gets
   /// ``DatabaseError/Code/cancelled``, and nothing is left behind.
   @discardableResult
   public func exportJSONLines(

@@ -4,7 +4,7 @@ import Synchronization
 extension Database {
   /// Stores the documents of a JSON Lines file, with one JSON object per line.
   ///
-  /// The file can come from ``exportJSONLines(to:options:progress:)-59opq`` or any other source.
+  /// The file can come from ``exportJSONLines(to:options:progress:)-2ahip`` or any other source.
   ///
   /// A line's `_id` is the document's ID. Lines with `_revisions` become the same revisions as in
   /// their source, as with ``WriteTransaction/insert(_:history:isDeleted:contradictions:origin:)``:
@@ -37,14 +37,14 @@ extension Database {
 
   /// Stores documents of JSON Lines that come in pieces of any size.
   ///
-  /// See ``importJSONLines(from:options:progress:)-33041``.
+  /// See ``importJSONLines(from:options:progress:)-ixhr``.
   ///
   /// - Parameters:
   ///   - options: Options for the import.
   ///   - nextPiece: Returns the next bytes of the text, and nil at its end. Its errors are
   ///     rethrown, and everything committed before stays.
   /// - Returns: A report of the import.
-  /// - Throws: The errors of ``importJSONLines(from:options:progress:)-33041``, except errors of
+  /// - Throws: The errors of ``importJSONLines(from:options:progress:)-ixhr``, except errors of
   ///   files.
   @discardableResult
   public func importJSONLines(
@@ -58,7 +58,7 @@ extension Database {
 
   /// Stores the documents of a JSON Lines file without blocking the calling thread.
   ///
-  /// See ``importJSONLines(from:options:progress:)-33041``. A cancelled task gets
+  /// See ``importJSONLines(from:options:progress:)-ixhr``. A cancelled task gets
   /// ``DatabaseError/Code/cancelled`` with a report of the lines committed before.
   @discardableResult
   public func importJSONLines(
@@ -74,7 +74,7 @@ extension Database {
 
   /// Stores documents of JSON Lines that come in asynchronous pieces, as from a network.
   ///
-  /// See ``importJSONLines(from:options:progress:)-33041``. A cancelled task gets
+  /// See ``importJSONLines(from:options:progress:)-ixhr``. A cancelled task gets
   /// ``DatabaseError/Code/cancelled`` with a report of the lines committed before.
   ///
   /// - Parameters:
@@ -82,7 +82,7 @@ extension Database {
   ///     passed to another thread. Its errors are rethrown, and everything committed before stays.
   ///   - options: Options for the import.
   /// - Returns: A report of the import.
-  /// - Throws: The errors of ``importJSONLines(from:options:progress:)-33041``, except errors of
+  /// - Throws: The errors of ``importJSONLines(from:options:progress:)-ixhr``, except errors of
   ///   files.
   @discardableResult
   public func importJSONLines<Pieces: AsyncSequence>(

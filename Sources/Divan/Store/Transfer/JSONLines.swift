@@ -1,7 +1,7 @@
 /// The JSON Lines format: documents as one JSON object per line, for other programs and stores.
 ///
-/// ``Snapshot/exportJSONLines(to:options:progress:)-1upqc`` writes it, and
-/// ``Database/importJSONLines(from:options:progress:)-33041`` reads it.
+/// ``Snapshot/exportJSONLines(to:options:progress:)-8y63a`` writes it, and
+/// ``Database/importJSONLines(from:options:progress:)-ixhr`` reads it.
 ///
 /// ```
 /// {"_id":"m","_rev":"1-67458072f2570840e56011f175122826","title":"M","year":1931}

@@ -50,7 +50,7 @@ extension Snapshot {
 
   /// Writes this version of the database as JSON Lines without blocking the calling thread.
   ///
-  /// See ``exportJSONLines(to:options:progress:)-1upqc``. A cancelled task gets
+  /// See ``exportJSONLines(to:options:progress:)-8y63a``. A cancelled task gets
   /// ``DatabaseError/Code/cancelled``, and nothing is left behind.
   @discardableResult
   public func exportJSONLines(

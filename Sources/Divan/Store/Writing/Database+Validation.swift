@@ -19,7 +19,7 @@ extension Database {
   /// their names, and the first that throws ends the call. Then nothing of the call is stored, and
   /// the transaction may go on.
   ///
-  /// A refusal (``ProposedRevision/reject(_:keys:)``) becomes a ``DatabaseError`` with the code
+  /// A rejection (``ProposedRevision/reject(_:keys:)``) becomes a ``DatabaseError`` with the code
   /// ``DatabaseError/Code/validationFailed``; any other error of the closure is thrown unchanged.
   ///
   /// Validations are not stored: set them each time you open the database. A transaction keeps the

@@ -270,7 +270,9 @@ struct ValidationTests {
     #expect(try database.snapshot().sequence == 0)
   }
 
-  @Test func `the error of a refusal has the name, message and keys of the validation`() throws {
+  @Test func `the error of a failed validation has the name, message and keys of the validation`()
+    throws
+  {
     database.setValidation(named: "films") {
       try $0.reject("a film has a title", keys: ["title", "year"])
     }
@@ -281,7 +283,7 @@ struct ValidationTests {
       return error?.validationFailure
         == ValidationFailure("a film has a title", keys: ["title", "year"])
         && error?.description
-          == #"refused: the validation "films" says: a film has a title (title, year); document x"#
+          == #"validationFailed: the validation "films" says: a film has a title (title, year); document x"#
     }
   }
 
