@@ -12,7 +12,7 @@ PROOF ?= rules
 ONLY ?=
 SECONDS ?= 60
 
-.PHONY: help format lint systems build check test tests proof proofs bugs threads checks fuzz fuzzers programs benchmarks docs ci
+.PHONY: help format lint systems build check test tests proof proofs bugs threads checks fuzz fuzzers programs benchmarks docs api ci
 
 help: ## lists the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -67,6 +67,9 @@ benchmarks: ## what Divan's work costs; see Benchmarks/README.md
 
 docs: ## builds the documentation and fails on broken references
 	.ci/docs
+
+api: ## records the public API in docs/api, after a change that the changelog describes
+	.ci/docs update
 
 ci: ## everything that has to hold before a change lands
 	.ci/run

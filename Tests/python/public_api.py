@@ -1,0 +1,72 @@
+"""Lists the public declarations of a module, from its symbol graphs, and compares the list with a file.
+
+    public_api.py check FILE CHANGELOG GRAPH...     fails if the list in FILE is another one
+    public_api.py update FILE CHANGELOG GRAPH...    writes FILE; fails if CHANGELOG does not mention a change
+
+A change of the public API must be in the section "Unreleased" of the changelog. The first line of FILE has the
+checksum of that section as it was at the last change, so that a change without a new entry is noticed.
+"""
+
+import hashlib
+import json
+import sys
+
+
+def declarations(paths):
+    """The declarations by their path, one for each line, in order."""
+    lines = set()
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            graph = json.load(file)
+        for symbol in graph["symbols"]:
+            names = symbol["pathComponents"]
+            if symbol["accessLevel"] not in ("public", "open"):
+                continue
+            if "::SYNTHESIZED::" in symbol["identifier"]["precise"]:
+                continue
+            if any(name.startswith("_") for name in names):
+                continue
+            text = "".join(each["spelling"] for each in symbol["declarationFragments"])
+            lines.add(f"{'.'.join(names[:-1]) or '-'}: {' '.join(text.split())}")
+    return sorted(lines)
+
+
+def unreleased(path):
+    """The checksum of the changelog's section of unreleased changes."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    start = text.index("\n## Unreleased")
+    end = text.find("\n## ", start + 1)
+    section = text[start:] if end < 0 else text[start:end]
+    return hashlib.sha256(section.encode()).hexdigest()[:16]
+
+
+def main():
+    command, path, changelog, *graphs = sys.argv[1:]
+    found = declarations(graphs)
+    try:
+        with open(path, encoding="utf-8") as file:
+            first, *known = file.read().splitlines()
+    except FileNotFoundError:
+        first, known = "", []
+    if found == known:
+        return 0
+    if command == "check":
+        for line in sorted(set(known) - set(found)):
+            print(f"- {line}")
+        for line in sorted(set(found) - set(known)):
+            print(f"+ {line}")
+        print(f"The public API is not what {path} says: describe the change in {changelog}, and run `make api`.")
+        return 1
+    mark = f"# CHANGELOG, Unreleased: {unreleased(changelog)}"
+    if mark == first:
+        print(f"Describe the change of the public API in {changelog} first.", file=sys.stderr)
+        return 1
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join([mark] + found) + "\n")
+    print(f"{path}: {len(found)} declarations")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
