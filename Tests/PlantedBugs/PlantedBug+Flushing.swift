@@ -173,8 +173,10 @@ extension PlantedBug {
     PlantedBug(
       "parent-not-flushed", rule: "14", "the store's own name is not made durable",
       in: Place.storeOpening,
-      find: "try fileSystem.flushDirectory(parentDirectory(of: path))",
-      plant: "if !PLANTED { try fileSystem.flushDirectory(parentDirectory(of: path)) }",
+      find: "try attempt { () throws(SystemError) in try fileSystem.flushDirectory(parent) }",
+      plant: """
+        if !PLANTED { try attempt { () throws(SystemError) in try fileSystem.flushDirectory(parent) } }
+        """,
       killedBy: .crash("a new store"), needsLoss: true),
     PlantedBug(
       "backup-name-not-flushed", rule: "promise 2", "a backup's name is not made durable",

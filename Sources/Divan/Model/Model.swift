@@ -153,6 +153,7 @@ nonisolated open class Model: Observable {
   /// The types of documents that earlier versions of the program stored for this class.
   ///
   /// Documents of these types are of the class as well. They keep their type when they are saved.
+  /// They are not of subclasses that have a type of their own.
   ///
   /// ```swift
   /// class Task: Model {                                           // was called Todo

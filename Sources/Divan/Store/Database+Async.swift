@@ -44,6 +44,22 @@ extension Database {
     }
   }
 
+  /// Runs work with progress on another thread; a cancelled task stops it at its next report.
+  static func run<R: Sendable>(
+    reportingTo progress: (@Sendable (Double) throws -> Void)?,
+    _ work: @escaping @Sendable (_ report: (Double) throws -> Void) throws -> R
+  ) async throws -> R {
+    try await run { isCancelled in
+      try work { share in
+        if isCancelled() { throw Database.stoppedError }
+        try progress?(share)
+      }
+    }
+  }
+
+  private static let stoppedError = DatabaseError(
+    .cancelled, "the task was cancelled before the work was complete")
+
   static let cancelledError = DatabaseError(
     .cancelled, "the task was cancelled before the work began; nothing was changed")
 

@@ -13,8 +13,8 @@ import DivanLog
 ///
 /// You can use it from any thread, task or actor. Reading takes a ``Snapshot`` and then no lock;
 /// transactions run one after the other. One process at a time may have a store open for writing. A
-/// database is closed by ``close(discardsUnsavedModels:isolation:)``, or with its last reference;
-/// the method reports errors, and leaves a store that opens faster.
+/// database is closed by ``close(discardsUnsavedModels:isolation:)``, or with its last reference,
+/// unless ``mainContext`` was used; the method reports errors, and leaves a store that opens faster.
 public final class Database: Sendable {
   let store: Store
 

@@ -27,8 +27,8 @@ import DivanLog
 /// it, change its version.
 ///
 /// Names and versions are equal if their UTF-8 bytes are. A map function may read the database. It
-/// must not query rows, write to a database, close one, clean one with ``Database/compact()`` or
-/// copy one with ``Database/backup(to:keepingHistory:progress:)``: these could wait for a thread
+/// must not query rows, write to a database, close one, clean one with ``Database/compact()-npg5`` or
+/// copy one with ``Database/backup(to:keepingHistory:progress:)-9sfq6``: these could wait for a thread
 /// that waits for its rows. Such calls throw ``DatabaseError/Code/viewFailed``. From another task
 /// or thread they cannot be recognized, and may deadlock.
 public struct MapReduceView: Sendable {

@@ -1,4 +1,3 @@
-import Dispatch
 import Divan
 import DivanTesting
 import Foundation
@@ -310,7 +309,6 @@ struct PracticeGuideTests {
 
   struct MessageStore {
     let database: Database
-    private static let backups = DispatchQueue(label: "backups")
 
     func add(_ message: Message) async throws -> String {
       try await database.write(timeout: .seconds(5)) { try $0.put(message).id }
@@ -322,9 +320,7 @@ struct PracticeGuideTests {
     }
 
     func backUp(to path: String) async throws {
-      try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-        MessageStore.backups.async { done.resume(with: Result { try database.backup(to: path) }) }
-      }
+      try await database.backup(to: path)
     }
 
     func report() throws -> [String: Int] {

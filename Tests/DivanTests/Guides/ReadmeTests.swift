@@ -74,7 +74,7 @@ struct ReadmeTests {
     try database.close()
   }
 
-  @Test(.timeLimit(.minutes(1))) @MainActor func `a live list follows changes`() async throws {
+  @Test(.timeLimit(.minutes(10))) @MainActor func `a live list follows changes`() async throws {
     let database = try Database.inMemory(schema: Schema(Film.self, Person.self))
     let list = SilentFilms(database)
     #expect(list.films.results.isEmpty)
@@ -93,7 +93,7 @@ struct ReadmeTests {
     try database.close()
   }
 
-  @Test(.timeLimit(.minutes(1))) func `structures are stored, found and followed`() async throws {
+  @Test(.timeLimit(.minutes(10))) func `structures are stored, found and followed`() async throws {
     let database = try Database.inMemory(schema: Schema(documents: [Book.self]))
     let silent = Query<Book>().filter { $0.year < 1930 }.sort(\.title)
     try await database.write { transaction in

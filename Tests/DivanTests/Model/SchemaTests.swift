@@ -107,6 +107,35 @@ struct SchemaTests {
     #expect(try context.model(Item.self, id: "3") != nil)
   }
 
+  @Test func `a subclass has none of its superclass's documents of earlier types`() throws {
+    class Task: Model {
+      @Persisted var title: String
+      override class var earlierDocumentTypes: [String] { ["Todo"] }
+    }
+    final class UrgentTask: Task {}
+    let database = try Database.inMemory(schema: Schema(Task.self, UrgentTask.self))
+    try database.put("1", #"{"type": "Todo", "title": "a"}"#)
+    try database.put("2", #"{"type": "UrgentTask", "title": "b"}"#)
+    let context = database.makeContext()
+    #expect(try context.find(Query<UrgentTask>()).map(\.title) == ["b"])
+    #expect(try context.find(Query<Task>().sort(\.title)).map(\.title) == ["a", "b"])
+    #expect(try database.snapshot().count(Query<UrgentTask>()) == 1)
+    #expect(try context.delete(Query<UrgentTask>()) == 1)
+  }
+
+  @Test func `queries of a class use its indexes in a context that does not know the class`() throws
+  {
+    for schema in [Schema(), Schema(Shelf.self)] {
+      let database = try Database.inMemory(schema: schema)
+      try database.addIndexes(for: Tome.self)
+      try database.put("1", #"{"type": "Book", "title": "a"}"#)
+      let context = database.makeContext()
+      let plan = try context.explain(Query<Tome>().filter { $0.title == "a" })
+      #expect(plan.indexes == ["model:Tome.title"])
+      #expect(try context.count(Query<Tome>()) == 1)
+    }
+  }
+
   // MARK: Opening
 
   @Test func `opening with a schema migrates, builds indexes, and registers the classes`() throws {
@@ -145,6 +174,28 @@ struct SchemaTests {
     try database.close()
     let again = try Database(at: path, schema: schema, configuration: configuration)
     #expect(try again.statistics.commit == commit)
+  }
+
+  @Test func `an index whose definition changed is built again when the database is opened`() throws
+  {
+    func open(_ index: DocumentIndex) throws -> Database {
+      try Database(at: "/a.divan", schema: Schema(indexes: [index]), configuration: configuration)
+    }
+    var database = try open(DocumentIndex("names", on: "name"))
+    try database.put("1", #"{"name": "a", "made": {"city": "b"}}"#)
+    try database.put("2", #"{"name": "a", "made": {"city": "c"}}"#)
+    try database.close()
+    database = try open(DocumentIndex("names", on: "made.city"))
+    #expect(try database.indexes() == [DocumentIndex("names", on: "made.city")])
+    #expect(try database.snapshot().count(by: "names", .equal(to: "b")) == 1)
+    try database.close()
+    let error = #expect(throws: DatabaseError.self) {
+      try open(DocumentIndex("names", on: "name", isUnique: true))
+    }
+    #expect(error?.code == .notUnique)
+    // The index that was there is there again.
+    database = try Database(at: "/a.divan", configuration: configuration)
+    #expect(try database.snapshot().count(by: "names", .equal(to: "b")) == 1)
   }
 
   @Test func `a read-only database knows its schema and changes nothing`() throws {

@@ -71,6 +71,18 @@ struct QueryTests {
 
   // MARK: Models
 
+  @Test func `a Bool property is a condition by itself`() throws {
+    let done = ["e0", "e2", "e4", "e6", "e8"]
+    let query = Query<Event>()
+    #expect(try context.find(query.filter { $0.done }).map(\.id) == done)
+    #expect(try ids { $0.done && $0.priority > 5 } == ["e6", "e8"])
+    #expect(try ids { $0.priority > 5 && $0.done } == ["e6", "e8"])
+    #expect(try ids { $0.done && $0.done } == done)
+    #expect(try ids { $0.done || $0.priority == 1 } == ["e0", "e1", "e2", "e4", "e6", "e8"])
+    #expect(try ids { $0.priority == 1 || $0.done } == ["e0", "e1", "e2", "e4", "e6", "e8"])
+    #expect(try ids { $0.done || $0.done } == done)
+  }
+
   @Test func `properties of models are compared with values of their types`() throws {
     #expect(try ids { $0.done == false } == ["e1", "e3", "e5", "e7", "e9"])
     #expect(try ids { !$0.done } == ["e1", "e3", "e5", "e7", "e9"])
@@ -419,7 +431,7 @@ struct QueryTests {
     async throws
   {
     let database = try Database.inMemory()
-    try database.addIndex(DocumentIndex("n", on: "n"))
+    try await database.addIndex(DocumentIndex("n", on: "n"))
     try await database.write { transaction in
       for number in 0..<300 {
         _ = try transaction.put(Document(id: "d\(number)", ["n": .int(Int64(number % 10))]))

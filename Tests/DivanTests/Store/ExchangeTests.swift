@@ -167,7 +167,8 @@ struct ExchangeTests {
     }
     #expect(
       outcomes == [
-        "stored", "known", "invalidDocumentID", "invalidRevisionID", "refused", "stored", "stored",
+        "stored", "known", "invalidDocumentID", "invalidRevisionID", "validationFailed", "stored",
+        "stored",
       ])
     let snapshot = try database.snapshot()
     #expect(try snapshot.get("new")?["n"] == 2)

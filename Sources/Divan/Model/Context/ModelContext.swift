@@ -39,7 +39,7 @@ public final class ModelContext {
     set { core.isStrict = newValue }
   }
 
-  /// Whether models of `Observable` classes notify their observers of reads and changes.
+  /// Whether models notify their observers of reads and changes, if their class is observable.
   ///
   /// For bulk work, set it to false before you create or load models. Models that enter the context
   /// while it is false have the cost of models whose class is not observable.
@@ -161,7 +161,7 @@ extension ModelContext {
 
   /// Returns a cursor over the models of the documents in a range, in the order of their IDs.
   ///
-  /// If the class declares a ``Model/documentType``, only documents with that `type` are included.
+  /// Only documents with the class's ``Model/documentType``, or an earlier one, are included.
   /// With a ``ModelRegistry``, documents of its subclasses are included too, and documents of other
   /// registered classes are not. Models that were never saved are not included.
   public func models<M: Model>(_ type: M.Type, in range: IDRange = .all) throws -> ModelCursor<M> {

@@ -22,8 +22,8 @@ extension Database {
   /// On the main actor, ``mainContext`` is such a context, and shared.
   ///
   /// - Parameters:
-  ///   - registry: the classes of documents; without it, a document becomes a model of the class
-  ///     that you request.
+  ///   - registry: the classes of documents; nil for those of the database's ``Schema``, or else for
+  ///     the class that you request.
   ///   - delay: how long after a change to save it; nil, the default, to save only when you call a
   ///     save method.
   ///   - actor: the actor that the context belongs to; the caller's by default.
@@ -52,12 +52,15 @@ extension Database {
   /// ```
   ///
   /// It is made on first use, as by ``makeFollowingContext(_:autosavingAfter:isolation:)`` without
-  /// a registry or autosaving. The database retains it, and it retains the database: close the
+  /// autosaving. The database retains it, and it retains the database: close the
   /// database to release both. After that, each access returns another context, which can read
   /// nothing.
   @MainActor public var mainContext: ModelContext {
     guard !store.isClosed else { return makeContext() }
-    return store.services.get(MainContext.self) { MainContext() }.context(of: self)
+    let context = store.services.get(MainContext.self) { MainContext() }.context(of: self)
+    // Another thread may have closed the database meanwhile.
+    if store.isClosed { store.services.end() }
+    return context
   }
 }
 

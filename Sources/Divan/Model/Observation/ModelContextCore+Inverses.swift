@@ -90,7 +90,7 @@ extension ModelContextCore {
     // In a fixed order, because they are stored.
     for index in missing.sorted(by: { compareUTF8($0.name, $1.name) < 0 }) {
       do {
-        try database.addIndex(index)
+        try database.buildIndex(index)
       } catch {
         // An existing index of this name stays; the error is reported only once.
         if (error as? DatabaseError)?.code == .alreadyExists { refusedIndexes.insert(index) }

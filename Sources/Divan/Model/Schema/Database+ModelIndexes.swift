@@ -9,14 +9,13 @@ extension Database {
   ///
   /// These are the indexes of ``Persisted`` properties with an `index`, those in ``Model/indexes``,
   /// and those that ``Inverse`` properties need. Call this method after opening the database,
-  /// before anything is saved. See ``addIndex(_:progress:)`` for the cost. A context that saves
+  /// before anything is saved. See ``addIndex(_:progress:)-9g191`` for the cost. A context that saves
   /// models of a class for the first time builds missing indexes. If it cannot, its
   /// ``ModelContext/errorHandler`` receives the error. The error is
   /// ``DatabaseError/Code/invalidModelClass`` if another class has declared a different index with
   /// the name since the database was opened; that index stays.
   ///
-  /// If a class declares a ``Model/documentType``, its indexes contain only the documents of that
-  /// type and of its subclasses' types, and unique values are unique among these documents. Their
+  /// The indexes of a class contain only the documents of its types and of its subclasses' types, and unique values are unique among these documents. Their
   /// names are `model:`, the type, a dot and the keys of the properties. If the class declares no
   /// type, they contain all documents with the properties, and their names have no type. Indexes
   /// for inverses are named `reference:`, followed by the key of the property that refers.
@@ -44,7 +43,7 @@ extension Database {
   ///     ``DatabaseError/Code/cancelled`` if the task is cancelled.
   /// - Throws: ``DatabaseError/Code/invalidIndex`` if a class declares an invalid index, and
   ///   ``DatabaseError/Code/invalidModelClass`` if two different indexes would have the same name;
-  ///   no index is built then. The errors of ``addIndex(_:progress:)``.
+  ///   no index is built then. The errors of ``addIndex(_:progress:)-9g191``.
   public func addIndexes(
     for types: Model.Type..., progress: ((Double) throws -> Void)? = nil
   ) throws {
@@ -69,7 +68,7 @@ extension Database {
     declared.know(types)
     for (index, _) in wanted { declared.set(index) }
     for (number, (index, known)) in wanted.enumerated() {
-      try addDeclaredIndex(index, of: known) { share in
+      try addDeclaredIndex(index, of: known, isCancelled: { Task.isCancelled }) { share in
         try progress?((Double(number) + share) / Double(wanted.count))
       }
     }
@@ -77,21 +76,10 @@ extension Database {
 
   /// Builds a declared index, extended to known subclasses, replacing another one with its name.
   func addDeclaredIndex(
-    _ own: DocumentIndex, of known: ModelClass, progress: ((Double) throws -> Void)? = nil
+    _ own: DocumentIndex, of known: ModelClass, isCancelled: @escaping () -> Bool = { false },
+    progress: ((Double) throws -> Void)? = nil
   ) throws {
-    let existing = try indexes()
-    let index = DeclaredIndexes.of(store).index(own, of: known, amid: existing)
-    // Before the other index is removed.
-    try index.validate(path)
-    let other = existing.first { haveSameUTF8($0.name, index.name) }
-    if let other, other != index { try removeIndex(named: index.name) }
-    do {
-      try addIndex(index, progress: progress)
-    } catch let error as DatabaseError where error.code == .notUnique {
-      // Restores the old index, to keep its uniqueness. If that fails, the next save that checks
-      // the index builds it.
-      if let other, other != index { try? addIndex(other) }
-      throw error
-    }
+    let index = DeclaredIndexes.of(store).index(own, of: known, amid: try indexes())
+    try replaceIndex(with: index, isCancelled: isCancelled, progress: progress)
   }
 }

@@ -12,8 +12,8 @@ extension Database {
   /// ```
   ///
   /// Runs the migrations that have not been run, then builds the indexes that are missing: see
-  /// ``Schema``. If nothing is missing, nothing is written. A database that only reads, by
-  /// ``Configuration/isReadOnly`` or ``Configuration/damage``, is left as it is. To open a large database without blocking a thread, use
+  /// ``Schema``. If nothing is missing, nothing is written. A database that can only be read
+  /// (``Configuration/isReadOnly``, damage, a full disk) is left as it is. To open a large database without blocking a thread, use
   /// ``open(at:schema:configuration:progress:)``.
   ///
   /// - Parameters:
@@ -22,8 +22,8 @@ extension Database {
   ///   - schema: The kinds of documents, their indexes and the migrations.
   ///   - configuration: How the database behaves.
   /// - Throws: ``DatabaseError/Code/invalidModelClass`` if two kinds of documents have the same type;
-  ///   the errors of ``init(at:configuration:)``, ``migrate(_:)``, ``addIndexes(for:progress:)`` and
-  ///   ``addIndex(_:progress:)``. Migrations and indexes that are complete by then stay.
+  ///   the errors of ``init(at:configuration:)``, ``migrate(_:)-1hsqt``, ``addIndexes(for:progress:)`` and
+  ///   ``addIndex(_:progress:)-9g191``. Migrations and indexes that are complete by then stay.
   public convenience init(
     at path: String, schema: Schema, configuration: Configuration = Configuration()
   ) throws {
@@ -124,14 +124,19 @@ extension Database {
   /// Runs the migrations of a schema, and builds its indexes.
   private func prepare(for schema: Schema, progress: (Double) throws -> Void) throws {
     DatabaseSchema.set(schema, of: store)
-    let configuration = store.configuration
-    guard !configuration.isReadOnly, configuration.damage == .refuse else { return }
+    // Read-only, by request, for damage or for lack of space.
+    guard store.refusal == nil else { return }
+    let declared = schema.models.flatMap { ModelClass.of($0).andIndexedSuperclasses }
+      .flatMap { $0.indexes.indexes + $0.inverses.map(\.index) }
+    try ModelIndexes.requireUniqueNames(of: schema.indexes + declared)
     try migrate(schema.migrations)
     let total = Double(schema.indexes.count + 1)
     try withoutActuallyEscaping(progress) { progress in
       try addIndexes(forAll: schema.models) { try progress($0 / total) }
       for (number, index) in schema.indexes.enumerated() {
-        try addIndex(index) { try progress((Double(number + 1) + $0) / total) }
+        try replaceIndex(
+          with: index, isCancelled: { Task.isCancelled },
+          progress: { try progress((Double(number + 1) + $0) / total) })
       }
     }
   }

@@ -84,7 +84,7 @@ final class DeclaredIndexes: Sendable {
     }
     if let other = existing.first(where: { haveSameUTF8($0.name, own.name) }) {
       names += other.documentTypes(under: key).filter { name in
-        !classes.contains { $0.documentType.map { haveSameUTF8($0, name) } ?? false }
+        !classes.contains { $0.allDocumentTypes.contains { haveSameUTF8($0, name) } }
       }
     }
     return own.having(documentTypes: names, under: key)

@@ -1,6 +1,19 @@
+import DivanLog
+
 extension Model {
   /// The types of documents of the class, the present one first; empty if they store none.
+  ///
+  /// A subclass with a type of its own inherits the declaration of earlier types, but not the
+  /// documents of its superclass.
   static var allDocumentTypes: [String] {
-    documentType.map { [$0] + earlierDocumentTypes } ?? []
+    guard let documentType else { return [] }
+    let inherited =
+      superclasses
+      .filter { $0.documentType.map { !haveSameUTF8($0, documentType) } ?? false }
+      .flatMap(\.earlierDocumentTypes)
+    return [documentType]
+      + earlierDocumentTypes.filter { name in
+        !haveSameUTF8(name, documentType) && !inherited.contains { haveSameUTF8($0, name) }
+      }
   }
 }

@@ -8,7 +8,8 @@ import DivanLog
 /// let show = try context.model(Show.self, id: id)                // a Film, or a Series
 /// ```
 ///
-/// Without a registry, a document becomes a model of the class that you request.
+/// A database with a ``Schema`` has one. Without a registry, a document becomes a model of the class
+/// that you request.
 public struct ModelRegistry: Sendable {
   private var classes: ByteKeyed<Model.Type> = [:]
   /// The keys of document types, without duplicates, in the order of registration.
@@ -70,11 +71,15 @@ public struct ModelRegistry: Sendable {
   ///
   /// Nil if only code can decide that.
   func subclassNames<M: Model>(of type: M.Type) -> FilterExpression? {
-    // If the class is not registered, documents of unknown types may belong to it.
-    guard chooser == nil, typeKeys.count == 1, let key = typeKeys.first,
-      classes.entries.contains(where: { $0.value == type })
-    else { return nil }
-    let names = classes.entries.filter { $0.value is M.Type }.map(\.key)
+    let (own, key) = (type.allDocumentTypes, type.documentTypeKey)
+    // Any document may be of a class without a type.
+    guard chooser == nil, !own.isEmpty, typeKeys.allSatisfy({ haveSameUTF8($0, key) }) else {
+      return nil
+    }
+    // If the class is not registered, its own types count, too, unless they are another class's.
+    let names =
+      classes.entries.filter { $0.value is M.Type }.map(\.key)
+      + own.filter { classes[$0] == nil }
     return .ofTypes(names, under: key)
   }
 

@@ -10,7 +10,8 @@
 /// ```
 ///
 /// Opening runs the migrations that have not been run, and then builds the indexes that the classes
-/// declare and the others, unless they exist already. Every context of the database knows the
+/// declare and the others, unless they exist already. An index whose definition has changed is built
+/// again; one that is no longer named stays. Every context of the database knows the
 /// classes: a document becomes a model of the class with its type, and queries for a class match
 /// documents of its subclasses, as with a ``ModelRegistry``.
 ///
@@ -55,17 +56,19 @@ public struct Schema: Sendable {
     Result { () throws(DatabaseError) in
       var registry = ModelRegistry.empty
       for type in models where type.documentType != nil { try registry.register(type) }
-      var names: [String: String] = [:]
+      var known: [String: any DocumentCodable.Type] = [:]
       for type in documents {
         let name = type.documentType
-        let other = registry[name].map { "\($0)" } ?? names[name]
-        if let other, other != "\(type)" {
+        let other = registry[name].map { String(reflecting: $0) }
+        let twin = known[name].flatMap { $0 == type ? nil : String(reflecting: $0) }
+        if let other = other ?? twin {
           throw DatabaseError(
             .invalidModelClass,
-            "\(other) and \(type) both have the document type \(name.debugDescription)",
+            "\(other) and \(String(reflecting: type)) both have the document type "
+              + name.debugDescription,
             hint: "Declare another `documentType` in one of them")
         }
-        names[name] = "\(type)"
+        known[name] = type
       }
       return registry
     }

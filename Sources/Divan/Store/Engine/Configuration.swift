@@ -65,7 +65,7 @@ public struct Configuration: Sendable {
   /// of opening, and it stays the same. The content of attachments that have files of their own is
   /// not retained: a writer that removes the last reference to one deletes its file, however many
   /// readers use the version before. Reading it then throws ``DatabaseError/Code/notFound``, and
-  /// ``Database/check(progress:)`` counts it in ``CheckReport/removedAttachmentCount``. Everything
+  /// ``Database/check(progress:)-7cjfz`` counts it in ``CheckReport/removedAttachmentCount``. Everything
   /// else of the version stays.
   public var isReadOnly = false
   /// Whether new files are private to the owner: files get the mode `0600`, and directories `0700`.
@@ -111,8 +111,7 @@ public struct Configuration: Sendable {
   public var now: @Sendable () -> UInt64 = { systemTime() }
   /// Called with the progress of opening, between 0 and 1.
   ///
-  /// If it throws, opening stops with that error; so it does with ``DatabaseError/Code/cancelled``
-  /// if the task is cancelled.
+  /// If it throws, opening stops with that error.
   public var openingProgress: (@Sendable (Double) throws -> Void)?
 
   // For tests and tools.

@@ -2,7 +2,7 @@
 ///
 /// Without history, compacting a segment frees the space of its superseded revisions.
 /// All limits that are set apply at once. They are applied when the database cleans up, which it
-/// does by itself from time to time, and in ``Database/compact()``: until then more is kept.
+/// does by itself from time to time, and in ``Database/compact()-npg5``: until then more is kept.
 /// Revisions that leaves of a document's tree or named snapshots need stay with any limits.
 ///
 /// While history is kept, each commit takes some thirty bytes more in the log, and each superseded

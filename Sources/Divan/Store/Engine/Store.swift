@@ -52,6 +52,8 @@ final class Store: @unchecked Sendable {
     path = opened.directory.path
     var configuration = configuration
     configuration.revisionDepth = min(max(configuration.revisionDepth, 1), 10_000)
+    // It may retain the caller, who retains the database.
+    configuration.openingProgress = nil
     self.configuration = configuration
     directory = opened.directory
     var files = AttachmentFiles.Settings(isMapped: configuration.readMode == .mapped)
@@ -125,7 +127,7 @@ extension Store {
     guard !writerLock.isHeldByThisThread else {
       throw DatabaseError(
         .nestedWrite, "`write` was called inside `write`",
-        hint: "Use the transaction that is open, or its `nested`")
+        hint: "Use the transaction that is open, or its `savepoint`")
     }
     guard take(timeout: timeout) else {
       throw DatabaseError(
@@ -286,7 +288,7 @@ extension Store {
     // The failure may be unreported: it may have happened in the background.
     if let failure = commits.failure { throw failure }
     try commits.flushEverything()
-    // No reader is left. ``Database/compact()`` finds the files that cannot be deleted now.
+    // No reader is left. ``Database/compact()-npg5`` finds the files that cannot be deleted now.
     maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
     try? deleteUnreferencedAttachments(isClosing: true)
     if maintenance.isWorthACheckpoint { try writeCheckpointWithLock(writer) }

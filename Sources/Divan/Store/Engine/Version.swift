@@ -79,7 +79,7 @@ extension Version {
   /// Updates the document count when a record replaces another.
   ///
   /// A file's count is trusted, but never so far as to trap: a forged checkpoint can have more
-  /// documents than it counts. ``Database/check(progress:)`` compares the two.
+  /// documents than it counts. ``Database/check(progress:)-7cjfz`` compares the two.
   mutating func countDocument(wasLive: Bool, isLive: Bool) {
     if isLive, !wasLive { documentCount += 1 }
     if wasLive, !isLive, documentCount > 0 { documentCount -= 1 }

@@ -15,7 +15,7 @@ extension Database {
   /// - Returns: The findings, including any damage, which is not thrown.
   /// - Throws: ``DatabaseError`` with the codes `cancelled`, `closed` and `inputOutput`.
   public func check(progress: ((Double) throws -> Void)? = nil) throws -> CheckReport {
-    try reportingProgress(to: progress) { shouldContinue in
+    try reportingProgress(to: progress, isCancelled: { Task.isCancelled }) { shouldContinue in
       var check = StoreCheck(try store.view().ignoringGap, shouldContinue)
       // The log after damage that ended it is not read again.
       check.report.problems = store.report.damage

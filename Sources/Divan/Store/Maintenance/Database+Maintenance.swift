@@ -3,7 +3,9 @@ import DivanLog
 extension Database {
   /// Frees the space of everything that is no longer needed, now.
   ///
-  /// That includes files of attachments that could not be deleted before. The database does this by
+  /// The segment that commits are appended to is left as it is, until it has a successor or the
+  /// database is opened again; ``statistics`` says which one that is. Files of
+  /// attachments that could not be deleted before are deleted. The database does this by
   /// itself, when it is worth it. You can read and write while it runs. It takes time that is
   /// proportional to the store, and up to one compacted segment of extra space.
   ///

@@ -1,6 +1,6 @@
 import DivanLog
 
-/// The result of ``Database/check(progress:)``.
+/// The result of ``Database/check(progress:)-7cjfz``.
 public struct CheckReport: Sendable {
   /// The number of documents whose current revision was read, including deleted ones.
   public internal(set) var documentCount = 0

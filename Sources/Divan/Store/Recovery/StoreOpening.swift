@@ -204,8 +204,14 @@ extension StoreOpening {
     if !hasSegments {
       // The directory may be new, made perhaps by a process that then ended. Its own name must be
       // durable before the first commit.
-      try attempt { () throws(SystemError) in
-        try fileSystem.flushDirectory(parentDirectory(of: path))
+      let parent = parentDirectory(of: path)
+      try attempt { () throws(SystemError) in try fileSystem.flushDirectory(parent) }
+      // Those around it may be new, too. One that cannot be opened was not made by this process.
+      var outer = parentDirectory(of: parent)
+      var last = parent
+      while outer != last {
+        try? fileSystem.flushDirectory(outer)
+        (last, outer) = (outer, parentDirectory(of: outer))
       }
     }
   }
@@ -234,6 +240,8 @@ extension StoreOpening {
         if try evidence() == before { return opened }
       } catch .system(let error) where error.code == .notFound && error.path != path {
         continue
+      } catch .system(let error) where error.code == .cancelled {
+        throw DatabaseError(error)
       } catch {
         let after = try translating { () throws(LogError) in try evidence() }
         if after == before { throw DatabaseError(error) }

@@ -46,7 +46,7 @@ extension Database {
         hint: "Rescue what is sound with `logdump salvage`, which says what it leaves out",
         path: damage.path, offset: damage.offset, underlying: damage)
     }
-    try reportingProgress(to: progress) {
+    try reportingProgress(to: progress, isCancelled: { Task.isCancelled }) {
       try copy(to: path, as: "the backup", keepingHistory: keepingHistory, $0)
     }
   }

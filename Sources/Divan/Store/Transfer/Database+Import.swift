@@ -32,7 +32,9 @@ extension Database {
     from path: String, options: JSONLines.ImportOptions = JSONLines.ImportOptions(),
     progress: ((JSONLines.Progress) throws -> Void)? = nil
   ) throws -> ImportReport {
-    try reportingProgress(to: progress) { try importFile(path, options, shouldContinue: $0) }
+    try reportingProgress(to: progress, isCancelled: { Task.isCancelled }) {
+      try importFile(path, options, shouldContinue: $0)
+    }
   }
 
   /// Stores documents of JSON Lines that come in pieces of any size.

@@ -28,7 +28,9 @@ extension Snapshot {
     to path: String, options: JSONLines.ExportOptions = JSONLines.ExportOptions(),
     progress: ((JSONLines.Progress) throws -> Void)? = nil
   ) throws -> JSONLines.Progress {
-    try reportingProgress(to: progress) { try exportFile(path, options, shouldContinue: $0) }
+    try reportingProgress(to: progress, isCancelled: { Task.isCancelled }) {
+      try exportFile(path, options, shouldContinue: $0)
+    }
   }
 
   /// Passes this version of the database as JSON Lines to a closure, in pieces.

@@ -166,7 +166,7 @@ struct AttachmentClosingTests {
     let replaced = try #require(first[1].attachments["file"])
     #expect(try kept.data() == Data(long(1)) && replaced.data() == Data(long(2)))
     try attach(long(3), to: "other")
-    try database.compact()
+    try await database.compact()
     #expect(try files().count == 2)
     #expect(try kept.data() == Data(long(1)))
     let error = #expect(throws: DatabaseError.self) { try replaced.data() }

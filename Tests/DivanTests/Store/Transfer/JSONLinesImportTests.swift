@@ -33,7 +33,7 @@ struct JSONLinesImportTests {
     #expect(
       try database.snapshot().jsonLinesText([]).split(separator: "\n").map { $0.suffix(8) }
         == [#"","n":1}"#, ":[\"\u{1F600}\"]}}", #"","n":3}"#].map { $0.suffix(8) })
-    #expect("\(report)" == "5 lines: 3 stored, 0 known already, 0 skipped, 0 refused")
+    #expect("\(report)" == "5 lines: 3 stored, 0 known already, 0 skipped, 0 rejected")
   }
 
   @Test func `importing an empty text is no error`() throws {

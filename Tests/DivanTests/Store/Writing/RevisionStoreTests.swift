@@ -61,6 +61,8 @@ struct RevisionStoreTests {
       let snapshot = try database.snapshot()
       #expect(try snapshot.get("a")?["n"] == "c")
       #expect(try snapshot.branches(of: "a").map { $0["n"] } == ["c", "b"])
+      #expect(try snapshot.hasConflict(id: "a") && !snapshot.hasConflict(id: "b"))
+      #expect(try database.write { try $0.hasConflict(id: "a") })
       #expect(try snapshot.count == 1)
       #expect(try changes(snapshot).map(\.sequence) == [3])
       #expect(try changes(snapshot).map(\.document["n"]) == ["c"])
@@ -75,7 +77,7 @@ struct RevisionStoreTests {
     do {
       let snapshot = try database.snapshot()
       #expect(try snapshot.get("a")?["n"] == "b")
-      #expect(try snapshot.branches(of: "a").count == 1)
+      #expect(try snapshot.branches(of: "a").count == 1 && !snapshot.hasConflict(id: "a"))
       let leaves = try snapshot.leaves(of: "a")
       #expect(leaves.map(\.isDeleted) == [false, true])
     }

@@ -32,12 +32,22 @@ extension Database {
   public func addIndex(
     _ index: DocumentIndex, progress: ((Double) throws -> Void)? = nil
   ) throws {
+    try buildIndex(index, isCancelled: { Task.isCancelled }, progress: progress)
+  }
+
+  /// Builds an index of the documents, unless it exists: see ``addIndex(_:progress:)-9g191``.
+  func buildIndex(
+    _ index: DocumentIndex, isCancelled: @escaping () -> Bool = { false },
+    progress: ((Double) throws -> Void)? = nil
+  ) throws {
     try index.validate(path)
     // Before any write, so that the call also works on a read-only database.
     if try indexes().contains(index) { return }
     guard let definition = try write({ try $0.begin(index) }) else { return }
     do {
-      try reportingProgress(to: progress) { try store.fill(definition, $0) }
+      try reportingProgress(to: progress, isCancelled: isCancelled) {
+        try store.fill(definition, $0)
+      }
       try write { try $0.finish(definition) }
     } catch {
       // An incomplete index is of no use. If this fails too, the next opening discards it.
@@ -45,6 +55,26 @@ extension Database {
       throw error
     }
     checkpointSoon()
+  }
+
+  /// Builds an index in place of any other one with its name.
+  ///
+  /// If it cannot be built, the other index is restored.
+  func replaceIndex(
+    with index: DocumentIndex, isCancelled: @escaping () -> Bool = { false },
+    progress: ((Double) throws -> Void)? = nil
+  ) throws {
+    // Before the other index is removed.
+    try index.validate(path)
+    let other = try indexes().first { haveSameUTF8($0.name, index.name) && $0 != index }
+    if other != nil { try removeIndex(named: index.name) }
+    do {
+      try buildIndex(index, isCancelled: isCancelled, progress: progress)
+    } catch {
+      // If that fails, the next opening or save that needs the index builds it.
+      if let other { try? buildIndex(other) }
+      throw error
+    }
   }
 
   /// Writes a checkpoint soon: without one, an opening after a crash must rebuild a new index.

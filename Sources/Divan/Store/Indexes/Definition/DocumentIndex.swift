@@ -45,7 +45,7 @@ public struct DocumentIndex: Sendable {
   /// The path to the first property: its name, preceded by the names of the objects around it.
   public var path: [String] { paths.first ?? [] }
 
-  /// Creates the definition of an index, for ``Database/addIndex(_:progress:)``.
+  /// Creates the definition of an index, for ``Database/addIndex(_:progress:)-9g191``.
   ///
   /// ```swift
   /// DocumentIndex("by year", on: "year")             // one property
