@@ -13,17 +13,17 @@ extension Database {
   ///
   /// Runs the migrations that have not been run, then builds the indexes that are missing: see
   /// ``Schema``. If nothing is missing, nothing is written. A database that can only be read
-  /// (``Configuration/isReadOnly``, damage, a full disk) is left as it is. To open a large database without blocking a thread, use
-  /// ``open(at:schema:configuration:progress:)``.
+  /// (``Configuration/isReadOnly``, damage, a full disk) is left as it is. To open a large database
+  /// without blocking a thread, use ``open(at:schema:configuration:progress:)``.
   ///
   /// - Parameters:
   ///   - path: The store's directory. It is created if it is missing, with the directories around
   ///     it.
   ///   - schema: The kinds of documents, their indexes and the migrations.
   ///   - configuration: How the database behaves.
-  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if two kinds of documents have the same type;
-  ///   the errors of ``init(at:configuration:)``, ``migrate(_:)-1hsqt``, ``addIndexes(for:progress:)`` and
-  ///   ``addIndex(_:progress:)-9g191``. Migrations and indexes that are complete by then stay.
+  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if two kinds of documents have the same
+  ///   type; the errors of ``init(at:configuration:)``, ``migrate(_:)-1hsqt``,
+  ///   ``addIndexes(for:progress:)`` and ``addIndex(_:progress:)-9g191``. Migrations and indexes that are complete by then stay.
   public convenience init(
     at path: String, schema: Schema, configuration: Configuration = Configuration()
   ) throws {

@@ -5,15 +5,16 @@
 ///   Todo.self, TodoList.self,
 ///   documents: [Recipe.self],
 ///   indexes: [DocumentIndex("quick", on: "minutes", where: [.equal("type", "Recipe")])],
-///   migrations: [Migration(id: "2026-11 years are numbers") { transaction in try change(transaction) }])
+///   migrations: [Migration(id: "2026-11 years are numbers") { try change($0) }])
 /// let database = try Database(at: "Todos.divan", schema: schema)
 /// ```
 ///
 /// Opening runs the migrations that have not been run, and then builds the indexes that the classes
 /// declare and the others, unless they exist already. An index whose definition has changed is built
-/// again; one that is no longer named stays. Every context of the database knows the
-/// classes: a document becomes a model of the class with its type, and queries for a class match
-/// documents of its subclasses, as with a ``ModelRegistry``.
+/// again; one that is no longer named stays.
+///
+/// Every context of the database knows the classes: a document becomes a model of the class with its
+/// type, and queries for a class match documents of its subclasses, as with a ``ModelRegistry``.
 ///
 /// A schema does not limit the database. You can store any document in it, and add indexes later.
 public struct Schema: Sendable {
@@ -56,7 +57,7 @@ public struct Schema: Sendable {
     Result { () throws(DatabaseError) in
       var registry = ModelRegistry.empty
       for type in models where type.documentType != nil { try registry.register(type) }
-      var known: [String: any DocumentCodable.Type] = [:]
+      var known: ByteKeyed<any DocumentCodable.Type> = [:]
       for type in documents {
         let name = type.documentType
         let other = registry[name].map { String(reflecting: $0) }
@@ -78,21 +79,4 @@ public struct Schema: Sendable {
   var registry: ModelRegistry? { try? classes.get() }
 
   func validate() throws(DatabaseError) { _ = try classes.get() }
-}
-
-/// The schema that a database was opened with, for the layers above the store.
-final class DatabaseSchema: Sendable {
-  let schema: Schema?
-
-  private init(_ schema: Schema?) { self.schema = schema }
-
-  /// The schema of an open store.
-  static func of(_ store: Store) -> DatabaseSchema {
-    store.services.get(DatabaseSchema.self) { DatabaseSchema(nil) }
-  }
-
-  /// Records the schema of a store that was just opened.
-  static func set(_ schema: Schema, of store: Store) {
-    _ = store.services.get(DatabaseSchema.self) { DatabaseSchema(schema) }
-  }
 }

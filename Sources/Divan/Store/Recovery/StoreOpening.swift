@@ -206,11 +206,16 @@ extension StoreOpening {
       // durable before the first commit.
       let parent = parentDirectory(of: path)
       try attempt { () throws(SystemError) in try fileSystem.flushDirectory(parent) }
-      // Those around it may be new, too. One that cannot be opened was not made by this process.
+      // Those around it may be new, too. This process may not be allowed to open them, and not
+      // every system flushes them; but a flush that failed may have lost a name.
       var outer = parentDirectory(of: parent)
       var last = parent
       while outer != last {
-        try? fileSystem.flushDirectory(outer)
+        do throws(SystemError) {
+          try fileSystem.flushDirectory(outer)
+        } catch  where error.code == .inputOutput {
+          throw .system(error)
+        } catch {}
         (last, outer) = (outer, parentDirectory(of: outer))
       }
     }
