@@ -5,10 +5,10 @@ import Divan
 /// A query is a value: you can make it once, keep it, send it anywhere, and run it in any context,
 /// snapshot or transaction.
 enum FilmQueries {
-  /// Films have no type of their own: their IDs distinguish them from people and genres.
-  static let all = Query<Film>().filter { $0.id.hasPrefix(Film.prefix) }
+  /// All films, and nothing else: each document has the name of its class as its type.
+  static let all = Query<Film>()
 
-  /// Films whose year is known, a property that only films have.
+  /// Films whose year is known.
   static let dated = Query<Film>().filter { $0.year > 0 }
 
   /// Films of some years and of a genre, in the order of their titles.
@@ -28,12 +28,15 @@ enum FilmQueries {
 
   /// The indexes for these queries.
   ///
-  /// They are made once, and updated with every commit.
+  /// They are made once, and updated with every commit. Each has only films: so a query of films that an
+  /// index answers reads no document to find out its type.
   static let indexes = [
-    DocumentIndex("films by year", on: "year"),
-    DocumentIndex("films by genre", on: "genres", eachElement: true),
-    DocumentIndex("films by cast", on: "cast", eachElement: true),
+    DocumentIndex("films by year", on: "year", where: [areFilms]),
+    DocumentIndex("films by genre", on: "genres", eachElement: true, where: [areFilms]),
+    DocumentIndex("films by cast", on: "cast", eachElement: true, where: [areFilms]),
   ]
+
+  private static let areFilms = IndexCondition.equal("type", "Film")
 }
 
 /// The results of the queries.

@@ -18,10 +18,9 @@ extension Quickstart {
       }
       try context.save()
     }
-    let snapshot = try database.snapshot()
     print(
-      "\nConnected \(count) films with \(try snapshot.count(in: Person.prefix)) people and "
-        + "\(try snapshot.count(in: Genre.prefix)) genres in \(milliseconds(time)).")
+      "\nConnected \(count) films with \(try context.count(Query<Person>())) people and "
+        + "\(try context.count(Query<Genre>())) genres in \(milliseconds(time)).")
   }
 
   /// Returns the person with a name, and makes one if there is none.
@@ -92,14 +91,5 @@ extension Quickstart {
       "Deleted it and took that back: it is \(film.isDeleted ? "gone" : "there, with \(film.people.count) people")."
     )
     guard !film.isDeleted else { throw Failure("a deletion was not taken back") }
-  }
-}
-
-extension Snapshot {
-  fileprivate func count(in prefix: String) throws -> Int {
-    var ids = ids(.prefix(prefix))
-    var count = 0
-    while try ids.next() != nil { count += 1 }
-    return count
   }
 }

@@ -8,7 +8,7 @@ extension Quickstart {
   private static let byDecade = MapReduceView(
     "films by decade", version: "1", reduction: .count
   ) { film, emit in
-    guard film.id.hasPrefix(Film.prefix), let year = film["year"]?.intValue, year > 0 else {
+    guard film["type"] == "Film", let year = film["year"]?.intValue, year > 0 else {
       return
     }
     emit([.int(Int64(year / 10 * 10)), .int(Int64(year))])
