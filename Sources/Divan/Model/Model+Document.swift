@@ -65,9 +65,9 @@ extension Model {
   /// Records that the value of a property was changed.
   final func noteChange(at location: PropertyLocation) {
     let flags = flags(at: location)
-    setFlags(
-      (flags | PropertyFlags.dirty | PropertyFlags.replaced)
-        & ~(PropertyFlags.unreadable | PropertyFlags.unloaded), at: location)
+    var cleared = PropertyFlags.unreadable | PropertyFlags.unloaded
+    if isBeingSaved { cleared |= PropertyFlags.hooked }
+    setFlags((flags | PropertyFlags.dirty | PropertyFlags.replaced) & ~cleared, at: location)
     if flags & PropertyFlags.dirty == 0 || hasFailedToSave { noteChange() }
   }
 

@@ -55,6 +55,10 @@ nonisolated open class Model: Observable {
   final var isUnobserved = false
   /// The hash of the document's ID, once the model is in the identity map.
   final var idHash: UInt32 = 0
+  /// Whether a transaction that stores the model runs on another thread: see `CommitInFlight`.
+  ///
+  /// A dirty property then has `PropertyFlags.hooked` until it is changed again.
+  final var isBeingSaved = false
   /// The version of the document that ``upgrade(from:)`` upgraded from; nil if it did not.
   final var upgradedFrom: Int?
   /// The model's position among the unsaved models of its context, from 1; 0 if it is not there.
@@ -471,13 +475,14 @@ extension Model {
   /// The properties of a new model return to their declared values or, if the model was made from a
   /// document, to those of the document.
   public final func revert() {
+    if isBeingSaved { core?.finishCommit() }
     if mark != .none { announcing(ModelObservation.statePath) { mark = .none } }
     discardChanges()
     if state != .new { core?.noteClean(self) } else if hasFailedToSave { core?.scheduleRetry(self) }
     upgradeIfOutdated()
   }
 
-  private func requireCore() throws(DatabaseError) -> ModelContextCore {
+  final func requireCore() throws(DatabaseError) -> ModelContextCore {
     guard let core else {
       throw DatabaseError(
         .notInContext, "the model is in no context", hint: "Insert it into one first")

@@ -2,7 +2,7 @@ import Dispatch
 
 extension Database {
   /// The queue for work of asynchronous callers, which must not block a thread of Swift's pool.
-  private static let queue = DispatchQueue(
+  static let queue = DispatchQueue(
     label: "divan.async", attributes: .concurrent, autoreleaseFrequency: .workItem)
 
   /// Makes changes that are committed together, or not at all, without blocking the thread.

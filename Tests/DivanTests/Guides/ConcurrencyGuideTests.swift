@@ -23,14 +23,14 @@ struct ConcurrencyGuideTests {
 
     init(_ database: Database) { context = database.makeContext() }
 
-    func add(_ titles: [String]) throws -> [ModelID<Note>] {
+    func add(_ titles: [String]) async throws -> [ModelID<Note>] {
       var notes: [Note] = []
       for title in titles {
         let note = Note(in: context)
         note.title = title
         notes.append(note)
       }
-      try context.save()
+      try await context.save()
       return notes.map { $0.modelID }
     }
   }

@@ -83,7 +83,7 @@ struct ReadmeTests {
       film.title = title
       film.year = year
     }
-    try database.mainContext.save()
+    try await database.mainContext.save()
     #expect(list.films.results.map(\.title) == ["Nosferatu"])
     try await database.write { transaction in
       _ = try transaction.put(Document(["type": "Film", "title": "Faust", "year": 1926]))

@@ -52,12 +52,12 @@ struct FollowingContextTests {
       reported.append(conflict)
       return .mine
     }
-    try todo.save()
+    try await todo.save()
     #expect(reported.map(\.base) == ["first"] && reported.map(\.theirs) == ["theirs"])
     #expect(try database.json("a") == #"{"priority":2,"text":"mine"}"#)
     // The conflict is settled once the model is saved.
     todo.text = "again"
-    try todo.save()
+    try await todo.save()
     #expect(reported.count == 1)
   }
 
@@ -71,7 +71,7 @@ struct FollowingContextTests {
     try database.put("a", #"{"priority":2,"text":"theirs"}"#)
     try await wait { todo.priority == 2 }
     try context.refresh()
-    try todo.save()
+    try await todo.save()
     #expect(try database.json("a") == #"{"priority":2,"text":"mine"}"#)
   }
 
@@ -142,7 +142,7 @@ struct FollowingContextTests {
     todo.text = "Buy milk"
     #expect(database.mainContext.unsavedModels == [todo])
     #expect(database.mainContext === database.mainContext)
-    try todo.save()
+    try await todo.save()
     dropped = database.mainContext
     try database.close()
     try await wait { dropped == nil }
@@ -181,7 +181,7 @@ struct FollowingContextTests {
     let error = #expect(throws: DatabaseError.self) { try todo.delete() }
     #expect(error?.code == .conflict)
     try context.refresh()
-    try todo.delete()
+    try await todo.delete()
     #expect(try database.json("a") == nil)
   }
 
@@ -233,7 +233,7 @@ struct FollowingContextTests {
     let context = database.makeContext()
     let todo = Todo(in: context)
     todo.text = "x"
-    try todo.save()
+    try await todo.save()
     let id: ModelID<Todo> = todo.modelID
     let database = database
     let text = try await Task.detached { try database.makeContext().model(id)?.text }.value

@@ -250,7 +250,7 @@ struct ModelNeedsSaveTests {
     let context = database.makeFollowingContext(
       autosavingAfter: .milliseconds(5), isolation: MainActor.shared)
     let page = Page(in: context, id: "a")
-    try page.save()
+    try await page.save()
     page.lines = ["x"]
     try await wait { !page.needsSave }
     #expect(try database.json("a") == #"{"size":0,"text":"x"}"#)
@@ -276,7 +276,7 @@ struct ModelNeedsSaveTests {
     page.problem = nil
     page.markNeedsSave()
     #expect(!page.hasFailedToSave)
-    try context.save()
+    try await context.save()
     #expect(try database.json("a") == #"{"size":0,"text":"x"}"#)
   }
 

@@ -190,7 +190,7 @@ struct ModelUpdatesTests {
 
   @Test func `external changes reach the models and are reported as updates`() async throws {
     let (a, b) = (Todo(in: context, id: "a"), Todo(in: context, id: "b"))
-    try context.save()
+    try await context.save()
     var updates = context.updates.makeAsyncIterator()
     try database.put("a", #"{"text": "changed"}"#)
     #expect(try await updates.next()?.changed == [a])
@@ -204,11 +204,11 @@ struct ModelUpdatesTests {
 
   @Test func `external changes merged in by a save are reported as updates too`() async throws {
     let (a, b) = (Todo(in: context, id: "a"), Todo(in: context, id: "b"))
-    try context.save()
+    try await context.save()
     var updates = context.updates.makeAsyncIterator()
     try database.put("a", #"{"text": "elsewhere"}"#)
     b.text = "here"
-    try b.save()
+    try await b.save()
     #expect(a.text == "elsewhere")
     let update = try await updates.next()
     #expect(update?.changed == [a] && update?.deleted == [])
@@ -219,7 +219,7 @@ struct ModelUpdatesTests {
   {
     var other: ModelContext? = database.makeContext()
     let todo = other.map { Todo(in: $0, id: "a") }
-    try todo?.save()
+    try await todo?.save()
     var updates = try #require(other?.updates.makeAsyncIterator())
     other = nil
     #expect(try await updates.next() == nil)

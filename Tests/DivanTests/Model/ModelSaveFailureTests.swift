@@ -25,55 +25,68 @@ struct ModelSaveFailureTests {
   }
 
   /// Saves once, as an automatically saving context does, and returns how many models failed.
-  private func save() -> Int {
+  private func save() async -> Int {
     var errors = 0
     // Failed models are retried only after a thousand seconds, much longer than this test takes.
-    context.core.saveDue(retriesAll: false, after: .seconds(1000)) { _ in errors += 1 }
+    await context.core.saveDue(retriesAll: false, after: .seconds(1000)) { _ in errors += 1 }
     return errors
   }
 
-  @Test func `an invalid model does not delay the autosave of later changes`() throws {
+  @Test func `an invalid model does not delay the autosave of later changes`() async throws {
     let named = Named(in: context, id: "a")
-    #expect(save() == 1)
+    #expect(await save() == 1)
     let todo = Todo(in: context, id: "b")
-    #expect(save() == 0 && !todo.needsSave)
+    #expect(await save() == 0)
+    #expect(!todo.needsSave)
     todo.text = "again"
     let other = Todo(in: context, id: "c")
-    #expect(save() == 0 && !todo.needsSave && !other.needsSave)
-    #expect(named.needsSave && save() == 0)
+    #expect(await save() == 0)
+    #expect(!todo.needsSave)
+    #expect(!other.needsSave)
+    #expect(named.needsSave)
+    #expect(await save() == 0)
   }
 
-  @Test func `a corrected model is saved like a changed one`() throws {
+  @Test func `a corrected model is saved like a changed one`() async throws {
     let named = Named(in: context, id: "a")
     let order = context.core.lastOrder
-    #expect(save() == 1 && context.core.lastOrder == order)
+    #expect(await save() == 1)
+    #expect(context.core.lastOrder == order)
     named.text = "x"
     // The change wakes the saving task.
     #expect(context.core.lastOrder > order)
-    #expect(save() == 0 && !named.needsSave)
+    #expect(await save() == 0)
+    #expect(!named.needsSave)
     named.number = .nan
-    #expect(save() == 1 && save() == 0)
+    #expect(await save() == 1)
+    #expect(await save() == 0)
     named.number = 3
-    #expect(save() == 0 && !named.needsSave)
+    #expect(await save() == 0)
+    #expect(!named.needsSave)
     named.number = .nan
-    #expect(save() == 1)
+    #expect(await save() == 1)
     named.revert()
     try named.setValue(1, for: "other")
-    #expect(save() == 0 && !named.needsSave && context.core.saveFailures.isEmpty)
+    #expect(await save() == 0)
+    #expect(!named.needsSave)
+    #expect(context.core.saveFailures.isEmpty)
   }
 
   @Test func `a model in conflict does not delay others and is saved once that is settled`()
-    throws
+    async throws
   {
     let todo = Todo(in: context, id: "a")
-    try todo.save()
+    try await todo.save()
     todo.text = "mine"
     try database.put("a", #"{"text": "theirs"}"#)
-    #expect(save() == 1)
+    #expect(await save() == 1)
     let other = Todo(in: context, id: "b")
-    #expect(save() == 0 && !other.needsSave && todo.needsSave)
+    #expect(await save() == 0)
+    #expect(!other.needsSave)
+    #expect(todo.needsSave)
     try context.refresh()
-    #expect(save() == 0 && !todo.needsSave)
+    #expect(await save() == 0)
+    #expect(!todo.needsSave)
     #expect(try database.json("a")?.contains(#""text":"mine""#) == true)
   }
 

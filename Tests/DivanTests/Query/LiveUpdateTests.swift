@@ -163,7 +163,7 @@ struct LiveUpdateTests {
     let context = database.makeContext()
     let note = Note(in: context, id: "a")
     note.text = "x"
-    try note.save()
+    try await note.save()
     try put("other", 1)
     let query = Query<Note>().sort(\.text)
     var results = database.updates(of: query).makeAsyncIterator()

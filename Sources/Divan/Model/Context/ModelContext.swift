@@ -48,6 +48,18 @@ public final class ModelContext {
     set { core.isObservable = newValue }
   }
 
+  /// The durability of what the context saves and deletes; nil, the default, for the database's.
+  ///
+  /// ```swift
+  /// drafts.durability = .relaxed(maxDelay: .seconds(1))  // a draft may be lost if the device loses power
+  /// ```
+  ///
+  /// In a transaction, the durability of the transaction applies.
+  public var durability: Durability? {
+    get { core.durability }
+    set { core.durability = newValue }
+  }
+
   init(_ source: ModelSource, _ registry: ModelRegistry?) {
     core = ModelContextCore(source, registry)
     core.setHandle(self)

@@ -51,7 +51,7 @@ extension ModelContextCore {
 
   /// Returns the model of a document if it is of the class and was not deleted here.
   func member<M: Model>(_ type: M.Type, of content: ModelContent) throws -> M? {
-    guard isDocument(content.properties, of: type) else { return nil }
+    guard ModelKind.includes(content.properties, type, registry) else { return nil }
     let model = try model(type, of: content)
     return model.state == .deleted ? nil : model
   }
@@ -76,18 +76,6 @@ extension ModelContextCore {
         documentID: content.id)
     }
     return found
-  }
-
-  /// Whether a document is of a class or a subclass of it, if anything determines that.
-  func isDocument<M: Model>(_ document: Document, of type: M.Type) -> Bool {
-    // A document that cannot be encoded is of no class.
-    guard let properties = try? document.encoded() else { return false }
-    return isDocument(properties, of: type)
-  }
-
-  private func isDocument<M: Model>(_ properties: EncodedValue, of type: M.Type) -> Bool {
-    guard let registry else { return ModelKind.includes(properties, type) }
-    return ModelKind.includes(properties, type, registry)
   }
 
   /// Whether the context has a model with an ID, or a new model with it would conflict.

@@ -6,7 +6,8 @@ extension ModelContextCore {
     switch source {
     case .database(let database):
       let store = database.store
-      return try store.write(durability: store.configuration.durability, timeout: nil, body)
+      return try store.write(
+        durability: durability ?? store.configuration.durability, timeout: nil, body)
     case .transaction(let transaction):
       return try transaction.savepoint { try body(transaction) }
     case .snapshot: throw ModelSource.readOnly

@@ -23,6 +23,10 @@ final class ModelContextCore {
   /// Whether a deletion is calling the hooks of its models.
   var isPreparingDeletion = false
   var alsoDeleted: [Model] = []
+  /// The transaction that runs on another thread; nil if there is none.
+  var commitInFlight: CommitInFlight?
+  /// See ``ModelContext/durability``.
+  var durability: Durability?
   private(set) weak var handle: ModelContext?
   /// Whether `handle` is alive.
   var isOpen = true

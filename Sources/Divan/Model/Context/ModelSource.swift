@@ -34,6 +34,9 @@ extension ModelSource {
     if case .database(let database) = self { database.store.isClosed } else { true }
   }
 
+  /// Whether the current thread runs a transaction of the database.
+  var isWritingOnThisThread: Bool { store?.writerLock.isHeldByThisThread ?? false }
+
   func requireWritable() throws(DatabaseError) {
     switch self {
     case .database, .transaction: return

@@ -81,24 +81,6 @@ extension ModelContextCore {
     return try relation.model(document, self)
   }
 
-  /// Builds the indexes that were missing, after a save.
-  func addMissingIndexes() {
-    guard case .database(let database) = source, !missingIndexes.isEmpty else { return }
-    let missing = missingIndexes
-    missingIndexes = []
-    scannedReferences = [:]
-    // In a fixed order, because they are stored.
-    for index in missing.sorted(by: { compareUTF8($0.name, $1.name) < 0 }) {
-      do {
-        try database.buildIndex(index)
-      } catch {
-        // An existing index of this name stays; the error is reported only once.
-        if (error as? DatabaseError)?.code == .alreadyExists { refusedIndexes.insert(index) }
-        handle?.errorHandler?(error)
-      }
-    }
-  }
-
   // MARK: Observing
 
   func noteInverseRead(by model: Model) {

@@ -12,6 +12,7 @@ extension ModelContextCore {
   @discardableResult
   func refresh(settlesConflicts: Bool) throws -> ModelUpdate {
     try requireReadable()
+    finishCommit()
     defer { updateLiveQueries() }
     return try notifying { (taken) throws in
       try advance(settlesConflicts: settlesConflicts, &taken)

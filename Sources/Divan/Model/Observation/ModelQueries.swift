@@ -40,10 +40,19 @@ enum ModelKind {
 
   /// Whether a document is of a class or a subclass of it, if anything determines that.
   static func includes<M: Model>(
-    _ properties: EncodedValue, _ type: M.Type, _ registry: ModelRegistry
+    _ properties: EncodedValue, _ type: M.Type, _ registry: ModelRegistry?
   ) -> Bool {
-    if let registered = registry.modelClass(of: properties) { return registered is M.Type }
+    if let registered = registry?.modelClass(of: properties) { return registered is M.Type }
     return includes(properties, type)
+  }
+
+  /// Whether a document is of a class or a subclass of it, if anything determines that.
+  static func includes<M: Model>(
+    _ document: Document, _ type: M.Type, _ registry: ModelRegistry?
+  ) -> Bool {
+    // A document that cannot be encoded is of no class.
+    guard let properties = try? document.encoded() else { return false }
+    return includes(properties, type, registry)
   }
 
   /// Whether a document is of a class, without a registry.

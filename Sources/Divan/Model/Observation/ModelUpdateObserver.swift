@@ -28,9 +28,10 @@ final class ModelUpdateObserver: @unchecked Sendable {
   }
 
   /// Refreshes the context; returns the state it then shows, or nil if following ends.
-  private func moveOn(from last: UInt64, _ actor: isolated any Actor) -> UInt64? {
+  private func moveOn(from last: UInt64, _ actor: isolated any Actor) async -> UInt64? {
     guard let context else { return nil }
     let core = context.core
+    await core.finishCommit()
     do {
       try core.refresh(settlesConflicts: false)
     } catch {

@@ -48,6 +48,7 @@ public struct ModelUpdates: AsyncSequence {
         if let update = observer.missed.take() { return update }
         let count = try core.requireSnapshot().changesAndPurges
         await signal.wait(beyond: count)
+        await core.finishCommit()
         guard !Task.isCancelled, core.handle != nil else { break }
         try core.refresh(settlesConflicts: false)
       }

@@ -97,7 +97,7 @@ final class InverseRelation: Sendable {
   /// Whether a model is of the class.
   let includes: @Sendable (Model) -> Bool
   /// Whether a document is of the class, if anything determines that.
-  let isDocument: @Sendable (Document, ModelContextCore) -> Bool
+  private let isDocument: @Sendable (Document, ModelRegistry?) -> Bool
   /// The model of a document, if it is of the class.
   let model: @Sendable (Document, ModelContextCore) throws -> Model?
   /// The value of the key path in a model of the class: the model it refers to, or the first one.
@@ -113,17 +113,14 @@ final class InverseRelation: Sendable {
     self.path = path
     self.rule = rule
     includes = { $0 is Source }
-    isDocument = { document, core in
-      if let known = core.known(document.id), known.state != .deleted { return known is Source }
-      return core.isDocument(document, of: Source.self)
-    }
+    isDocument = { ModelKind.includes($0, Source.self, $1) }
     target = { model in
       guard let source = model as? Source else { return nil }
       let found = source[keyPath: path]
       return found as? Model ?? (found as? [Model])?.first
     }
     model = { document, core in
-      guard core.isDocument(document, of: Source.self) else { return nil }
+      guard ModelKind.includes(document, Source.self, core.registry) else { return nil }
       return try core.model(Source.self, of: document)
     }
   }
@@ -137,6 +134,22 @@ final class InverseRelation: Sendable {
     let index = number.withLock { $0 } ?? find(known)
     number.withLock { $0 = index }
     return known.properties[index]
+  }
+
+  /// Returns a test of whether documents are of the class, for use on any thread.
+  ///
+  /// The models that a context has of documents with the given IDs decide for these.
+  func documents(
+    in core: ModelContextCore, amid ids: [String]
+  ) -> @Sendable (Document) -> Bool {
+    var known: [DocumentKey: Bool] = [:]
+    for id in ids {
+      guard let model = core.known(id), model.state != .deleted else { continue }
+      known[DocumentKey(id)] = includes(model)
+    }
+    return { [known, registry = core.registry, isDocument] document in
+      known[DocumentKey(document.id)] ?? isDocument(document, registry)
+    }
   }
 
   /// Finds the property of the key path by setting one reference after another in a scratch model.

@@ -6,17 +6,17 @@ struct ModelCoder: ~Copyable {
   private var coding = ValueCoding()
   private var writer = ByteWriter(capacity: 1024)
 
-  /// Returns the document to put for a model.
+  /// Returns the document to put for a model, of which `read` returns the current version.
   mutating func document(
-    for model: Model, in transaction: WriteTransaction
+    for model: Model, read: (String) throws -> Document?
   ) throws -> (Document, SavedModel) {
     guard let base = model.storedProperties, model.state == .stored else {
       let encoded = try properties(of: model)
       let document = Document(
         id: model.id, revision: nil, encoded, attachments: try model.merge(into: [:]))
-      return (document, SavedModel(model: model, properties: encoded, isMerged: false))
+      return (document, SavedModel(model, as: document, encoded, isMerged: false))
     }
-    guard let current = try transaction.get(model.id) else {
+    guard let current = try read(model.id) else {
       throw DatabaseError(
         .conflict, "the document was deleted since the model was read", documentID: model.id)
     }
@@ -46,7 +46,7 @@ struct ModelCoder: ~Copyable {
       attachments: try model.merge(into: current.attachments))
     return (
       document,
-      SavedModel(model: model, properties: encoded, isMerged: isMerged, resolved: keys, mine: mine)
+      SavedModel(model, as: document, encoded, isMerged: isMerged, resolved: keys, mine: mine)
     )
   }
 

@@ -48,7 +48,7 @@ extension ModelContext {
     if core.lastOrder > last.seen, !Task.isCancelled { try? await Task.sleep(for: delay) }
     // Read before saving: models that hooks change belong to the next round.
     let seen = core.lastOrder
-    core.saveDue(retriesAll: Task.isCancelled, after: delay, onError)
+    await core.saveDue(retriesAll: Task.isCancelled, after: delay, onError)
     return AutosaveRound(seen: seen, nextTry: core.saveFailures.values.map(\.nextTry).min())
   }
 }

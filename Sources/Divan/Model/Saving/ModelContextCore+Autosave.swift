@@ -16,18 +16,23 @@ extension ModelContextCore {
   /// Saves all models without earlier failures, and then the failed ones whose retry is due.
   ///
   /// If the models cannot be saved together, they are saved one by one.
-  func saveDue(retriesAll: Bool, after delay: Duration, _ onError: (any Error) -> Void) {
+  func saveDue(
+    retriesAll: Bool, after delay: Duration, isolation actor: isolated (any Actor)? = #isolation,
+    _ onError: (any Error) -> Void
+  ) async {
     let now = ContinuousClock.now
     let models = unsavedModels
     let fresh = models.filter { !$0.hasFailedToSave }
     do {
-      if !fresh.isEmpty { try save(fresh, isEverything: fresh.count == models.count) }
+      if !fresh.isEmpty {
+        try await save(fresh, isEverything: fresh.count == models.count, isCancellable: false)
+      }
     } catch {
       if fresh.count == 1 || source.isClosed {
         noteFailure(error, of: fresh[0], after: delay, onError)
       } else {
         // One invalid or conflicting model must not prevent the others from being saved.
-        saveEach(fresh, after: delay, onError)
+        await saveEach(fresh, after: delay, onError)
       }
     }
     let due = models.filter { model in
@@ -36,15 +41,16 @@ extension ModelContextCore {
       }
       return retriesAll || failure.nextTry <= now
     }
-    saveEach(due, after: delay, onError)
+    await saveEach(due, after: delay, onError)
   }
 
   private func saveEach(
-    _ models: [Model], after delay: Duration, _ onError: (any Error) -> Void
-  ) {
+    _ models: [Model], after delay: Duration, isolation actor: isolated (any Actor)? = #isolation,
+    _ onError: (any Error) -> Void
+  ) async {
     for model in models where model.isUnsaved && !source.isClosed {
       do {
-        try model.save()
+        try await save([model], isCancellable: false)
       } catch {
         noteFailure(error, of: model, after: delay, onError)
       }
@@ -81,6 +87,7 @@ extension ModelContextCore {
   func forgetFailure(of model: Model) {
     model.hasFailedToSave = false
     saveFailures[ObjectIdentifier(model)] = nil
+    guard !model.isBeingSaved else { return }
     for location in model.modelClass.locations {
       model.setFlags(model.flags(at: location) & ~PropertyFlags.hooked, at: location)
     }

@@ -12,10 +12,29 @@ extension ModelContextCore {
       alsoDeleted += models
       return
     }
+    finishCommit()
     let deletion = try prepareDeletion(of: models)
-    try deletion.requireAllowed()
-    try commit(deletion)
+    let documents = try deletion.documents()
+    publish(deletion, documents.isEmpty ? StoredDeletion() : try write(documents.delete))
   }
+
+  /// Deletes the documents of models as `delete(_:)` does, on another thread.
+  func delete(
+    _ models: [Model], isolation actor: isolated (any Actor)? = #isolation
+  ) async throws {
+    guard !isPreparingDeletion, case .database(let database) = source else {
+      return try deleteWhileWaiting(models)
+    }
+    await finishCommit()
+    let deletion = try prepareDeletion(of: models)
+    let documents = try deletion.documents()
+    if documents.isEmpty { return publish(deletion, StoredDeletion()) }
+    try await commit(to: database, documents.delete) { [self] in
+      publish(deletion, try $0.get())
+    }
+  }
+
+  private func deleteWhileWaiting(_ models: [Model]) throws { try delete(models) }
 
   /// Calls the hooks of the models; returns the deletion that results from their changes.
   private func prepareDeletion(of models: [Model]) throws -> ModelDeletion {
@@ -54,33 +73,20 @@ extension ModelContextCore {
       propertyPath: name)
   }
 
-  private func commit(_ deletion: ModelDeletion) throws {
-    var nullified: [(change: SavedChange, key: String)] = []
-    var sequences = 0
-    if deletion.changesDocuments {
-      var deleted: [SavedChange] = []
-      (nullified, deleted, sequences) = try write { transaction in
-        try deletion.requireNothingNew(in: transaction)
-        let before = transaction.lastSequence
-        let nullified = try deletion.nullify(in: transaction)
-        let deleted = try deletion.models.filter { $0.state == .stored }.compactMap {
-          try delete($0, in: transaction)
-        }
-        return (nullified, deleted, Int(transaction.lastSequence - before))
-      }
-      undoHistory.note(nullified.map(\.change) + deleted)
-    }
+  /// Makes models deleted whose documents a transaction has deleted, and moves the context on to it.
+  fileprivate func publish(_ deletion: ModelDeletion, _ made: StoredDeletion) {
+    undoHistory.note(made.nullified.map(\.change) + made.deleted)
     noteRollbackEntry(ofDeleting: deletion.models)
     for model in deletion.models {
       model.announcing(ModelObservation.statePath) { model.state = .deleted }
       noteClean(model)
       if !outdated.isEmpty { outdated.remove(DocumentKey(model.id)) }
     }
-    for each in nullified { try? takeOver(each.change) }
+    for each in made.nullified { try? takeOver(each.change) }
     for each in deletion.nullified { each.removeUnsaved(in: self) }
     announceInverses()
-    if sequences > 0 { advance(ownChanges: sequences) }
-    for each in nullified { try? settle(each.change, each.key) }
+    if made.sequenceCount > 0 { advance(ownChanges: made.sequenceCount) }
+    for each in made.nullified { try? settle(each.change, each.key) }
   }
 
   /// Applies the removal of a reference to the document's model, so it is not an external change.
@@ -100,27 +106,6 @@ extension ModelContextCore {
       try base.decode() == change.before?.properties[key]
     else { return }
     model.pendingChanges?.bases[key] = nil
-  }
-
-  private func delete(
-    _ model: Model, in transaction: WriteTransaction
-  ) throws -> SavedChange? {
-    guard let document = try transaction.get(model.id) else { return nil }
-    let isCurrent = try document.encoded().bytes == model.storedProperties?.bytes
-    guard isCurrent, model.pendingChanges?.bases.isEmpty ?? true else {
-      throw DatabaseError(
-        .conflict, "the document was changed since the model was read",
-        hint: "Refresh the context, and delete the model again", documentID: model.id)
-    }
-    let tombstone = model.tombstoneProperties
-    if !tombstone.isEmpty {
-      var last = document
-      last.properties = tombstone
-      try transaction.delete(last)
-    }
-    // In a conflict, the other branches are deleted too.
-    _ = try transaction.delete(id: model.id)
-    return SavedChange(id: model.id, before: document, after: nil, tombstone: tombstone)
   }
 }
 
@@ -145,10 +130,6 @@ private struct ModelDeletion {
   private var denials: [(model: Model, property: String, others: [Model])] = []
 
   init(_ core: ModelContextCore) { self.core = core }
-
-  var changesDocuments: Bool {
-    models.contains { $0.state == .stored } || nullified.contains { !$0.ids.isEmpty }
-  }
 
   var nullified: [Incoming] { incoming.filter { $0.relation.rule == .nullify } }
 
@@ -189,7 +170,7 @@ private struct ModelDeletion {
   }
 
   /// Throws if a rule forbids deleting any of the models.
-  func requireAllowed() throws(DatabaseError) {
+  private func requireAllowed() throws(DatabaseError) {
     for (model, property, others) in denials {
       let left = others.filter { !chosen.contains(ObjectIdentifier($0)) }
       guard let first = left.first else { continue }
@@ -202,45 +183,19 @@ private struct ModelDeletion {
     }
   }
 
-  /// Throws if a document refers to one of the models only since the context's snapshot.
-  func requireNothingNew(in transaction: WriteTransaction) throws {
-    guard try transaction.lastSequence != core.requireSnapshot().sequence else { return }
-    for each in incoming {
-      let known = Set(each.ids.map(DocumentKey.init))
-      let now = try transaction.ids(of: each.relation.index, equalTo: .string(each.target.id))
-      guard let new = now.first(where: { !known.contains(DocumentKey($0)) }) else { continue }
-      throw DatabaseError(
-        .conflict, "the document \(new.debugDescription) refers to it since an external change",
-        hint: "Refresh the context, and delete the model again", documentID: each.target.id)
-    }
-  }
-
-  /// Removes references to the deleted models from the remaining documents.
-  func nullify(
-    in transaction: WriteTransaction
-  ) throws -> [(change: SavedChange, key: String)] {
-    let deletedKeys = Set(models.map { DocumentKey($0.id) })
-    var edited: [(change: SavedChange, key: String)] = []
-    for each in nullified {
-      for id in each.ids where !deletedKeys.contains(DocumentKey(id)) {
-        guard let before = try transaction.get(id), each.relation.isDocument(before, core) else {
-          continue
-        }
-        var document = before
-        let key = each.relation.property.key
-        switch document.properties[key] {
-        case .string(let text) where haveSameUTF8(text, each.target.id):
-          document.properties[key] = nil
-        case .array(let values):
-          document.properties[key] = .array(
-            values.filter { !($0.stringValue.map { haveSameUTF8($0, each.target.id) } ?? false) })
-        default: continue
-        }
-        try transaction.put(document)
-        edited.append((SavedChange(id: id, before: before, after: document), key))
-      }
-    }
-    return edited
+  /// Returns what to delete and to change in the store.
+  ///
+  /// - Throws: `deleteDenied` if a rule forbids deleting any of the models.
+  func documents() throws -> DocumentDeletion {
+    try requireAllowed()
+    let stored = models.filter { $0.state == .stored }
+    return DocumentDeletion(
+      sequence: try core.requireSnapshot().sequence,
+      documents: stored.map(DocumentDeletion.Item.init),
+      references: incoming.map { each in
+        DocumentDeletion.References(each.target, each.relation, each.ids, core)
+      },
+      deletedKeys: Set(models.map { DocumentKey($0.id) }))
   }
 }
 

@@ -11,7 +11,8 @@ extension ModelContextCore {
     _ query: Query<M>, _ change: (M) throws -> Void
   ) throws -> Int {
     try source.requireWritable()
-    addDeclaredIndexes(of: [ModelClass.of(M.self)])
+    finishCommit()
+    buildIndexes(for: [ModelClass.of(M.self)])
     var count = 0
     var changes: [SavedChange] = []
     try write { transaction in

@@ -1,22 +1,24 @@
 import DivanLog
 
-/// The state that a model takes on once the transaction that saves it is committed.
-struct SavedModel {
-  let model: Model
-  let properties: EncodedValue
-  /// Whether there were external changes, after which properties must be read again.
-  let isMerged: Bool
-  /// The keys of the properties for which conflict resolution chose another value.
-  var resolved: [String] = []
-  /// The properties with the model's values for `resolved`; nil if that is empty.
-  var mine: EncodedValue?
-}
-
 extension ModelContextCore {
   /// Stores the changes of models in one transaction.
   ///
   /// With `isEverything`, models that become unsaved during the save are saved too.
   func save(_ models: some Sequence<Model>, isEverything: Bool = false) throws {
+    try requireNotInHook()
+    finishCommit()
+    let prepared = try prepare(Array(models), isEverything: isEverything)
+    let chosen = prepared.filter(\.hasChanges)
+    if !chosen.isEmpty {
+      buildIndexes(for: chosen.lazy.map { $0.modelClass })
+      try store(chosen)
+    }
+    noteUnchanged(amid: prepared)
+    for model in chosen { model.didSave() }
+  }
+
+  /// Throws if a hook, which must not save, does so.
+  func requireNotInHook() throws(DatabaseError) {
     guard !isSaving else {
       throw DatabaseError(
         .nestedWrite, "a hook saves while its model is being saved",
@@ -27,28 +29,23 @@ extension ModelContextCore {
         .nestedWrite, "a hook saves while its model is being deleted",
         hint: "Save the changes of `willDelete` after the deletion")
     }
-    try source.requireWritable()
-    let prepared = try prepare(Array(models), isEverything: isEverything)
-    let chosen = prepared.filter(\.hasChanges)
-    if !chosen.isEmpty {
-      addDeclaredIndexes(of: chosen.lazy.map { $0.modelClass })
-      try store(chosen)
-    }
-    // Models without changes come first: a mark that `didSave` sets applies to the next save.
-    for model in prepared where model.mark == .handled && !model.hasChanges { noteUnchanged(model) }
-    for model in chosen { model.didSave() }
   }
 
-  /// Clears the mark of a model that had no changes to store.
-  private func noteUnchanged(_ model: Model) {
-    model.announcing(ModelObservation.statePath) { model.mark = .none }
-    if model.state == .stored { noteClean(model) }
+  /// Clears the marks of models that had no changes to store.
+  ///
+  /// This comes before `didSave`: a mark that it sets applies to the next save.
+  func noteUnchanged(amid prepared: [Model]) {
+    for model in prepared where model.mark == .handled && !model.hasChanges {
+      model.announcing(ModelObservation.statePath) { model.mark = .none }
+      if model.state == .stored { noteClean(model) }
+    }
   }
 
   /// Calls the hooks of the models, and validates them.
   ///
   /// Returns the models with something to save, including models that are only marked.
-  private func prepare(_ models: [Model], isEverything: Bool) throws -> [Model] {
+  func prepare(_ models: [Model], isEverything: Bool) throws -> [Model] {
+    try source.requireWritable()
     isSaving = true
     defer { isSaving = false }
     var chosen: [Model] = []
@@ -67,15 +64,21 @@ extension ModelContextCore {
       next = isEverything ? unsaved.all.filter { !seen.contains(ObjectIdentifier($0)) } : []
     }
     chosen.removeAll { !$0.isUnsaved }
+    try validate(chosen)
+    // A hook may have deleted another model.
+    chosen.removeAll { !$0.isUnsaved }
+    return chosen
+  }
+
+  /// Calls the validation hooks of models with changes, and throws if any reports a failure.
+  func validate(_ models: [Model]) throws(DatabaseError) {
     var failures: [InvalidModelsError.Failure] = []
-    for model in chosen where model.hasChanges {
+    for model in models where model.hasChanges {
       var validation = ModelValidation(model)
       model.validate(&validation)
       failures += validation.failures
     }
-    // A hook may have deleted another model.
-    chosen.removeAll { !$0.isUnsaved }
-    guard let first = failures.first else { return chosen }
+    guard let first = failures.first else { return }
     let error = InvalidModelsError(failures: failures)
     throw DatabaseError(
       .invalidModel, "nothing was saved: \(error)", documentID: first.documentID,
@@ -107,7 +110,7 @@ extension ModelContextCore {
       // Documents are put in batches, and only one batch is in memory twice.
       var batch: [Document] = []
       for model in chosen {
-        let (document, result) = try coder.document(for: model, in: transaction)
+        let (document, result) = try coder.document(for: model, read: transaction.get)
         saved.append(result)
         batch.append(document)
         if batch.count == 256 {
@@ -121,10 +124,14 @@ extension ModelContextCore {
       }
     }
     noteRollbackEntry(of: saved)
+    publish(saved, changes)
+  }
+
+  /// Makes models clean that a transaction has stored, and moves the context on to it.
+  func publish(_ saved: [SavedModel], _ changes: [SavedChange]) {
     undoHistory.note(changes)
     for result in saved { finish(result) }
     if saved.contains(where: \.isMerged) { announceInverses() }
-    addMissingIndexes()
     advance(ownChanges: saved.count, merged: saved.filter(\.isMerged).map(\.model))
     for result in saved { result.model.noteOtherDocument() }
   }
@@ -132,6 +139,8 @@ extension ModelContextCore {
   /// Makes a saved model clean.
   private func finish(_ saved: SavedModel) {
     let model = saved.model
+    let changedAgain = saved.propertiesChangedAgain
+    let pendingChanges = saved.pendingChangesLeft
     if saved.isMerged {
       model.rebase(on: saved.properties, resolved: saved.resolved)
       outdated.remove(DocumentKey(model.id))
@@ -143,14 +152,14 @@ extension ModelContextCore {
       saved.isMerged ? ModelObservation.otherPaths : [ModelObservation.statePath]
     ) {
       model.state = .stored
-      model.isChanged = false
+      model.pendingChanges = pendingChanges
+      model.isChanged = !changedAgain.isEmpty || pendingChanges?.isChanged == true
       if model.mark == .handled { model.mark = .none }
       model.upgradedFrom = nil
-      model.pendingChanges = nil
     }
     for (index, location) in model.modelClass.locations.enumerated() {
       let flags = model.flags(at: location)
-      guard flags & PropertyFlags.dirty != 0 else { continue }
+      guard flags & PropertyFlags.dirty != 0, !changedAgain.contains(index) else { continue }
       let isReadAgain = flags & PropertyFlags.readAfterSaving != 0
       model.setFlags(
         flags & ~PropertyFlags.dirty | (isReadAgain ? PropertyFlags.unloaded : 0), at: location)

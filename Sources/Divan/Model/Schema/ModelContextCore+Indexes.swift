@@ -1,17 +1,79 @@
 import DivanLog
 
-extension ModelContextCore {
-  /// Builds the indexes of classes whose models are saved for the first time, before the save.
-  ///
-  /// Errors are reported, and do not prevent the save. An index that another class has declared
-  /// stays.
-  func addDeclaredIndexes(of classes: some Sequence<ModelClass>) {
-    guard case .database(let database) = source else { return }
-    var new: [ModelClass] = []
-    for known in classes where indexedClasses.insert(ObjectIdentifier(known)).inserted {
-      new.append(known)
+/// The indexes that a save builds before it stores anything.
+///
+/// These are the indexes that the classes of the saved models declare, the first time that the
+/// context saves one of them, and those that inverses needed and did not find.
+struct IndexesToBuild: Sendable {
+  /// An index that a class declares, for documents of the class alone.
+  fileprivate struct Declared {
+    let index: DocumentIndex
+    let modelClass: ModelClass
+    /// The class to be saved: the one that declares the index, or a subclass.
+    let savedClass: ModelClass
+  }
+
+  /// An index that could not be built.
+  struct Failure {
+    let index: DocumentIndex
+    /// The class to be saved, which declares it; nil if an inverse needs it.
+    let savedClass: ModelClass?
+    let error: any Error
+  }
+
+  fileprivate var declared: [Declared] = []
+  /// The indexes that inverses need.
+  fileprivate var missing: [DocumentIndex] = []
+
+  var isEmpty: Bool { declared.isEmpty && missing.isEmpty }
+
+  /// Builds the indexes, as far as possible; returns those that could not be built.
+  func build(in database: Database) -> [Failure] {
+    var failures: [Failure] = []
+    for each in declared {
+      do {
+        try database.addDeclaredIndex(each.index, of: each.modelClass)
+      } catch {
+        failures.append(
+          Failure(index: each.index, savedClass: each.savedClass, error: error))
+      }
     }
-    if new.isEmpty { return }
+    for index in missing {
+      do {
+        try database.buildIndex(index)
+      } catch {
+        failures.append(Failure(index: index, savedClass: nil, error: error))
+      }
+    }
+    return failures
+  }
+}
+
+extension ModelContextCore {
+  /// Builds the indexes that saving models of some classes needs.
+  ///
+  /// Errors are reported, and do not prevent the save.
+  func buildIndexes(for classes: some Sequence<ModelClass>) {
+    guard case .database(let database) = source else { return }
+    let indexes = takeIndexesToBuild(for: classes)
+    if !indexes.isEmpty { note(indexes.build(in: database)) }
+  }
+
+  /// Returns the indexes to build before models of some classes are saved.
+  ///
+  /// An index that another class has declared stays. Each index is returned only once, unless
+  /// building it fails for a reason that may pass.
+  func takeIndexesToBuild(for classes: some Sequence<ModelClass>) -> IndexesToBuild {
+    var indexes = IndexesToBuild()
+    guard case .database(let database) = source else { return indexes }
+    // In a fixed order, because they are stored.
+    indexes.missing = missingIndexes.sorted { compareUTF8($0.name, $1.name) < 0 }
+    if !missingIndexes.isEmpty {
+      missingIndexes = []
+      scannedReferences = [:]
+    }
+    let new = classes.filter { indexedClasses.insert(ObjectIdentifier($0)).inserted }
+    if new.isEmpty { return indexes }
     let declared = DeclaredIndexes.of(database.store)
     declared.know((registry?.types ?? []) + new.map(\.type))
     var seen: Set<ObjectIdentifier> = []
@@ -24,18 +86,31 @@ extension ModelContextCore {
             try declared.add(own)
             let snapshot = try requireSnapshot()
             let index = declared.index(own, of: known, amid: snapshot.readyIndexes)
-            if !snapshot.hasIndex(index) { try database.addDeclaredIndex(own, of: known) }
-          } catch let error as DatabaseError where error.code == .nestedWrite {
-            // The save fails with the same error, which reports it.
-            indexedClasses.subtract(new.map { ObjectIdentifier($0) })
-            return
-          } catch let error as DatabaseError where error.code == .alreadyExists {
-            // Another thread is building the index; the next save checks again.
-            indexedClasses.remove(ObjectIdentifier(saved))
+            guard !snapshot.hasIndex(index) else { continue }
+            indexes.declared.append(.init(index: own, modelClass: known, savedClass: saved))
           } catch {
             handle?.errorHandler?(error)
           }
         }
+      }
+    }
+    return indexes
+  }
+
+  /// Reports indexes that could not be built, unless the next save tries again.
+  func note(_ failures: [IndexesToBuild.Failure]) {
+    for failure in failures {
+      let code = (failure.error as? DatabaseError)?.code
+      switch (failure.savedClass, code) {
+      case (let saved?, .nestedWrite?), (let saved?, .alreadyExists?):
+        // The save fails with the same error; or another thread is building the index.
+        indexedClasses.remove(ObjectIdentifier(saved))
+      case (nil, .nestedWrite?): missingIndexes.insert(failure.index)
+      case (nil, .alreadyExists?):
+        // An existing index of this name stays; the error is reported only once.
+        refusedIndexes.insert(failure.index)
+        handle?.errorHandler?(failure.error)
+      default: handle?.errorHandler?(failure.error)
       }
     }
   }
