@@ -71,7 +71,7 @@ struct ModelBoundaryTests {
       let context = database.makeContext()
       let todo = Todo(in: context)
       todo.text = "x"
-      try todo.save()
+      try await todo.save()
       let id = todo.modelID
       let copy = try todo.detachedCopy()
       let other = database.makeContext()
