@@ -69,7 +69,7 @@ extension Workload {
   private static func store(_ documents: [Document], in database: Database) throws {
     try database.write(durability: Durability.none) { transaction in
       for document in documents {
-        _ = try transaction.overwrite(document.id, with: document.properties)
+        _ = try transaction.replace(document.id, with: document.properties)
       }
     }
   }
@@ -83,7 +83,7 @@ extension Workload {
   ) throws -> Double {
     let database = try Database.inMemory()
     try store(bench.samples.documents(0..<resultCount), in: database)
-    let query = Query<Document>().filter { $0["year"] > 0 }.sort("title")
+    let query = Query<Document>().filter { $0["year"] > 0 }.sorted(by: "title")
     let outcome = Mutex<Result<Double, any Error>?>(nil)
     let isDone = DispatchSemaphore(value: 0)
     Task.detached {

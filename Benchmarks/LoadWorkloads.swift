@@ -49,7 +49,7 @@ extension Workload {
   static func overwrite(_ documents: [Document], in database: Database) throws {
     try database.write(durability: Durability.none) { transaction in
       for document in documents {
-        try transaction.overwrite(document.id, with: document.properties)
+        try transaction.replace(document.id, with: document.properties)
       }
     }
   }

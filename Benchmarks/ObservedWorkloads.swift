@@ -127,7 +127,7 @@ extension Workload {
       func left() -> Int { CountedModel.count.load(ordering: .relaxed) }
       guard left() <= 1 else { throw BenchmarkError("\(left()) saved models are still in memory") }
       let before = try requireMemory()
-      var cursor = try context.models(CountedModel.self)
+      let cursor = try context.models(CountedModel.self)
       var models = try cursor.collect()
       guard models.reduce(0, { $0 + $1.number }) == bench.count * (bench.count - 1) / 2 else {
         throw BenchmarkError("models are missing")

@@ -24,7 +24,7 @@ extension Workload {
       let days = (0..<500).map { "20\(10 + $0 % 10)-0\(1 + $0 % 9)-1\($0 % 7)" }
       return try measureQueries(bench, days) { snapshot, day in
         let query = Query<Document>().filter { $0["created"] >= .string(day) }
-          .sort("created", byBytes: true).limit(100)
+          .sorted(by: "created", texts: .bytes).limit(100)
         return try snapshot.find(query).count
       }
     },

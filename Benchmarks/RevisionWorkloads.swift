@@ -103,7 +103,7 @@ extension Workload {
     for index in 0..<branchCount {
       var branch = base
       branch["number"] = .int(Int64(index))
-      try database.write { _ = try $0.put(branch, allowingConflict: true) }
+      try database.write { _ = try $0.put(branch, onConflict: .branch) }
       afterEach()
     }
   }
@@ -170,7 +170,7 @@ extension Workload {
       for title in ["A", "B"] {
         var document = document
         document["title"] = .string(title)
-        try transaction.put(document, allowingConflict: true)
+        try transaction.put(document, onConflict: .branch)
       }
     }
   }

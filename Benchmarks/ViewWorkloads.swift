@@ -36,7 +36,7 @@ extension Workload {
           let document = bench.samples.document(
             number * 7919 % bench.count, version: bench.repetition + 1)
           try database.write(durability: Durability.none) {
-            _ = try $0.overwrite(document.id, with: document.properties)
+            _ = try $0.replace(document.id, with: document.properties)
           }
           elapsed += try seconds { _ = try database.rows(of: byYear, .all.unreduced().limit(1)) }
         }
@@ -64,7 +64,8 @@ extension Workload {
           var count = 0
           for number in 0..<1000 {
             let start: Value = [.int(Int64(1900 + number % 120))]
-            count += try snapshot.rows(of: byYear, .from(start).unreduced().limit(100)).count
+            count += try snapshot.rows(of: byYear, ViewQuery(from: start).unreduced().limit(100))
+              .count
           }
           guard count > 0 else { throw BenchmarkError("there are no rows") }
         }

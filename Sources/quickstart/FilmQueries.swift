@@ -13,12 +13,13 @@ enum FilmQueries {
 
   /// Films of some years and of a genre, in the order of their titles.
   static func of(_ genre: String, in years: Range<Int>) -> Query<Film> {
-    Query<Film>().filter { $0.year.isIn(years) && $0.genres.contains(genre) }.sort(\.title)
+    Query<Film>().filter { $0.year.isIn(years) && $0.genres.contains(genre) }.sorted(by: \.title)
   }
 
   /// Films with an actor anywhere in the cast, the newest first.
   static func with(_ name: String) -> Query<Film> {
-    Query<Film>().filter { $0.cast.contains(name) }.sort(\.year, descending: true).sort(\.title)
+    Query<Film>().filter { $0.cast.contains(name) }.sorted(by: \.year, .descending).sorted(
+      by: \.title)
   }
 
   /// Films of a decade.

@@ -30,7 +30,8 @@ extension Quickstart {
       answers.star = silent.lazy.compactMap(\.cast.first).first ?? "no one"
       answers.starring = try context.find(FilmQueries.with(answers.star)).map(\.line)
       // In the order in which people sort: by letters first, then by accents and case.
-      answers.firstTitles = try context.find(FilmQueries.all.sort(\.title).limit(3)).map(\.line)
+      answers.firstTitles = try context.find(FilmQueries.all.sorted(by: \.title).limit(3)).map(
+        \.line)
       answers.counts = try countsByDecade(in: context)
     }
     return (answers, time)
@@ -38,8 +39,8 @@ extension Quickstart {
 
   /// With an index, counting reads no film.
   private func countsByDecade(in context: ModelContext) throws -> [Int: Int] {
-    guard let first = try context.first(FilmQueries.dated.sort(\.year))?.year,
-      let last = try context.first(FilmQueries.dated.sort(\.year, descending: true))?.year
+    guard let first = try context.first(FilmQueries.dated.sorted(by: \.year))?.year,
+      let last = try context.first(FilmQueries.dated.sorted(by: \.year, .descending))?.year
     else { return [:] }
     var counts: [Int: Int] = [:]
     for decade in stride(from: first / 10 * 10, through: last, by: 10) {

@@ -31,7 +31,7 @@ extension Quickstart {
     // The keys that begin with the decade.
     let years = try database.rows(
       of: Quickstart.byDecade,
-      .from([decade], upTo: [.int(Int64(decade.intValue ?? 0) + 1)]).grouped())
+      ViewQuery(from: [decade], upTo: [Value((decade.intValue ?? 0) + 1)]).grouped())
     let counts = years.map { "\($0.key[1]?.json ?? "?"): \($0.value.json)" }
     print("\nMost films are of the \(decade.json)s, says a view: \(counts.joined(separator: ", "))")
   }

@@ -78,7 +78,7 @@ struct ChangeFeedConcurrencyTests {
       try await database.write { _ = try $0.put(Document(id: "end")) }
       return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
     }
-    var feed = try database.snapshot().changes()
+    let feed = try database.snapshot().changes()
     let all = try feed.collect()
     for (index, changes) in received {
       let expected = index == 5 ? all.filter(isEven) : all
@@ -106,7 +106,7 @@ struct ChangeFeedConcurrencyTests {
       try await database.write(durability: durability) { transaction in
         for id in ids {
           if deletes, try transaction.delete(id: id) { continue }
-          try transaction.overwrite(id, with: ["step": .int(Int64(step))])
+          try transaction.replace(id, with: ["step": .int(Int64(step))])
         }
       }
     }
@@ -132,7 +132,7 @@ struct ChangeFeedConcurrencyTests {
       group.addTask {
         for number in 0..<300 {
           try await database.write(durability: .none) {
-            _ = try $0.overwrite("\(number % 10)", with: [:])
+            _ = try $0.replace("\(number % 10)", with: [:])
           }
         }
       }
@@ -163,7 +163,7 @@ struct ChangeFeedConcurrencyTests {
           for number in 0..<100 {
             do {
               try await database.write {
-                _ = try $0.overwrite("\(writer)", with: ["n": .int(Int64(number % 5))])
+                _ = try $0.replace("\(writer)", with: ["n": .int(Int64(number % 5))])
               }
             } catch let error as DatabaseError where error.code == .validationFailed {
               refusals.append(number)

@@ -75,7 +75,7 @@ struct ConcurrencyTests {
           sum += document["balance"]?.intValue ?? 0
           count += 1
         }
-        var changes = snapshot.changes()
+        let changes = snapshot.changes()
         let feed = try changes.collect()
         if sum != 100 * accounts || count != accounts || feed.count != accounts {
           problems.withLock { $0.append("sum \(sum), count \(count), changes \(feed.count)") }

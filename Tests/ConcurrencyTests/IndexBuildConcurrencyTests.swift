@@ -35,7 +35,7 @@ struct IndexBuildConcurrencyTests {
   private func fill(_ database: Database, _ random: inout SeededGenerator) throws {
     try database.write { transaction in
       for number in 0..<Self.documentCount {
-        _ = try transaction.overwrite("doc-\(number)", with: Self.properties(&random))
+        _ = try transaction.replace("doc-\(number)", with: Self.properties(&random))
       }
     }
   }
@@ -52,7 +52,7 @@ struct IndexBuildConcurrencyTests {
           switch Int.random(in: 0..<12, using: &random) {
           case 0: try transaction.delete(id: id)
           case 1: try transaction.purge(id)
-          default: _ = try transaction.overwrite(id, with: properties(&random))
+          default: _ = try transaction.replace(id, with: properties(&random))
           }
         }
       }

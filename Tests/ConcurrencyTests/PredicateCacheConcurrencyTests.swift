@@ -40,7 +40,7 @@ struct PredicateCacheConcurrencyTests {
     run {
       try database.write { transaction in
         for _ in 0..<10 {
-          _ = try transaction.overwrite(
+          _ = try transaction.replace(
             "doc-\(Int.random(in: 0..<count))", with: ["n": .int(.random(in: 0..<10))])
         }
       }

@@ -40,13 +40,11 @@ struct Ledger {
 
   /// The number of transfers.
   func countTransfers() throws -> Int {
-    var transfers = try database.makeContext().models(Transfer.self)
-    return try transfers.collect().count
+    try database.makeContext().models(Transfer.self).collect().count
   }
 
   /// The sum of all balances.
   func sum() throws -> Int {
-    var accounts = try database.makeContext().models(Account.self)
-    return try accounts.collect().reduce(0) { $0 + $1.balance }
+    try database.makeContext().models(Account.self).collect().reduce(0) { $0 + $1.balance }
   }
 }

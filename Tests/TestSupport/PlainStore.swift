@@ -63,7 +63,7 @@ extension PlainStore {
     ]
     switch Int.random(in: 0..<10, using: &random) {
     case 0..<6:
-      note(try transaction.overwrite(id, with: properties))
+      note(try transaction.replace(id, with: properties))
     case 6..<8:
       let wasLive = entries[id].map { !$0.isDeleted } ?? false
       #expect(try transaction.delete(id: id) == wasLive)
@@ -87,9 +87,9 @@ extension PlainStore {
   ) throws {
     let ids = liveIDs
     #expect(try snapshot.count == ids.count, sourceLocation: sourceLocation)
-    var ascending = snapshot.ids()
+    let ascending = snapshot.ids()
     #expect(try ascending.collect() == ids, sourceLocation: sourceLocation)
-    var descending = snapshot.ids(descending: true)
+    let descending = snapshot.ids(descending: true)
     #expect(try descending.collect() == ids.reversed(), sourceLocation: sourceLocation)
     for (id, entry) in entries {
       let document = try snapshot.get(id)
@@ -101,7 +101,7 @@ extension PlainStore {
       }
       #expect(try snapshot.exists(id) == !entry.isDeleted, sourceLocation: sourceLocation)
     }
-    var changes = snapshot.changes()
+    let changes = snapshot.changes()
     let feed = try changes.collect()
     #expect(Set(feed.map(\.id)) == Set(entries.keys), sourceLocation: sourceLocation)
     #expect(feed.count == entries.count, sourceLocation: sourceLocation)

@@ -62,7 +62,7 @@ struct CommandLineTests {
       try transaction.putLocal(Self.hostile, [:])
     }
     try database.write { transaction in
-      try transaction.overwrite(Self.hostile, with: [Self.hostile: "x\u{202E}"])
+      try transaction.replace(Self.hostile, with: [Self.hostile: "x\u{202E}"])
     }
     try database.saveSnapshot(named: Self.hostile)
     try database.addIndex(DocumentIndex(Self.hostile, on: Self.hostile))

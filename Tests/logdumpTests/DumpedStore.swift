@@ -51,7 +51,7 @@ extension DumpedStore {
       try transaction.put(Document(id: "nosferatu", ["title": "Nosferatu", "year": 1922]))
     }
     try first.write { transaction in
-      try transaction.overwrite("metropolis", with: ["title": "Metropolis", "minutes": 153.5])
+      try transaction.replace("metropolis", with: ["title": "Metropolis", "minutes": 153.5])
       try transaction.delete(id: "nosferatu")
     }
     try first.close()
@@ -77,7 +77,7 @@ extension DumpedStore {
       if round == 0 { try database.write { try $0.put(Document(id: "alone")) } }
       for number in 0..<25 {
         try database.write { transaction in
-          try transaction.overwrite(
+          try transaction.replace(
             "document \((number * 7 + round) % 20)",
             with: [
               "round": .int(Int64(round)), "number": .int(Int64(number)),

@@ -31,7 +31,7 @@ struct PythonReaderTests {
           for _ in 0..<3 {
             let id =
               "\(["é", "a", "漢", "\u{1}\""].randomElement(using: &random) ?? "")\(number % 17)"
-            try transaction.overwrite(id, with: RandomValue.object(&random, depth: 3))
+            try transaction.replace(id, with: RandomValue.object(&random, depth: 3))
           }
           if number % 5 == 0 { try transaction.delete(id: "a\(number % 17)") }
         }

@@ -28,7 +28,7 @@ struct RichStoreTests {
     }
     try database.saveSnapshot(named: "first")
     try database.write { transaction in
-      try transaction.overwrite("a", with: [:])
+      try transaction.replace("a", with: [:])
       try transaction.purge("b")
       try transaction.purge("c", revision: RevisionID(parsing: "1-p"))
       try transaction.removeLocal("mark")

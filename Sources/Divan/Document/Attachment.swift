@@ -231,7 +231,7 @@ extension Document.Attachment: Equatable {
 }
 
 /// The content of an attachment in pieces: `while let piece = try pieces.next() { … }`.
-public struct AttachmentPieces {
+public struct AttachmentPieces: Cursor {
   private var source: Source
 
   private enum Source {

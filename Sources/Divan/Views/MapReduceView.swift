@@ -9,7 +9,7 @@ import DivanLog
 /// let byYear = MapReduceView("films by year", version: "1", reduction: .count) { film, emit in
 ///   emit(film["year"], film["title"])
 /// }
-/// let twenties = try database.rows(of: byYear, .from(1920, upTo: 1930).unreduced())
+/// let twenties = try database.rows(of: byYear, .keys(in: 1920..<1930).unreduced())
 /// let perYear = try database.rows(of: byYear, .all.grouped())
 /// ```
 ///

@@ -1,7 +1,7 @@
 /// A query for rows of a view: which rows, in which order, and how they are reduced.
 ///
 /// ```swift
-/// try database.rows(of: byYear, .from(1920, upTo: 1930))
+/// try database.rows(of: byYear, .keys(in: 1920..<1930))
 /// try database.rows(of: byActor, .beginning(with: ["Welles"]).reversed().limit(10))
 /// try database.rows(of: byYearAndGenre, .all.grouped(byFirst: 1))
 /// ```
@@ -52,6 +52,19 @@ public struct ViewQuery: Sendable, Hashable {
 
   /// Creates a query for every row.
   public init() {}
+
+  /// Creates a query for the rows with keys from `start`, if given, up to `end`, which is excluded.
+  public init(from start: Value?, upTo end: Value? = nil) {
+    self.start = start
+    self.end = end
+    includesEnd = end == nil
+  }
+
+  /// Creates a query for the rows with keys from `start`, if given, through `end`, which is included.
+  public init(from start: Value? = nil, through end: Value) {
+    self.start = start
+    self.end = end
+  }
 }
 
 extension ViewQuery {
@@ -59,7 +72,7 @@ extension ViewQuery {
   public static let all = ViewQuery()
 
   /// The rows with a key.
-  public static func key(_ key: Value) -> ViewQuery { .from(key, through: key) }
+  public static func key(_ key: Value) -> ViewQuery { ViewQuery(from: key, through: key) }
 
   /// The rows with any of some keys, in the order of these keys.
   public static func keys(_ keys: [Value]) -> ViewQuery {
@@ -68,38 +81,14 @@ extension ViewQuery {
     return query
   }
 
-  /// The rows with keys from `start` onward.
-  public static func from(_ start: Value) -> ViewQuery {
-    var query = ViewQuery()
-    query.start = start
-    return query
-  }
-
-  /// The rows with keys from `start` through `end`, which is included.
-  public static func from(_ start: Value, through end: Value) -> ViewQuery {
-    var query = ViewQuery.from(start)
-    query.end = end
-    return query
-  }
-
-  /// The rows with keys from `start` up to `end`, which is not included.
-  public static func from(_ start: Value, upTo end: Value) -> ViewQuery {
-    var query = ViewQuery.from(start, through: end)
-    query.includesEnd = false
-    return query
-  }
-
-  /// The rows with keys through `end`, which is included.
-  public static func through(_ end: Value) -> ViewQuery {
-    var query = ViewQuery()
-    query.end = end
-    return query
-  }
-
-  /// The rows with keys up to `end`, which is not included.
-  public static func upTo(_ end: Value) -> ViewQuery {
-    var query = ViewQuery.through(end)
-    query.includesEnd = false
+  /// The rows with keys in a range of Swift.
+  ///
+  /// For other keys, such as arrays, use ``init(from:upTo:)``.
+  public static func keys(in range: some _ValueRange) -> ViewQuery {
+    guard case .between(let lower, let upper) = range.indexRange.kind else { return .all }
+    var query = ViewQuery(from: lower?.value)
+    query.end = upper?.value
+    query.includesEnd = upper?.isIncluded ?? true
     return query
   }
 

@@ -25,7 +25,7 @@ struct FileFormatTests {
     #expect(database.openingReport.ending == .closed)
     #expect(database.openingReport.damage.isEmpty)
     let snapshot = try database.snapshot()
-    var ids = snapshot.ids()
+    let ids = snapshot.ids()
     #expect(try ids.collect() == ["ada"])
     #expect(try snapshot.get("ada")?.json == #"{"born":1815,"name":"Ada Lovelace"}"#)
     #expect(try snapshot.tombstone("zeno")?.revision?.generation == 2)
@@ -36,7 +36,7 @@ struct FileFormatTests {
     let database = try open(page, ["0000000001-0000000002.segment"])
     #expect(database.openingReport.damage.isEmpty)
     let snapshot = try database.snapshot()
-    var documents = snapshot.documents()
+    let documents = snapshot.documents()
     #expect(
       try documents.collect().map(\.json)
         == [#"{"born":1815,"name":"Ada Lovelace"}"#, #"{"pi":3.14,"primes":[2,3,5,7]}"#])
@@ -227,7 +227,7 @@ private final class ExampleStore: Sendable {
       try transaction.put(Document(id: "zeno", ["name": "Zeno", "paradoxes": 9]))
     }
     try first.write { transaction in
-      try transaction.overwrite("ada", with: ["name": "Ada Lovelace", "born": 1815])
+      try transaction.replace("ada", with: ["name": "Ada Lovelace", "born": 1815])
       try transaction.delete(id: "zeno")
     }
     try first.close()

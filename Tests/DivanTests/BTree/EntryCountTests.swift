@@ -148,6 +148,6 @@ extension LayeredScan {
       }
       #expect(error?.code == .damaged, "\(range)")
     }
-    #expect(try snapshot.count(by: "by year", .less(than: 1930)) > 0)
+    #expect(try snapshot.count(by: "by year", ..<1930) > 0)
   }
 }

@@ -93,12 +93,14 @@ struct PlainIndexRange {
     switch Int.random(in: 0..<9, using: &random) {
     case 0: return PlainIndexRange(.all) { _ in true }
     case 1, 2: return equal(to: one)
-    case 3: return PlainIndexRange(.from(one)) { isFrom($0, one) }
+    case 3: return PlainIndexRange(.init(from: one)) { isFrom($0, one) }
     case 4: return PlainIndexRange(.greater(than: one)) { isAbove($0, one) }
-    case 5: return PlainIndexRange(.less(than: one)) { isBelow($0, one) }
-    case 6: return PlainIndexRange(.through(one)) { isThrough($0, one) }
+    case 5: return PlainIndexRange(.init(upTo: one)) { isBelow($0, one) }
+    case 6: return PlainIndexRange(.init(through: one)) { isThrough($0, one) }
     case 7:
-      return PlainIndexRange(.from(one, upTo: other)) { isFrom($0, one) && isBelow($0, other) }
+      return PlainIndexRange(.init(from: one, upTo: other)) {
+        isFrom($0, one) && isBelow($0, other)
+      }
     default:
       let prefix = one.stringValue ?? ""
       return PlainIndexRange(.prefix(prefix)) {

@@ -263,7 +263,7 @@ struct AttachmentTests {
     let theirs = try database.write { transaction in
       var theirs = first
       theirs.attachments = [:]
-      return try transaction.put(theirs, allowingConflict: true)
+      return try transaction.put(theirs, onConflict: .branch)
     }
     for leaf in [mine, theirs] {
       var next = leaf

@@ -91,7 +91,7 @@ struct CodableStoreTests {
       var branch = base
       branch["title"] = .string(text)
       branch["note"] = .string(text)
-      branches.append(try database.write { try $0.put(branch, allowingConflict: true) })
+      branches.append(try database.write { try $0.put(branch, onConflict: .branch) })
     }
     let winner = try #require(try database.snapshot().get("m"))
     let loser = try #require(branches.first { $0.revision != winner.revision })
@@ -284,10 +284,10 @@ struct CodableStoreTests {
     try database.write { transaction in
       try transaction.put(contentsOf: ["a", "b", "d"].map { Film(id: $0, title: $0) })
       try transaction.put(Document(id: "c", ["title": 3]))
-      var inside = try transaction.documents(Film.self, .prefix("a"))
+      let inside = try transaction.documents(Film.self, .prefix("a"))
       #expect(try inside.collect().map(\.title) == ["a"])
     }
-    var films = try database.snapshot().documents(Film.self, .from("b"))
+    var films = try database.snapshot().documents(Film.self, "b"...)
     #expect(try films.next()?.id == "b")
     let error = #expect(throws: DatabaseError.self) { try films.next() }
     #expect(error?.documentID == "c")

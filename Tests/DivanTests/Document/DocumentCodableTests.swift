@@ -42,7 +42,7 @@ struct DocumentCodableTests {
     #expect(try snapshot.find(Query<Film>()).map(\.name) == ["M"])
     #expect(try snapshot.ids(Query<Film>().filter { $0.name == "Soup" }) == [])
     #expect(try snapshot.count(Query<Recipe>()) == 1)
-    #expect(try snapshot.first(Query<Film>().sort(\.name, descending: true))?.name == "M")
+    #expect(try snapshot.first(Query<Film>().sorted(by: \.name, .descending))?.name == "M")
     #expect(try database.write { try $0.delete(Query<Film>()) } == 1)
     #expect(try database.snapshot().ids(Query<Document>()) == ["d", "e", "p", "r"])
     // A document of that type that cannot be decoded as it is an error that names the document.

@@ -115,7 +115,7 @@ struct DocumentJSONTests {
     var configuration = Configuration()
     configuration.fileSystem = fileSystem
     let database = try Database(at: "/texts.divan", configuration: configuration)
-    try database.write { try $0.overwrite(text, with: [text: .string(text)]) }
+    try database.write { try $0.replace(text, with: [text: .string(text)]) }
     let document = try #require(try database.snapshot().get(text))
     #expect(document.id == text)
     #expect(document.properties == [text: .string(text)])

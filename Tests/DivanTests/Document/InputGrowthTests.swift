@@ -125,7 +125,7 @@ import Testing
       var property = QuerySubject<Document>()["a"]
       for _ in 0..<count { property = property["a"] }
       for query in [
-        Query<Document>().filter(property == 1), Query<Document>().sort { _ in property },
+        Query<Document>().filter(property == 1), Query<Document>().sorted { _ in property },
       ] {
         let error = #expect(throws: DatabaseError.self) { try database.snapshot().ids(query) }
         #expect(error?.code == .invalidQuery)

@@ -19,8 +19,8 @@ private struct Coded<Number: CountedNumber>: Codable, Sendable {
   var list: [Number]?
 }
 
-private protocol CountedNumber: Codable, Sendable, Hashable, EmptyPersistableValue,
-  PersistableElement, QueryOrdered
+private protocol CountedNumber: Codable, Sendable, Hashable, _EmptyPersistableValue,
+  _PersistableElement, _QueryOrdered
 where QueryConstant == Self {}
 
 extension Int: CountedNumber {}

@@ -53,7 +53,7 @@ struct CatalogueTests {
     let found = try database.snapshot().get(Recipe.self, soup.id ?? "")
     #expect(found?.minutes == 40 && found?.revision?.generation == 2)
 
-    try database.write { _ = try $0.overwrite("bad", with: ["name": "Stew", "minutes": "long"]) }
+    try database.write { _ = try $0.replace("bad", with: ["name": "Stew", "minutes": "long"]) }
     do {
       _ = try database.snapshot().get(Recipe.self, "bad")
     } catch let error as DatabaseError {
@@ -70,7 +70,7 @@ struct CatalogueTests {
       var mine = base
       mine["text"] = .string(text)
       mine["size"] = .int(Int64(size))
-      try database.write { try $0.put(mine, allowingConflict: true) }
+      try database.write { try $0.put(mine, onConflict: .branch) }
     }
     let branches = try database.snapshot().branches(of: "note")
     #expect(branches.count == 2)
@@ -168,12 +168,12 @@ struct CatalogueTests {
     configuration.history = HistoryRetention(revisions: 10, age: .seconds(7 * 86_400))
     configuration = disk.configuration(configuration)
     let database = try Database(at: "/Main.divan", configuration: configuration)
-    try database.write { _ = try $0.overwrite("a", with: ["n": 1]) }
+    try database.write { _ = try $0.replace("a", with: ["n": 1]) }
     let sequence = try database.snapshot().sequence
     let noon = Date(timeIntervalSince1970: Double(disk.clock.nextReading) / 1000)
     disk.clock.advance(by: .seconds(3600))
     try database.saveSnapshot(named: "before the import")
-    try database.write { _ = try $0.overwrite("a", with: ["n": 2]) }
+    try database.write { _ = try $0.replace("a", with: ["n": 2]) }
     let before = try database.snapshot(named: "before the import")
     let names = try database.namedSnapshots().map(\.name)
     #expect(try before.get("a")?["n"] == 1 && names == ["before the import"])
@@ -245,8 +245,7 @@ struct CatalogueTests {
     try database.addIndex(DocumentIndex("by actor", on: "cast", eachElement: true))
     try database.addIndex(DocumentIndex("by place", on: "made.city"))
 
-    var twenties = try database.snapshot().ids(by: "by year", .from(1920, upTo: 1930))
-    let ids = try twenties.collect()
+    let ids = try database.snapshot().ids(by: "by year", 1920..<1930).collect()
     var films = try database.snapshot().documents(by: "by actor", .prefix("Brigitte"))
     while let film = try films.next() { titles.append(film["title"]?.stringValue ?? "none") }
     #expect(ids == ["m"] && titles == ["Metropolis"])
@@ -272,7 +271,7 @@ struct CatalogueTests {
     try database.addIndex(DocumentIndex("by list and date", on: "list", "due"))
     let snapshot = try database.snapshot()
     var due = try snapshot.ids(
-      by: "by list and date", .equal(to: "home").then(.less(than: "2026-12-24")))
+      by: "by list and date", .equal(to: "home").then(..<"2026-12-24"))
     let next = try due.next()
     #expect(next == "cake")
     #expect(try due.collect() == ["gifts"])
@@ -295,7 +294,7 @@ struct CatalogueTests {
     let report = try copy.importJSONLines(from: "Films.jsonl", options: options)
     let wrong = report.errors.map(\.description)
     #expect(wrong.count == 1)
-    var ids = try copy.snapshot().ids()
+    let ids = try copy.snapshot().ids()
     #expect(try ids.collect() == ["Metropolis", "m"])
   }
 
@@ -460,8 +459,7 @@ struct CatalogueTests {
   private func longest(_ database: Database) throws -> Int? {
     let longest = try database.read { snapshot in
       try snapshot.models { context in
-        var movies = try context.models(Movie.self)
-        return try movies.collect().map(\.minutes).max()
+        try context.models(Movie.self).map(\.minutes).collect().max()
       }
     }
     return longest
@@ -534,11 +532,11 @@ struct CatalogueTests {
     let byYear = MapReduceView("films by year", version: "1", reduction: .count) { film, emit in
       emit(film["year"], film["title"])
     }
-    let twenties = try database.rows(of: byYear, .from(1920, upTo: 1930).unreduced())
+    let twenties = try database.rows(of: byYear, .keys(in: 1920..<1930).unreduced())
     for row in twenties { titles.append(row.value.stringValue ?? "none") }
     #expect(titles == ["Nosferatu", "Metropolis"])
 
-    let lastTwo = try database.rows(of: byYear, .through(1930).unreduced().reversed().limit(2))
+    let lastTwo = try database.rows(of: byYear, .keys(in: ...1930).unreduced().reversed().limit(2))
     let listed = try database.rows(of: byYear, .keys([1927, 1941]).unreduced())
     let byTitle = MapReduceView("by title", version: "1") { film, emit in emit(film["title"]) }
     let beginning = try database.rows(of: byTitle, .beginning(with: "métro"))
@@ -611,7 +609,7 @@ struct CatalogueTests {
     try context.save()
     let late = Query<Chore>()
       .filter { $0.title.hasPrefix("Chore") && $0.due < today && $0.list != nil }
-      .sort(\.due, descending: true).limit(20)
+      .sorted(by: \.due, .descending).limit(20)
     let chores = try context.find(late)
     #expect(chores.map(\.title) == ["Chore 4", "Chore 3"])
     let open = try Query<Chore>().filter(#Predicate { $0.title.contains("1") && $0.due == nil })
@@ -620,7 +618,7 @@ struct CatalogueTests {
     let soon = Query<Chore>().filter { $0.tags.allSatisfy { !$0.hasPrefix("later") } }
     let listed = Query<Chore>().filter { $0.list == list || $0.list.name.hasPrefix("Kit") }
     #expect(try context.count(atHome) == 0 && context.count(listed) == 7)
-    let ordered = soon.sort { $0.list.name }.sort(\.title, descending: true)
+    let ordered = soon.sorted { $0.list.name }.sorted(by: \.title, .descending)
     let secondPage = try context.find(ordered.offset(20).limit(20))
     let firstOne = try context.first(ordered)
     #expect(secondPage.isEmpty && firstOne?.title == "Chore 2")
@@ -647,7 +645,7 @@ struct CatalogueTests {
     let query = Query<Document>().filter {
       $0["year"].isIn(1920..<1930) && $0["cast"].contains("Brigitte Helm")
     }
-    let ids = try snapshot.ids(query.sort("year"))
+    let ids = try snapshot.ids(query.sorted(by: "year"))
     let count = try snapshot.count(query)
     #expect(quick.count == 1 && ids == ["Metropolis", "Frau im Mond"] && count == 2)
     let named = Query<Document>()
@@ -656,7 +654,7 @@ struct CatalogueTests {
           || $0["title"].containsText("frau", ignoring: .caseAndDiacritics)
       }
       .filter { !($0["year"] < 1920) && $0["cast"].allSatisfy { $0 != "Unknown" } }
-      .sort("title").sort("year", descending: true, byBytes: true)
+      .sorted(by: "title").sorted(by: "year", .descending, texts: .bytes)
     #expect(try snapshot.ids(named) == ["Frau im Mond", "Metropolis"])
   }
 
@@ -676,7 +674,7 @@ struct CatalogueTests {
     let total = try snapshot.sum(films) { $0["minutes"] }
     let first = try snapshot.minimum(films) { $0["year"] }
     let byYear = try snapshot.groups(films, by: { $0["year"] }, .count, .average { $0["minutes"] })
-    let titles = try snapshot.values(films.sort("title"), { $0["title"] }, { $0["year"] })
+    let titles = try snapshot.values(films.sorted(by: "title"), { $0["title"] }, { $0["year"] })
     let years = try snapshot.distinct(films) { $0["year"] }
     #expect(total == 270 && first == 1927 && byYear.map(\.values[0]) == [1, 2, 1])
     #expect(titles.first == ["A", .null] && years == [1927, 1931])
@@ -696,7 +694,7 @@ struct CatalogueTests {
     let late: LiveQuery<Chore>
     init(_ database: Database) {
       context = database.mainContext
-      late = context.live(Query<Chore>().filter { $0.due != nil }.sort(\.due))
+      late = context.live(Query<Chore>().filter { $0.due != nil }.sorted(by: \.due))
     }
   }
 
@@ -718,7 +716,7 @@ struct CatalogueTests {
     for (title, year) in [("Nosferatu", 1922), ("Metropolis", 1927), ("M", 1931)] {
       try put(title, Int64(year))
     }
-    let silent = Query<Document>().filter { $0["year"] < 1930 }.sort("title")
+    let silent = Query<Document>().filter { $0["year"] < 1930 }.sorted(by: "title")
     for try await films in database.updates(of: silent) {
       titles = films.compactMap { $0["title"]?.stringValue }
       if films.count == 2 { break }
@@ -765,7 +763,8 @@ struct CatalogueTests {
       (errand.number, errand.due) = (number, Date(timeIntervalSince1970: Double(number)))
     }
     try context.save()
-    let next = Query<Errand>().filter { $0.done == false && $0.due != nil }.sort(\.due).limit(3)
+    let next = Query<Errand>().filter { $0.done == false && $0.due != nil }.sorted(by: \.due).limit(
+      3)
     let errands = try context.find(next)
     #expect(errands.map(\.number) == [0, 1, 2])
     #expect(try context.explain(next).indexes == ["model:errand.done+due"])
@@ -778,7 +777,7 @@ struct CatalogueTests {
     do {
       let database = try Database(at: path)
       for (id, text) in [("first", "tea"), ("second", "milk"), ("third", "sugar")] {
-        try database.write { _ = try $0.overwrite(id, with: ["text": .string(text)]) }
+        try database.write { _ = try $0.replace(id, with: ["text": .string(text)]) }
       }
       try database.close()
     }

@@ -14,7 +14,7 @@ struct ConcurrencyGuideTests {
 
     init(_ database: Database) {
       context = database.mainContext
-      notes = context.live(Query<Note>().sort(\.title))
+      notes = context.live(Query<Note>().sorted(by: \.title))
     }
   }
 

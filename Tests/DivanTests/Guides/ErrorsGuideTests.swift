@@ -104,7 +104,7 @@ struct ErrorsGuideTests {
       let database = try openStore(at: path)
       #expect(database.openingReport.ending == .created)
       for (id, text) in [("first", "tea"), ("second", "milk"), ("third", "sugar")] {
-        try database.write { try $0.overwrite(id, with: ["text": .string(text)]) }
+        try database.write { try $0.replace(id, with: ["text": .string(text)]) }
       }
       try database.close()
     }
@@ -128,7 +128,7 @@ struct ErrorsGuideTests {
 
   @Test func `a context reports a value of another type, and the document keeps it`() throws {
     let database = try Database.inMemory()
-    try database.write { try $0.overwrite("u", with: ["type": "User", "name": ["Ada"]]) }
+    try database.write { try $0.replace("u", with: ["type": "User", "name": ["Ada"]]) }
     let context = database.makeContext()
     var problems: [String] = []
     context.errorHandler = { error in problems.append("\(error)") }

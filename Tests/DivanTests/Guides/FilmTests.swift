@@ -21,9 +21,10 @@ import Testing
   @Test func `queries for films agree with a plain search, with and without indexes`() throws {
     guard let collection = try FilmCollection.shared() else { return }
     let all = Query<Film>()
-    let western = all.filter { $0.year == 1950 && $0.genres.contains("Western") }.sort(\.title)
-    let cowboy = all.filter { $0.cast.contains("John Wayne") }.sort(\.year, descending: true)
-      .sort(\.title)
+    let western = all.filter { $0.year == 1950 && $0.genres.contains("Western") }.sorted(
+      by: \.title)
+    let cowboy = all.filter { $0.cast.contains("John Wayne") }.sorted(by: \.year, .descending)
+      .sorted(by: \.title)
     let westerns = collection.films.filter { $0.year == 1950 && $0.genres.contains("Western") }
       .sorted { $0.isBefore($1) }
     let starring = collection.films.filter { $0.cast.contains("John Wayne") }

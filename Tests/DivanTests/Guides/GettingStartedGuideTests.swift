@@ -26,7 +26,8 @@ struct GettingStartedGuideTests {
     init(_ database: Database) {
       context = database.mainContext
       context.undoLimit = 100
-      unfinished = context.live(Query<Todo>().filter { !$0.isDone }.sort(\.due).sort(\.text))
+      unfinished = context.live(
+        Query<Todo>().filter { !$0.isDone }.sorted(by: \.due).sorted(by: \.text))
     }
 
     @discardableResult
@@ -59,7 +60,7 @@ struct GettingStartedGuideTests {
     #expect(store.unfinished.results.map(\.text) == ["Call Ann", "Buy milk"])
 
     let now = Date.now
-    let late = Query<Todo>().filter { !$0.isDone && $0.due < now }.sort(\.due)
+    let late = Query<Todo>().filter { !$0.isDone && $0.due < now }.sorted(by: \.due)
     for todo in try store.context.find(late) { print(todo.text, "is late") }
     print(try store.context.count(late), home.todos.map(\.text))
     #expect(try store.context.count(late) == 0 && home.todos == [milk])

@@ -49,7 +49,7 @@ struct MigrationsGuideTests {
   @Test func `added properties have declared values, and removed ones stay`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
-      try transaction.overwrite("p", with: ["type": "Person", "full_name": "Ada", "age": 36])
+      try transaction.replace("p", with: ["type": "Person", "full_name": "Ada", "age": 36])
     }
     let context = database.makeContext()
     let ada = try #require(try context.model(Person.self, id: "p"))
@@ -63,7 +63,7 @@ struct MigrationsGuideTests {
   @Test func `documents of a renamed class are of the new one, and keep their type`() throws {
     let database = try Database.inMemory(schema: Schema(Member.self))
     try database.write { transaction in
-      try transaction.overwrite("p", with: ["type": "Person", "full_name": "Ada"])
+      try transaction.replace("p", with: ["type": "Person", "full_name": "Ada"])
     }
     let context = database.makeContext()
     let ada = try #require(try context.find(Query<Member>()).first)
@@ -76,7 +76,7 @@ struct MigrationsGuideTests {
   @Test func `a model of an earlier version is upgraded when it is loaded`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
-      try transaction.overwrite("m", with: ["type": "Film", "title": "Metropolis", "hours": 2.5])
+      try transaction.replace("m", with: ["type": "Film", "title": "Metropolis", "hours": 2.5])
     }
     let context = database.makeContext()
     let film = try #require(try context.model(Film.self, id: "m"))
@@ -91,7 +91,7 @@ struct MigrationsGuideTests {
     let path = directory.path + "/Films.divan"
     do {
       let database = try Database(at: path)
-      try database.write { try $0.overwrite("m", with: ["type": "Film", "year": "1927"]) }
+      try database.write { try $0.replace("m", with: ["type": "Film", "year": "1927"]) }
 
       let effects = try database.dryRun(numbers)
       for change in effects.changes { print(change.id, change.document.json) }
@@ -111,8 +111,8 @@ struct MigrationsGuideTests {
   @Test func `years become numbers, and other texts stay`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
-      try transaction.overwrite("m", with: ["type": "Film", "year": "1927"])
-      try transaction.overwrite("x", with: ["type": "Film", "year": "soon"])
+      try transaction.replace("m", with: ["type": "Film", "year": "1927"])
+      try transaction.replace("x", with: ["type": "Film", "year": "soon"])
     }
     #expect(try database.migrate([numbers]) == [numbers.id])
     #expect(try database.snapshot().get("m")?["year"] == 1927)
@@ -121,7 +121,7 @@ struct MigrationsGuideTests {
 
   @Test func `an added optional property of a Codable type is nil in earlier documents`() throws {
     let database = try Database.inMemory()
-    try database.write { try $0.overwrite("s", with: ["type": "recipe", "name": "Soup"]) }
+    try database.write { try $0.replace("s", with: ["type": "recipe", "name": "Soup"]) }
     let recipes = try database.snapshot().find(Query<Recipe>())
     #expect(recipes.map(\.name) == ["Soup"] && recipes.map(\.minutes) == [nil])
   }

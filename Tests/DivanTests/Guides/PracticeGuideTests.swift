@@ -69,7 +69,7 @@ struct PracticeGuideTests {
     let toDresden = Query<Trip>().filter { $0.stops.contains { $0.place == "Dresden" } }
     #expect(try context.find(toDresden) == [elbe])
     #expect(try context.count(Query<Trip>().filter { $0.tags.contains("rail") }) == 1)
-    var trips = try database.snapshot().documents(.prefix("trip:"))
+    let trips = try database.snapshot().documents(.prefix("trip:"))
     #expect(try trips.collect().map(\.id) == ["trip:elbe"])
 
     for cents in [4250, 1800] {
@@ -78,7 +78,7 @@ struct PracticeGuideTests {
         _ = try transaction.put(Expense(tripID: "trip:elbe", cents: cents, paid: paid))
       }
     }
-    let expenses = Query<Expense>().filter { $0.tripID == "trip:elbe" }.sort(\.paid)
+    let expenses = Query<Expense>().filter { $0.tripID == "trip:elbe" }.sorted(by: \.paid)
     #expect(try database.snapshot().find(expenses).map(\.cents) == [1800, 4250])
     let total = try database.snapshot().sum(expenses) { $0.cents }
     #expect(total == 6050)
@@ -186,7 +186,7 @@ struct PracticeGuideTests {
 
   @MainActor @Test func `a preview has sample data`() throws {
     let database = try PracticeGuideTests.sample()
-    let trips = database.mainContext.live(Query<Trip>().sort(\.title))
+    let trips = database.mainContext.live(Query<Trip>().sorted(by: \.title))
     #expect(trips.results.map(\.title) == ["Along the Elbe", "Lisbon"])
     try database.close()
   }
@@ -197,10 +197,10 @@ struct PracticeGuideTests {
   private func makeChangedStore(at path: String) throws -> Database {
     let database = try Database(at: path)
     for round in 0..<20 {
-      try database.write { _ = try $0.overwrite("note", with: ["round": .int(Int64(round))]) }
+      try database.write { _ = try $0.replace("note", with: ["round": .int(Int64(round))]) }
     }
     try database.saveSnapshot(named: "before the import")
-    try database.write { _ = try $0.overwrite("note", with: ["round": 99]) }
+    try database.write { _ = try $0.replace("note", with: ["round": 99]) }
     return database
   }
 
@@ -265,7 +265,7 @@ struct PracticeGuideTests {
     #expect(try database.snapshot().count == 500)
 
     try database.write(durability: .relaxed(maxDelay: .seconds(1))) { transaction in
-      try transaction.overwrite("position", with: ["page": 12])
+      try transaction.replace("position", with: ["page": 12])
     }
     try database.flush()
     #expect(try database.snapshot().get("position")?["page"] == 12)
@@ -294,7 +294,7 @@ struct PracticeGuideTests {
     #expect(try context.count(Query<Trip>()) == 2500)
     let titled = Query<Trip>().filter { $0.title.hasPrefix("Trip 1") }
     let count = try context.count(titled)
-    let titles = try context.values(titled.sort(\.title), { $0.title })
+    let titles = try context.values(titled.sorted(by: \.title), { $0.title })
     #expect(count == 1111 && titles.count == 1111 && titles.first == ["Trip 1"])
   }
 
@@ -315,7 +315,7 @@ struct PracticeGuideTests {
     }
 
     func latest(in room: String) async throws -> [Message] {
-      let query = Query<Message>().filter { $0.room == room }.sort(\.sent, descending: true)
+      let query = Query<Message>().filter { $0.room == room }.sorted(by: \.sent, .descending)
       return try await database.read { try $0.find(query.limit(50)) }
     }
 
@@ -423,7 +423,7 @@ struct PracticeGuideTests {
 
   @Test func `a value of another type is reported, and stays`() throws {
     let database = try Database.inMemory()
-    try database.write { _ = try $0.overwrite("elbe", with: ["type": "Trip", "title": 7]) }
+    try database.write { _ = try $0.replace("elbe", with: ["type": "Trip", "title": 7]) }
     let context = database.makeContext()
     var problems: [String] = []
     context.mismatchHandler = { error in

@@ -20,7 +20,7 @@ struct ReadmeTests {
     let films: LiveQuery<Film>
 
     init(_ database: Database) {
-      films = database.mainContext.live(Query<Film>().filter { $0.year < 1930 }.sort(\.title))
+      films = database.mainContext.live(Query<Film>().filter { $0.year < 1930 }.sorted(by: \.title))
       films.onChange = { change in print(change.insertions, change.deletions, change.moves) }
     }
   }
@@ -61,7 +61,7 @@ struct ReadmeTests {
     try context.save()
 
     let silent = Query<Film>().filter { $0.year < 1930 && $0.director.name.hasPrefix("Fritz") }
-    for film in try context.find(silent.sort(\.title)) { print(film.title) }
+    for film in try context.find(silent.sorted(by: \.title)) { print(film.title) }
     print(try context.explain(silent))
     #expect(try context.find(silent) == [film])
     #expect(try context.explain(silent).results == 1)
@@ -95,7 +95,7 @@ struct ReadmeTests {
 
   @Test(.timeLimit(.minutes(10))) func `structures are stored, found and followed`() async throws {
     let database = try Database.inMemory(schema: Schema(documents: [Book.self]))
-    let silent = Query<Book>().filter { $0.year < 1930 }.sort(\.title)
+    let silent = Query<Book>().filter { $0.year < 1930 }.sorted(by: \.title)
     try await database.write { transaction in
       try transaction.put(Book(title: "Berlin Alexanderplatz", year: 1929))
     }
@@ -126,7 +126,7 @@ struct ReadmeTests {
       film.year = year
     }
     try context.save()
-    let films = try context.find(Query<Film>().sort(\.year))
+    let films = try context.find(Query<Film>().sorted(by: \.year))
     #expect(films.map(\.title) == ["Nosferatu", "M"])
   }
 

@@ -86,7 +86,7 @@ struct TransactionsGuideTests {
       }
       return ids
     }
-    var ids = try database.snapshot().ids()
+    let ids = try database.snapshot().ids()
     #expect(skipped == ["b"])
     #expect(try ids.collect() == ["a", "b", "c", "log:a", "log:c"])
   }
@@ -122,7 +122,7 @@ struct TransactionsGuideTests {
     let after = disk.restarted(.strict)
     let reopened = try Database(
       at: path, configuration: after.configuration(hasSmallFiles: false))
-    var ids = try reopened.snapshot().ids()
+    let ids = try reopened.snapshot().ids()
     #expect(try ids.collect() == ["draft", "order"], "\(after)")
     #expect(reopened.openingReport.ending == .interrupted)
   }

@@ -25,7 +25,7 @@ struct LiveQueryTests {
   }
 
   private let database: Database
-  private let open = Query<Note>().filter { $0.isOpen == true }.sort(\.count)
+  private let open = Query<Note>().filter { $0.isOpen == true }.sorted(by: \.count)
 
   init() throws { database = try Database.inMemory() }
 
@@ -182,7 +182,7 @@ struct LiveQueryTests {
             "type": "note", "count": .int(Int64.random(in: 0..<20, using: &random)),
             "isOpen": .bool(Int.random(in: 0..<4, using: &random) > 0),
           ]
-          _ = try transaction.overwrite(id, with: properties)
+          _ = try transaction.replace(id, with: properties)
         }
       }
       for (index, (_, live)) in lives.enumerated() {

@@ -89,7 +89,7 @@ struct ModelAsyncDeletionTests {
   {
     let folder = folder
     let writer = HeldWriter(database) { transaction in
-      _ = try transaction.overwrite("new", with: ["type": "Page", "folder": "folder"])
+      _ = try transaction.replace("new", with: ["type": "Page", "folder": "folder"])
     }
     let deleting = await begin { try await folder.delete() }
     writer.release()

@@ -91,7 +91,7 @@ struct ModelBoundaryTests {
     func texts(_ database: Database, _ registry: ModelRegistry) throws -> [String] {
       try database.read { snapshot in
         try snapshot.models(registry) { context in
-          var todos = try context.models(Todo.self)
+          let todos = try context.models(Todo.self)
           return try todos.collect().map(\\.text)
         }
       }
@@ -112,7 +112,7 @@ struct ModelBoundaryTests {
       let context: ModelContext
       init(_ database: Database) { context = database.makeFollowingContext() }
       func show() throws -> [String] {
-        var cursor = try context.models(Todo.self)
+        let cursor = try context.models(Todo.self)
         return try cursor.collect().map(\\.text)
       }
     }

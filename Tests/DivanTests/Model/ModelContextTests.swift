@@ -304,7 +304,7 @@ struct ModelContextTests {
     try context.refresh()
     let known = try #require(try context.model(Todo.self, id: "t7"))
     known.priority = 100
-    var cursor = try context.models(Todo.self)
+    let cursor = try context.models(Todo.self)
     let all = try cursor.collect()
     #expect(all.map(\.id) == (0..<50).map { "t\($0)" }.sorted())
     #expect(all.contains { $0 === known })

@@ -74,7 +74,7 @@ struct ModelDeletionTests {
   }
 
   private func ids() throws -> [String] {
-    var ids = try database.snapshot().ids()
+    let ids = try database.snapshot().ids()
     return try ids.collect()
   }
 

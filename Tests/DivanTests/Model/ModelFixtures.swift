@@ -61,7 +61,7 @@ extension Database {
   /// Stores a document with the given JSON.
   func put(_ id: String, _ json: String) throws {
     guard case .object(let object) = try Value(json: json) else { return }
-    try write { _ = try $0.overwrite(id, with: object) }
+    try write { _ = try $0.replace(id, with: object) }
   }
 }
 

@@ -58,7 +58,7 @@ struct ModelHierarchyIndexTests {
   private static let all: IndexCondition = .isIn("type", ["film", "series", "short", "work"])
 
   private func all<M: Model>(_ type: M.Type) throws -> [M] {
-    var models = try context.models(type)
+    let models = try context.models(type)
     return try models.collect()
   }
 
@@ -89,14 +89,14 @@ struct ModelHierarchyIndexTests {
     try database.addIndexes(for: Work.self, Film.self, Short.self, Series.self)
     try fill(800, in: context)
     #expect(try types("model:work.year") == Self.all)
-    let newest = Query<Work>().sort(\.year, descending: true).limit(10)
+    let newest = Query<Work>().sorted(by: \.year, .descending).limit(10)
     let explanation = try context.explain(newest)
     #expect(explanation.indexes == ["model:work.year"], "\(explanation)")
     #expect(explanation.order == "as in the index" && explanation.documentsRead == 0)
     let years = try context.find(newest).map { $0.year ?? 0 }
     let allYears = try all(Work.self).compactMap(\.year)
     #expect(years == Array(allYears.sorted(by: >).prefix(10)))
-    let oldest = Query<Work>().filter { $0.year != nil }.sort(\.year).limit(10)
+    let oldest = Query<Work>().filter { $0.year != nil }.sorted(by: \.year).limit(10)
     let ascending = try context.explain(oldest)
     #expect(ascending.indexes == ["model:work.year"], "\(ascending)")
     #expect(ascending.order == "as in the index" && ascending.documentsRead < 30)
@@ -107,7 +107,7 @@ struct ModelHierarchyIndexTests {
     try database.addIndexes(for: Work.self, Film.self, Short.self, Series.self)
     try fill(800, in: context)
     let some = Query<Work>().filter { $0.year > 1950 && $0.title.hasSuffix("1") }
-      .sort(\.year).limit(5)
+      .sorted(by: \.year).limit(5)
     let explanation = try context.explain(some)
     #expect(explanation.indexes == ["model:work.year"], "\(explanation)")
     #expect(explanation.order == "as in the index" && explanation.documentsRead < 200)
@@ -157,8 +157,8 @@ struct ModelHierarchyIndexTests {
       ]
       for (number, query) in queries.enumerated() {
         for query in [
-          query, query.sort(\.year), query.sort(\.year, descending: true),
-          query.sort(\.title, byBytes: true).sort(\.year),
+          query, query.sorted(by: \.year), query.sorted(by: \.year, .descending),
+          query.sorted(by: \.title, texts: .bytes).sorted(by: \.year),
         ] {
           for query in [query, query.limit(7), query.offset(3).limit(20)] {
             let expected = try plain.makeContext(registry).ids(query)
@@ -248,7 +248,7 @@ struct ModelHierarchyIndexTests {
     try work.save()
     // The registry names all subclasses.
     #expect(try types("model:work.year") == Self.all)
-    #expect(try database.snapshot().ids(by: "model:work.year").collected() == ["w"])
+    #expect(try database.snapshot().ids(by: "model:work.year").collect() == ["w"])
     #expect(try index("model:film.year") == nil)
     #expect(try database.check().isSound)
   }
@@ -291,7 +291,7 @@ struct ModelHierarchyIndexTests {
     #expect(try types("model:work.year") == .isIn("type", ["film", "old", "work"]))
     try database.addIndexes(for: Moved.self, Work.self)
     #expect(try types("model:work.year") == .isIn("type", ["old", "work"]))
-    #expect(try database.snapshot().ids(by: "model:work.year").collected() == [])
+    #expect(try database.snapshot().ids(by: "model:work.year").collect() == [])
   }
 
   @Test func `a subclass without a document type is in the index of its superclass`() throws {

@@ -196,7 +196,7 @@ struct ModelHookTests {
       for model in models { model.whenLoaded = { order.append($0.id) } }
       #expect(throws: Stop.self) {
         try transaction.savepoint {
-          for id in ids.reversed() { _ = try transaction.overwrite(id, with: ["text": "x"]) }
+          for id in ids.reversed() { _ = try transaction.replace(id, with: ["text": "x"]) }
           try context.refresh()
           #expect(order == ids)
           order = []

@@ -86,7 +86,7 @@ struct ModelIndexTests {
     let context = database.makeContext(try ModelRegistry(Task.self, Errand.self, Board.self))
     let board = try #require(try context.model(Board.self, id: "board-1"))
     let late = Query<Task>().filter { $0.list == board && $0.done == false && $0.due != nil }
-      .sort(\.due).limit(4)
+      .sorted(by: \.due).limit(4)
     let explanation = try context.explain(late)
     #expect(explanation.indexes == ["model:task.list+due_date"], "\(explanation)")
     #expect(explanation.order == "as in the index" && explanation.documentsRead < 12)

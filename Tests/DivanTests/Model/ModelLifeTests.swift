@@ -96,7 +96,7 @@ struct ModelLifeTests {
     #expect(count >= ids.count)
     try context.save()
     #expect(count <= 1)
-    var all = try context.models(Counted.self)
+    let all = try context.models(Counted.self)
     var retained = try all.collect()
     #expect(retained.count == ids.count && count >= ids.count)
     retained = []
@@ -154,7 +154,7 @@ struct ModelLifeTests {
     func runRound() throws {
       let context = database.makeContext()
       context.undoLimit = 2
-      let some = context.live(Query<Counted>().filter { $0.number > 10 }.sort(\.number))
+      let some = context.live(Query<Counted>().filter { $0.number > 10 }.sorted(by: \.number))
       var changeCount = 0
       some.onChange = { _ in changeCount += 1 }
       _ = make(in: context)

@@ -34,9 +34,9 @@ struct ModelLongListTests {
     database = try Database.inMemory()
     try database.write { transaction in
       for number in 0..<20 {
-        _ = try transaction.overwrite("t\(number)", with: ["name": .string("\(number)")])
+        _ = try transaction.replace("t\(number)", with: ["name": .string("\(number)")])
       }
-      _ = try transaction.overwrite(
+      _ = try transaction.replace(
         "album", with: ["tracks": .array((0..<20).map { .string("t\($0)") })])
     }
     context = database.makeContext()

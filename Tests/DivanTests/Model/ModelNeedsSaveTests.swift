@@ -385,7 +385,7 @@ struct ModelNeedsSaveTests {
       page.size = 5
       try page.save()
       #expect(try page.document?["size"] == 5)
-      _ = try transaction.overwrite("a", with: ["size": 6])
+      _ = try transaction.replace("a", with: ["size": 6])
       #expect(try page.document?["size"] == 6)
       left = page
     }

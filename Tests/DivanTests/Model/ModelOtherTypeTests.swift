@@ -102,7 +102,7 @@ struct ModelOtherTypeTests {
     try database.write { transaction in
       let context = transaction.models
       let cat = try #require(try context.model(Cat.self, id: "a"))
-      _ = try transaction.overwrite("a", with: ["type": "dog", "name": "z"])
+      _ = try transaction.replace("a", with: ["type": "dog", "name": "z"])
       #expect(try context.find(Query<Dog>()).map(\.name) == ["z", "y"])
       #expect(cat.isDeleted)
     }
@@ -111,7 +111,7 @@ struct ModelOtherTypeTests {
 
 extension ModelCursor {
   fileprivate func map<R>(_ body: (M) -> R) throws -> [R] {
-    var cursor = self
+    let cursor = self
     return try cursor.collect().map(body)
   }
 }

@@ -74,7 +74,7 @@ struct ModelQueryTests {
     let all = Query<Job>()
     try #require(try context.model(Job.self, id: "j0")).priority = 100
     _ = Job(in: context)
-    #expect(try context.ids(all.sort(\.priority, descending: true).limit(2)) == ["j5", "j4"])
+    #expect(try context.ids(all.sorted(by: \.priority, .descending).limit(2)) == ["j5", "j4"])
     #expect(try context.count(all) == 6 && context.exists(urgent))
     #expect(try context.sum(all) { $0.priority } == 15)
     #expect(try context.average(all) { $0.priority } == 2.5)
@@ -118,7 +118,7 @@ struct ModelQueryTests {
     throws
   {
     func makeQueries() -> Query<Counted> {
-      _ = Query<Counted>().filter { $0.text == "a" && $0.id != "b" }.sort(\.size)
+      _ = Query<Counted>().filter { $0.text == "a" && $0.id != "b" }.sorted(by: \.size)
       return Query<Counted>().filter { $0.shout == "A" }
     }
     #expect(code { _ = try context.find(makeQueries()) } == .invalidQuery)

@@ -47,7 +47,7 @@ struct ModelRegistryTests {
   }
 
   private func ids(_ type: (some Model).Type) throws -> [String] {
-    var models = try context.models(type)
+    let models = try context.models(type)
     return try models.collect().map(\.id)
   }
 

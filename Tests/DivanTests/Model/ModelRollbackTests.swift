@@ -131,7 +131,7 @@ struct ModelRollbackTests {
       let counter = try #require(try transaction.models.model(Counter.self, id: "c"))
       let notifications = Recorder<String>()
       try rollingBack(transaction) {
-        _ = try transaction.overwrite("c", with: ["mine": 1, "theirs": 2])
+        _ = try transaction.replace("c", with: ["mine": 1, "theirs": 2])
         counter.mine = 2
         try counter.save()
         #expect(counter.theirs == 2)

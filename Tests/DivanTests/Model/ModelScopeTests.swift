@@ -73,7 +73,7 @@ struct ModelScopeTests {
       for thing in things { thing.owner = owner }
       try context.save()
       try transaction.put(Document(id: "d", ["owner": "o", "type": "thing"]))
-      var all = try context.models(Thing.self)
+      let all = try context.models(Thing.self)
       #expect(try all.collect().map(\.id) == ["a", "b", "c", "d"])
       #expect(owner.things.map(\.id) == ["a", "b", "c", "d"])
       try things[0].delete()

@@ -212,7 +212,7 @@ struct ModelTests {
     final class Plain: Model {
       override class var documentType: String? { nil }
     }
-    final class Box<Element: PersistableElement>: Model {
+    final class Box<Element: _PersistableElement>: Model {
       override class var documentType: String? { nil }
       @Persisted var elements: [Element]
       @Persisted private var secret = 5
@@ -250,9 +250,9 @@ struct ModelTests {
     try database.put("q", #"{"full name":"Otto","type":"cat"}"#)
     try database.put("r", #"{"full name":"Eve","type":"person"}"#)
     try context.refresh()
-    var people = try context.models(Person.self)
+    let people = try context.models(Person.self)
     #expect(try people.collect().map(\.name) == ["Anna", "Eve"])
-    var all = try context.models(Todo.self, in: .prefix("q"))
+    let all = try context.models(Todo.self, in: .prefix("q"))
     #expect(try all.collect().count == 1)
   }
 

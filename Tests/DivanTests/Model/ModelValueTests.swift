@@ -207,7 +207,7 @@ struct ModelValueTests {
     let error = #expect(throws: DatabaseError.self) { try context.model(Assorted.self, id: "b") }
     #expect(error?.code == .mismatchedType && error?.propertyPath == "maybePlace.street")
     #expect(throws: DatabaseError.self) {
-      var cursor = try context.models(Assorted.self)
+      let cursor = try context.models(Assorted.self)
       _ = try cursor.collect()
     }
     // If the context is not strict, the error is thrown by `load()`.

@@ -95,7 +95,7 @@ struct SchemaTests {
     let tome = Tome(in: context, id: "4")
     tome.title = "d"
     try tome.save()
-    let found = try context.find(Query<Tome>().sort(\.title))
+    let found = try context.find(Query<Tome>().sorted(by: \.title))
     #expect(found.map(\.title) == ["a", "b", "d"])
     found[0].title = "A"
     try context.save()
@@ -118,7 +118,7 @@ struct SchemaTests {
     try database.put("2", #"{"type": "UrgentTask", "title": "b"}"#)
     let context = database.makeContext()
     #expect(try context.find(Query<UrgentTask>()).map(\.title) == ["b"])
-    #expect(try context.find(Query<Task>().sort(\.title)).map(\.title) == ["a", "b"])
+    #expect(try context.find(Query<Task>().sorted(by: \.title)).map(\.title) == ["a", "b"])
     #expect(try database.snapshot().count(Query<UrgentTask>()) == 1)
     #expect(try context.delete(Query<UrgentTask>()) == 1)
   }
@@ -141,7 +141,7 @@ struct SchemaTests {
   @Test func `opening with a schema migrates, builds indexes, and registers the classes`() throws {
     let path = "/new/folders/a.divan"
     let migrations = [
-      Migration(id: "1") { _ = try $0.overwrite("m", with: ["type": "Book", "title": "by 1"]) }
+      Migration(id: "1") { _ = try $0.replace("m", with: ["type": "Book", "title": "by 1"]) }
     ]
     let schema = Schema(
       Item.self, Book.self, Shelf.self, documents: [Recipe.self], indexes: [byName],
@@ -226,14 +226,14 @@ struct SchemaTests {
   @Test func `a failed migration closes the store and keeps the migrations before it`() throws {
     struct Stop: Error {}
     var migrations = [
-      Migration(id: "1") { _ = try $0.overwrite("m", with: ["n": 1]) },
+      Migration(id: "1") { _ = try $0.replace("m", with: ["n": 1]) },
       Migration(id: "2") { _ in throw Stop() },
     ]
     #expect(throws: Stop.self) {
       try Database(
         at: "/a.divan", schema: Schema(migrations: migrations), configuration: configuration)
     }
-    migrations[1] = Migration(id: "2") { _ = try $0.overwrite("m", with: ["n": 2]) }
+    migrations[1] = Migration(id: "2") { _ = try $0.replace("m", with: ["n": 2]) }
     let database = try Database(
       at: "/a.divan", schema: Schema(migrations: migrations), configuration: configuration)
     #expect(try database.snapshot().get("m")?["n"] == 2)
@@ -244,7 +244,7 @@ struct SchemaTests {
   {
     let filled = try Database(at: "/a.divan", configuration: configuration)
     try await filled.write { transaction in
-      for number in 0..<5000 { _ = try transaction.overwrite("\(number)", with: ["name": "x"]) }
+      for number in 0..<5000 { _ = try transaction.replace("\(number)", with: ["name": "x"]) }
     }
     try filled.close()
     let shares = Recorder<Double>()

@@ -70,18 +70,18 @@ struct LiveRowsTests {
         case 3:
           // Stores the same properties again, so that only the revision changes.
           guard let document = try transaction.get(id) else { continue }
-          _ = try transaction.overwrite(id, with: document.properties)
+          _ = try transaction.replace(id, with: document.properties)
         case 4:
           guard let base = try transaction.get(id) else { continue }
           for number in 0..<2 {
             var branch = base
             branch["n"] = .int(Int64(generator.random.below(20) + 20 * number))
-            _ = try transaction.put(branch, allowingConflict: true)
+            _ = try transaction.put(branch, onConflict: .branch)
           }
         case 5:
           guard let last = try transaction.leaves(of: id).last?.revision else { continue }
           _ = try transaction.purge(id, revision: last)
-        default: _ = try transaction.overwrite(id, with: generator.document())
+        default: _ = try transaction.replace(id, with: generator.document())
         }
       }
     }
@@ -122,7 +122,7 @@ struct LiveRowsTests {
         _ = try transaction.put(Document(id: "\(number)", ["n": .int(Int64(number))]))
       }
     }
-    let query = Query<Document>().sort("n").offset(1).limit(5)
+    let query = Query<Document>().sorted(by: "n").offset(1).limit(5)
     var rows = LiveRows(query.core, spareCount: 10, load: nil)
     func ids() -> [String] { (0..<rows.window.count).map { rows.row(at: $0).id } }
     _ = try rows.advance(to: database.snapshot().view)
@@ -155,12 +155,12 @@ struct LiveRowsTests {
   {
     struct Own: Error {}
     let database = try Database.inMemory()
-    var rows = LiveRows(Query<Document>().sort("n").core) { document in
+    var rows = LiveRows(Query<Document>().sorted(by: "n").core) { document in
       if document["bad"] == true { throw Own() }
       return LiveContent(document)
     }
     func put(_ id: String, _ properties: Value.Object) throws {
-      try database.write { _ = try $0.overwrite(id, with: properties) }
+      try database.write { _ = try $0.replace(id, with: properties) }
     }
     for id in ["a", "b", "c"] { try put(id, ["n": 1]) }
     #expect(try rows.advance(to: database.snapshot().view).insertions == [0, 1, 2])
@@ -203,7 +203,7 @@ struct LiveRowsTests {
     #expect(checks == 11)
     // Cancel while documents are loaded.
     let loaded = Recorder<String>()
-    var rows = LiveRows(Query<Document>().sort("n").core) { document in
+    var rows = LiveRows(Query<Document>().sorted(by: "n").core) { document in
       loaded.append(document.id)
       return LiveContent(document)
     }
@@ -225,14 +225,14 @@ struct LiveRowsTests {
       try transaction.put(
         contentsOf: (0..<4000).map { Document(id: "\($0)", ["n": .int(Int64($0 % 100))]) })
     }
-    var rows = LiveRows(Query<Document>().sort("n").core, load: nil)
+    var rows = LiveRows(Query<Document>().sorted(by: "n").core, load: nil)
     _ = try rows.advance(to: database.snapshot().view)
     #expect(rows.window.count == 4000)
     let first = rows.list
     for number in 0..<20 {
       let id = "\(number * 199)"
       let before = rows.list
-      try database.write { _ = try $0.overwrite(id, with: ["n": 1000]) }
+      try database.write { _ = try $0.replace(id, with: ["n": 1000]) }
       let difference = try rows.advance(to: database.snapshot().view)
       let move = try #require(difference.moves.first)
       #expect(before[move.from].id == id && rows.row(at: move.to).id == id && move.to > 3979)

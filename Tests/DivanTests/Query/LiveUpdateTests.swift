@@ -8,13 +8,13 @@ import Testing
 @Suite(.timeLimit(.minutes(20)))
 struct LiveUpdateTests {
   private let database: Database
-  private let open = Query<Document>().filter { $0["done"] == false }.sort("n")
+  private let open = Query<Document>().filter { $0["done"] == false }.sorted(by: "n")
 
   init() throws { database = try Database.inMemory() }
 
   private func put(_ id: String, _ number: Int64, done: Bool = false) throws {
     try database.write { transaction in
-      _ = try transaction.overwrite(id, with: ["n": .int(number), "done": .bool(done)])
+      _ = try transaction.replace(id, with: ["n": .int(number), "done": .bool(done)])
     }
   }
 
@@ -111,7 +111,7 @@ struct LiveUpdateTests {
       var branch = base
       branch["text"] = .string(text)
       let stored = branch
-      try await database.write { _ = try $0.put(stored, allowingConflict: true) }
+      try await database.write { _ = try $0.put(stored, onConflict: .branch) }
     }
     let conflict = try #require(try await results.next())
     #expect(conflict.map(\.revision) == [try database.snapshot().get("a")?.revision])
@@ -134,7 +134,7 @@ struct LiveUpdateTests {
   {
     func put(_ id: String, _ n: Value) async throws {
       try await database.write {
-        _ = try $0.overwrite(id, with: ["type": "chore", "n": n, "done": false])
+        _ = try $0.replace(id, with: ["type": "chore", "n": n, "done": false])
       }
     }
     try await put("a", 1)
@@ -165,7 +165,7 @@ struct LiveUpdateTests {
     note.text = "x"
     try await note.save()
     try put("other", 1)
-    let query = Query<Note>().sort(\.text)
+    let query = Query<Note>().sorted(by: \.text)
     var results = database.updates(of: query).makeAsyncIterator()
     #expect(try await results.next().map { Array($0) } == [ModelID<Note>("a")])
     try await database.write { transaction in
@@ -219,7 +219,9 @@ struct LiveUpdateTests {
 
   @Test(arguments: 1...3)
   func `a live query misses no change while others write`(seed: UInt64) async throws {
-    let (database, query) = (database, Query<Document>().filter { $0["n"] < 20 }.sort("n").limit(9))
+    let (database, query) = (
+      database, Query<Document>().filter { $0["n"] < 20 }.sorted(by: "n").limit(9)
+    )
     let observer = Task {
       var shown: [Document] = []
       var count = 0
@@ -247,7 +249,7 @@ struct LiveUpdateTests {
               switch kind {
               case 0: _ = try transaction.delete(id: id)
               case 1: _ = try transaction.purge(id)
-              default: _ = try transaction.overwrite(id, with: ["n": .int(number)])
+              default: _ = try transaction.replace(id, with: ["n": .int(number)])
               }
             }
           }

@@ -49,11 +49,11 @@ struct PredicateCacheRunTests {
         for _ in 0..<2 {
           var mine = base
           for (name, value) in generator.document() { mine[name] = value }
-          try transaction.put(mine, allowingConflict: true)
+          try transaction.put(mine, onConflict: .branch)
         }
       case 3:
         if try transaction.exists(id) { try transaction.setExpiry(.distantFuture, of: id) }
-      default: _ = try transaction.overwrite(id, with: generator.document())
+      default: _ = try transaction.replace(id, with: generator.document())
       }
       plain.documents[id] = try transaction.get(id)?.properties
     }

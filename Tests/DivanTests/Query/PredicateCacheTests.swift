@@ -24,7 +24,7 @@ struct PredicateCacheTests {
   }
 
   private func put(_ number: Int, isOpen: Bool, in transaction: WriteTransaction) throws {
-    _ = try transaction.overwrite(
+    _ = try transaction.replace(
       "todo \(1000 + number)", with: ["open": .bool(isOpen), "n": .int(Int64(number))])
   }
 
@@ -62,7 +62,7 @@ struct PredicateCacheTests {
     let database = try database()
     let snapshot = try database.snapshot()
     #expect(try snapshot.count(open) == 34)
-    let sorted = try snapshot.explain(open.sort("n", descending: true).limit(5))
+    let sorted = try snapshot.explain(open.sorted(by: "n", .descending).limit(5))
     #expect(sorted.rowsRemembered == 100 && sorted.results == 5)
     let few = todos.filter { $0["n"] < 7 }
     #expect(try snapshot.sum(few) { $0["n"] } == 21)
@@ -144,7 +144,7 @@ struct PredicateCacheTests {
     for isRefused in [true, false] {
       try? database.write { transaction in
         for number in 0..<100 {
-          _ = try transaction.overwrite(
+          _ = try transaction.replace(
             "todo \(1000 + number)", with: ["n": .int(isRefused ? -1 : 5)])
         }
         #expect(try transaction.count(many) == (isRefused ? 0 : 100))
@@ -166,7 +166,7 @@ struct PredicateCacheTests {
     }
     let query = todos.filter { $0["list"].reference["name"] == "Home" }
     #expect(try database.snapshot().count(query) == 50)
-    try database.write { _ = try $0.overwrite("home", with: ["name": "House"]) }
+    try database.write { _ = try $0.replace("home", with: ["name": "House"]) }
     #expect(try database.snapshot().count(query) == 0)
     #expect(try database.snapshot().explain(query).rowsRemembered == 0)
   }

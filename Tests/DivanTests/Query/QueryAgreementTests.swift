@@ -35,7 +35,7 @@ struct QueryAgreementTests {
         var mine = base
         for name in ["a", "n", "t", "tags"] { mine[name] = nil }
         for (name, value) in generator.document() where name != "u" { mine[name] = value }
-        try transaction.put(mine, allowingConflict: true)
+        try transaction.put(mine, onConflict: .branch)
       }
       let winner = try #require(try transaction.get(id))
       plain.documents[id] = winner.properties
@@ -65,7 +65,7 @@ struct QueryAgreementTests {
         if generator.random.below(3) == 0 {
           _ = try transaction.delete(id: id)
         } else {
-          _ = try transaction.overwrite(id, with: generator.document())
+          _ = try transaction.replace(id, with: generator.document())
         }
         // If the document had several branches, another one may win.
         plain.documents[id] = try transaction.get(id)?.properties
@@ -109,7 +109,7 @@ struct QueryAgreementTests {
     try database.saveSnapshot(named: "then")
     try database.write { transaction in
       for number in 0..<20 {
-        _ = try transaction.overwrite("doc-\(number)", with: generator.document())
+        _ = try transaction.replace("doc-\(number)", with: generator.document())
       }
     }
     let past = try database.snapshot(named: "then")

@@ -30,7 +30,7 @@ struct QueryEdgeTests {
       #expect(try ids { $0["n"]["far"]["away"] == 1 } == [])
       #expect(try ids { $0["n"]["far"]["away"] > 1 || $0["n"][7] == 2 } == [])
       #expect(try ids { $0["n"]["far"]["away"].isMissing } == ["a", "b", "c"])
-      let sorted = Query<Document>().sort(descending: true) { $0["n"]["far"]["away"] }
+      let sorted = Query<Document>().sorted(.descending) { $0["n"]["far"]["away"] }
       #expect(try database.snapshot().ids(sorted) == ["a", "b", "c"])
       #expect(try database.snapshot().sum(Query<Document>()) { $0["n"]["far"]["away"] } == 0)
     }

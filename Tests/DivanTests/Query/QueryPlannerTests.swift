@@ -70,15 +70,15 @@ struct QueryPlannerTests {
     try database.addIndex(DocumentIndex("list and due", on: "list", "due"))
     let query = todos.filter { $0["list"] == "list 4" }
     for descending in [false, true] {
-      let sorted = query.sort("due", descending: descending).limit(5)
+      let sorted = query.sorted(by: "due", descending ? .descending : .ascending).limit(5)
       let found = try explainAgreeing(sorted)
       #expect(found.order == "as in the index" && found.results == 5, "\(found)")
       #expect(found.entriesRead < 10 && found.documentsRead == 0, "\(found)")
     }
     // A property with a single value does not affect the order.
-    let list = try explainAgreeing(query.sort("list").sort("due").limit(5))
+    let list = try explainAgreeing(query.sorted(by: "list").sorted(by: "due").limit(5))
     #expect(list.order == "as in the index" && list.entriesRead < 10)
-    let ranks = try explainAgreeing(query.sort("due").sort("rank").limit(5))
+    let ranks = try explainAgreeing(query.sorted(by: "due").sorted(by: "rank").limit(5))
     #expect(ranks.results == 5, "\(ranks)")
   }
 
@@ -86,25 +86,30 @@ struct QueryPlannerTests {
     try database.addIndex(DocumentIndex("done, due and rank", on: "done", "due", "rank"))
     for descending in [false, true] {
       let query = todos.filter { $0["done"] == false && $0["due"] != .null }
-        .sort("due", descending: descending).sort("rank", descending: descending)
+        .sorted(by: "due", descending ? .descending : .ascending).sorted(
+          by: "rank", descending ? .descending : .ascending)
       let found = try explainAgreeing(query.limit(10))
       #expect(found.order == "as in the index" && found.results == 10, "\(found)")
       // Documents without a date come first and are skipped.
       #expect(found.documentsRead < 200, "\(found)")
     }
     let mixed = try explainAgreeing(
-      todos.filter { $0["done"] == false }.sort("due", descending: true).sort("rank").limit(10))
+      todos.filter { $0["done"] == false }.sorted(by: "due", .descending).sorted(by: "rank").limit(
+        10))
     #expect(mixed.results == 10)
   }
 
   @Test func `an index with large groups of ties does not serve a limited sort`() throws {
     try database.addIndex(DocumentIndex("done", on: "done"))
-    let found = try explainAgreeing(todos.sort("done", descending: true).sort("title").limit(3))
+    let found = try explainAgreeing(
+      todos.sorted(by: "done", .descending).sorted(by: "title").limit(3))
     #expect(found.indexes.isEmpty && found.documentsRead <= 3003, "\(found)")
     // If ties are ordered by ID, no group is sorted.
     for descending in [false, true] {
       let byID = try explainAgreeing(
-        todos.filter { $0["done"] != .null }.sort("done", descending: descending).limit(3))
+        todos.filter { $0["done"] != .null }.sorted(
+          by: "done", descending ? .descending : .ascending
+        ).limit(3))
       #expect(byID.indexes == ["done"] && byID.documentsRead <= 3, "\(byID)")
     }
   }
@@ -112,10 +117,10 @@ struct QueryPlannerTests {
   @Test func `an index provides the order of texts only by bytes`() throws {
     try database.addIndex(DocumentIndex("title", on: "title"))
     let titled = todos.filter { $0["title"] != .null }
-    let byBytes = try explainAgreeing(titled.sort("title", byBytes: true).limit(3))
+    let byBytes = try explainAgreeing(titled.sorted(by: "title", texts: .bytes).limit(3))
     #expect(byBytes.indexes == ["title"] && byBytes.documentsRead <= 3, "\(byBytes)")
     // All texts form one group, and reading it along the index costs more than reading everything.
-    let collated = try explainAgreeing(titled.sort("title").limit(3))
+    let collated = try explainAgreeing(titled.sorted(by: "title").limit(3))
     #expect(collated.indexes.isEmpty && collated.order.contains("sorted"), "\(collated)")
   }
 
@@ -133,7 +138,7 @@ struct QueryPlannerTests {
     let ranked = todos.filter { $0["done"] == false && $0["rank"] != .null }
     #expect(try explainAgreeing(ranked).indexes == ["open by rank"])
     #expect(try explain(todos.filter { $0["done"] == false }).indexes.isEmpty)
-    let next = try explainAgreeing(ranked.sort("rank").limit(4))
+    let next = try explainAgreeing(ranked.sorted(by: "rank").limit(4))
     #expect(next.order == "as in the index" && next.entriesRead <= 4, "\(next)")
   }
 
@@ -172,7 +177,7 @@ struct QueryPlannerTests {
     let found = try explainAgreeing(query)
     #expect(found.indexes == ["tag and rank"] && found.documentsRead == 0 && found.results == 20)
     let last = try explainAgreeing(
-      todos.filter { $0["tags"].contains("all") }.sort("rank", descending: true).limit(3))
+      todos.filter { $0["tags"].contains("all") }.sorted(by: "rank", .descending).limit(3))
     #expect(last.indexes == ["tag and rank"] && last.entriesRead <= 4, "\(last)")
   }
 
@@ -219,7 +224,7 @@ struct QueryPlannerTests {
     #expect(all.indexes == ["list"] && all.residual == nil && all.rows == 100, "\(all)")
     #expect((50...200).contains(all.estimatedRows) && all.estimatedCost > 10, "\(all)")
     #expect(all.estimatedResults == all.estimatedRows)
-    let some = try explainAgreeing(list.sort("list").offset(10).limit(5))
+    let some = try explainAgreeing(list.sorted(by: "list").offset(10).limit(5))
     #expect(some.indexes == ["list"] && some.order == "by the IDs" && some.rows == 15, "\(some)")
     #expect(some.estimatedRows == 15 && some.estimatedResults == 5, "\(some)")
     let both = try explainAgreeing(list.filter { $0["kind"] == "y" })
@@ -227,7 +232,7 @@ struct QueryPlannerTests {
     let one = try explainAgreeing(todos.filter { $0["rank"] == 77 })
     #expect(one.indexes == ["rank"] && one.estimatedRows <= 1 && one.results == 1, "\(one)")
     // The planner has a choice when the query needs an order that the index does not have.
-    let sorted = try explainAgreeing(list.sort("rank").limit(3))
+    let sorted = try explainAgreeing(list.sorted(by: "rank").limit(3))
     #expect(sorted.results == 3 && sorted.order != "by the IDs", "\(sorted)")
   }
 

@@ -136,20 +136,20 @@ struct QueryTests {
     #expect(try ids { $0.guests.contains { $0.country == "FR" } } == ["e0", "e5"])
     #expect(try ids { $0.guests.contains { $0.id == "berlin" } } == ["e0", "e5"])
     #expect(try ids { $0.guests.contains { $0.id == "e0" } } == [])
-    let byPlace = Query<Event>().sort(descending: true) { $0.place.name }.limit(4)
+    let byPlace = Query<Event>().sorted(.descending) { $0.place.name }.limit(4)
     #expect(try context.find(byPlace).map(\.id) == ["e3", "e4", "e5", "e0"])
   }
 
   @Test func `results are sorted by collation or by bytes, with limit and offset`() throws {
-    let query = Query<Event>().sort(\.title).sort(\.priority, descending: true)
+    let query = Query<Event>().sorted(by: \.title).sorted(by: \.priority, .descending)
     let titles = try context.find(query).map(\.title)
     #expect(
       titles == ["arc", "arc", "Essen", "Essen", "Été", "Été", "étude", "étude", "Zoo", "Zoo"])
     #expect(try context.find(query.offset(1).limit(2)).map(\.id) == ["e3", "e7"])
-    let byBytes = try context.find(Query<Event>().sort(\.title, byBytes: true)).map(\.title)
+    let byBytes = try context.find(Query<Event>().sorted(by: \.title, texts: .bytes)).map(\.title)
     #expect(
       byBytes == ["Essen", "Essen", "Zoo", "Zoo", "arc", "arc", "Été", "Été", "étude", "étude"])
-    let byDate = try context.find(Query<Event>().sort(\.due)).map(\.id)
+    let byDate = try context.find(Query<Event>().sorted(by: \.due)).map(\.id)
     #expect(byDate == ["e0", "e3", "e6", "e9", "e1", "e2", "e4", "e5", "e7", "e8"])
     #expect(try context.first(query)?.id == "e8")
     #expect(try context.count(query.limit(3)) == 3 && context.exists(query))
@@ -173,7 +173,7 @@ struct QueryTests {
     for query in [
       Query<Event>().filter { $0.isSelected == true }, Query<Event>().filter { $0.shout == "ZOO" },
       Query<Event>().filter { $0.done == true || !($0.shout == "ZOO") },
-      Query<Event>().sort(\.shout),
+      Query<Event>().sorted(by: \.shout),
       Query<Event>().filter { $0.title.like(String(repeating: "?", count: 300)) },
     ] {
       let error = #expect(throws: DatabaseError.self) { try context.find(query) }
@@ -237,7 +237,8 @@ struct QueryTests {
     #expect(try ids { $0.size == .large } == ["r1"])
     #expect(try ids { $0.made < Date(timeIntervalSince1970: 2) } == ["r0", "r1"])
     #expect(try ids { $0.steps.contains("s4") || $0.id == "r0" } == ["r0", "r4"])
-    #expect(try snapshot.first(Query<Recipe>().sort(\.minutes, descending: true))?.name == "Soup 5")
+    #expect(
+      try snapshot.first(Query<Recipe>().sorted(by: \.minutes, .descending))?.name == "Soup 5")
     for query in [
       Query<Recipe>().filter { $0.isLong == true }, Query<Recipe>().filter { $0.twice > 3 },
     ] {
@@ -276,14 +277,14 @@ struct QueryTests {
     for query in [
       all.filter { $0.shown == "T1" }, all.filter { $0.small == "t1" },
       all.filter { $0.isDone == true }, all.filter { $0.isOpen == true },
-      all.filter { $0.first == "T1" }, all.sort(\.shown),
+      all.filter { $0.first == "T1" }, all.sorted(by: \.shown),
     ] {
       let error = #expect(throws: DatabaseError.self) { try snapshot.count(query) }
       #expect(error?.code == .invalidQuery)
     }
     for query in [
       Query<Event>().filter { $0.low == "zoo" }, Query<Event>().filter { $0.isOver == true },
-      Query<Event>().filter { $0.firstTag == "home" }, Query<Event>().sort(\.tags[0]),
+      Query<Event>().filter { $0.firstTag == "home" }, Query<Event>().sorted(by: \.tags[0]),
     ] {
       let error = #expect(throws: DatabaseError.self) { try context.count(query) }
       #expect(error?.code == .invalidQuery)
@@ -339,7 +340,7 @@ struct QueryTests {
     #expect(try snapshot.ids(query.filter { $0["steps"].contains("s2") }) == ["r2"])
     #expect(
       try snapshot.ids(query.filter { $0["nothing"].isMissing && $0["size"] == .null }).count == 5)
-    #expect(try snapshot.find(query.sort("name", descending: true).limit(1)).first?.id == "r5")
+    #expect(try snapshot.find(query.sorted(by: "name", .descending).limit(1)).first?.id == "r5")
     try database.write { transaction in
       _ = try transaction.put(Document(id: "link", ["to": "r3"]))
       let found = try transaction.ids(query.filter { $0["to"].reference["duration"] == 30 })
@@ -396,17 +397,17 @@ struct QueryTests {
     let most = try snapshot.explain(query.filter { $0["rank"] >= 10 && $0["kind"] == "x" })
     #expect(most.indexes.isEmpty && most.documentsRead == 3000)
 
-    let last = try snapshot.explain(query.sort("rank", descending: true).limit(5))
+    let last = try snapshot.explain(query.sorted(by: "rank", .descending).limit(5))
     #expect(last.indexes == ["rank"] && last.entriesRead <= 6 && last.results == 5, "\(last)")
     // Candidates are looked up in batches, but no more of them than are wanted.
     let ascending = try snapshot.explain(
-      query.filter { $0["rank"] >= 10 }.sort("rank").limit(25))
+      query.filter { $0["rank"] >= 10 }.sorted(by: "rank").limit(25))
     #expect(ascending.entriesRead == 25 && ascending.rows == 25, "\(ascending)")
     let first = try snapshot.explain(
-      query.filter { $0["rank"] != .null && $0["kind"] == "y" }.sort("rank").limit(5))
+      query.filter { $0["rank"] != .null && $0["kind"] == "y" }.sorted(by: "rank").limit(5))
     #expect(first.indexes == ["rank"] && first.documentsRead < 20 && first.results == 5, "\(first)")
     let sorted = try snapshot.explain(
-      query.filter { $0["rank"] < 50 }.sort("rank", descending: true))
+      query.filter { $0["rank"] < 50 }.sorted(by: "rank", .descending))
     #expect(sorted.order == "as in the index" && sorted.documentsRead == 0)
 
     let scan = try snapshot.explain(query.filter { $0["kind"] == "x" })
@@ -438,14 +439,14 @@ struct QueryTests {
       }
     }
     let snapshot = try database.snapshot()
-    let query = Query<Document>().filter { $0["n"].isIn(3..<6) }.sort("n", descending: true)
+    let query = Query<Document>().filter { $0["n"].isIn(3..<6) }.sorted(by: "n", .descending)
     let before = try snapshot.ids(query)
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
         for round in 0..<60 {
           try await database.write { transaction in
             for number in 0..<20 {
-              _ = try transaction.overwrite(
+              _ = try transaction.replace(
                 "d\((round * 20 + number) % 300)", with: ["n": .int(Int64((round + number) % 10))])
             }
           }
@@ -527,9 +528,10 @@ struct QueryTests {
     #expect(try snapshot.distinct(query) { $0.isHot } == [false, true])
     #expect(try snapshot.distinct(query) { $0.size } == ["large"])
     let rows = try snapshot.values(
-      query.sort(\.minutes, descending: true).limit(2), { $0.name }, { $0.author.born })
+      query.sorted(by: \.minutes, .descending).limit(2), { $0.name }, { $0.author.born })
     #expect(rows == [["Soup 5", 1905], ["Soup 4", 1904]])
-    #expect(try snapshot.aggregate(query.sort(\.minutes).limit(2), .sum { $0.minutes }) == [10])
+    #expect(
+      try snapshot.aggregate(query.sorted(by: \.minutes).limit(2), .sum { $0.minutes }) == [10])
   }
 
   @Test func `a transaction updates and deletes all matches of a query`() throws {

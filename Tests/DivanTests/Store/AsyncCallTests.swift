@@ -19,7 +19,7 @@ struct AsyncCallTests {
   private func filled() throws -> Database {
     let database = try Database(at: "/a.divan", configuration: configuration)
     try database.write { transaction in
-      for number in 0..<3000 { _ = try transaction.overwrite("\(number)", with: ["n": 1]) }
+      for number in 0..<3000 { _ = try transaction.replace("\(number)", with: ["n": 1]) }
     }
     return database
   }
@@ -36,7 +36,7 @@ struct AsyncCallTests {
     try await Database.restore(from: "/b.divan", to: "/c.divan", configuration: configuration)
     let restored = try Database(at: "/c.divan", configuration: configuration)
     #expect(try restored.snapshot().count == 3000)
-    let migrations = [Migration(id: "1") { _ = try $0.overwrite("m", with: [:]) }]
+    let migrations = [Migration(id: "1") { _ = try $0.replace("m", with: [:]) }]
     #expect(try await database.migrate(migrations) == ["1"])
     #expect(try await database.migrate(migrations) == [])
     try await database.write { try $0.setExpiry(.distantPast, of: "m") }

@@ -32,9 +32,9 @@ struct DatabaseTests {
     #expect(try snapshot.get("a")?["year"] == 1928)
     #expect(try snapshot.get("b") == nil)
     #expect(try snapshot.revisions(of: "a").count == 2)
-    var changes = snapshot.changes()
+    let changes = snapshot.changes()
     #expect(try changes.collect().map(\.id) == ["a", "b"])
-    var ids = snapshot.ids()
+    let ids = snapshot.ids()
     #expect(try ids.collect() == ["a"])
   }
 }

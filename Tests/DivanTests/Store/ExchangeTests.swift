@@ -57,7 +57,7 @@ struct ExchangeTests {
     try await database.write { transaction in
       for leaf in try transaction.branches(of: "d").dropFirst() { try transaction.delete(leaf) }
     }
-    var changes = try database.snapshot().changes()
+    let changes = try database.snapshot().changes()
     let change = try #require(try changes.collect().first { $0.id == "d" })
     #expect(change.leaves.map(\.isDeleted) == [false, true, true] && !change.hasConflicts)
     #expect(try change.leaves.map(\.id) == database.snapshot().leaves(of: "d").map(\.revision))
@@ -93,7 +93,7 @@ struct ExchangeTests {
       #expect(try missing["old"]?.possibleAncestors == revisions("3-c"))
       #expect(missing["gone"] == nil)
       #expect(try missing["new"]?.missing == revisions("1-q"))
-      var cursor = try transaction.changes(since: before.sequence)
+      let cursor = try transaction.changes(since: before.sequence)
       #expect(try cursor.collect().map(\.id) == ["old", "gone"])
       #expect(try transaction.changeCount(since: before.sequence) == 2)
       #expect(try transaction.changeCount() == 2)
@@ -119,7 +119,7 @@ struct ExchangeTests {
           case 0: try transaction.delete(id: id)
           case 1: try transaction.purge(id)
           default:
-            try transaction.overwrite(id, with: ["n": .int(.random(in: 0..<9, using: &random))])
+            try transaction.replace(id, with: ["n": .int(.random(in: 0..<9, using: &random))])
           }
         }
       }
@@ -127,13 +127,13 @@ struct ExchangeTests {
     }
     let snapshot = try database.snapshot()
     for sequence in 0...snapshot.sequence + 1 {
-      var changes = snapshot.changes(since: sequence)
+      let changes = snapshot.changes(since: sequence)
       let count = try changes.collect().count
       #expect(try snapshot.changeCount(since: sequence) == count, "seed \(seed), \(sequence)")
     }
     let past = try database.snapshot(at: snapshot.sequence - 5)
     for sequence in 0...past.sequence {
-      var changes = past.changes(since: sequence)
+      let changes = past.changes(since: sequence)
       let count = try changes.collect().count
       #expect(try past.changeCount(since: sequence) == count, "seed \(seed), \(sequence)")
     }
@@ -174,9 +174,9 @@ struct ExchangeTests {
     #expect(try snapshot.get("new")?["n"] == 2)
     #expect(try snapshot.revisions(of: "new") == revisions("3-c", "2-b", "1-a"))
     #expect(try snapshot.tombstone("gone") != nil)
-    var ids = snapshot.ids()
+    let ids = snapshot.ids()
     #expect(try ids.collect() == ["known", "new"])
-    var changes = snapshot.changes()
+    let changes = snapshot.changes()
     #expect(try changes.collect().filter { $0.origin == "peer" }.map(\.id) == ["new", "gone"])
     #expect(try database.check().problems.isEmpty)
   }
@@ -266,7 +266,7 @@ struct ExchangeTests {
     try database.close()
     let snapshot = try open().snapshot()
     #expect(try snapshot.get("_design/films")?["language"] == "swift")
-    var ids = snapshot.ids(.prefix("_design/"))
+    let ids = snapshot.ids(.prefix("_design/"))
     #expect(try ids.collect() == ["_design/films"])
   }
 

@@ -30,7 +30,7 @@ struct FailureTests {
     let fileSystem = SimulatedFileSystem()
     let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
     let database = try fixture.open()
-    try database.write { try $0.overwrite("film", with: ["title": "Metropolis"]) }
+    try database.write { try $0.replace("film", with: ["title": "Metropolis"]) }
     try body(database, fileSystem)
     try database.close()
     let reopened = try fixture.open()
@@ -85,7 +85,7 @@ struct FailureTests {
     let directory = try TemporaryDirectory()
     let path = directory.path + "/store.divan"
     let database = try Database(at: path)
-    try database.write { try $0.overwrite("a", with: [:]) }
+    try database.write { try $0.replace("a", with: [:]) }
     do {
       _ = try Database(at: path)
       Issue.record("opened twice")
@@ -146,15 +146,15 @@ struct FailureTests {
       }
       for id in ["", "_design", String(repeating: "x", count: 5000)] {
         #expect(
-          refused { try $0.overwrite(id, with: [:]) } == .invalidDocumentID, "\(id.prefix(9))")
+          refused { try $0.replace(id, with: [:]) } == .invalidDocumentID, "\(id.prefix(9))")
       }
-      #expect(refused { try $0.overwrite("a", with: ["n": .double(.nan)]) } == .invalidValue)
-      #expect(refused { try $0.overwrite("a", with: ["n": .double(.infinity)]) } == .invalidValue)
+      #expect(refused { try $0.replace("a", with: ["n": .double(.nan)]) } == .invalidValue)
+      #expect(refused { try $0.replace("a", with: ["n": .double(.infinity)]) } == .invalidValue)
       var deep = Value.int(1)
       for _ in 0..<5000 { deep = .array([deep]) }
-      #expect(refused { try $0.overwrite("a", with: ["deep": deep]) } == .documentTooLarge)
+      #expect(refused { try $0.replace("a", with: ["deep": deep]) } == .documentTooLarge)
       let huge = Value.string(String(repeating: "x", count: 17 << 20))
-      #expect(refused { try $0.overwrite("a", with: ["huge": huge]) } == .documentTooLarge)
+      #expect(refused { try $0.replace("a", with: ["huge": huge]) } == .documentTooLarge)
     }
   }
 
@@ -165,7 +165,7 @@ struct FailureTests {
     let error = code {
       try database.write { transaction in
         for number in 0..<100 {
-          try transaction.overwrite(
+          try transaction.replace(
             "doc-\(number)", with: ["x": .string(String(repeating: "x", count: 500))])
         }
       }

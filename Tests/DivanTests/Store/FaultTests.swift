@@ -39,7 +39,7 @@ struct FaultTests {
         }
         #expect(error?.code == .outcomeUnknown)
         let later = #expect(throws: DatabaseError.self) {
-          try database.write { try $0.overwrite("doc-3", with: [:]) }
+          try database.write { try $0.replace("doc-3", with: [:]) }
         }
         #expect(later?.code == .writerStopped)
         let oracle = fixture.writer.oracle.withLock { $0 }
@@ -87,16 +87,16 @@ struct FaultTests {
     let fileSystem = SimulatedFileSystem()
     let fixture = CrashFixture(fileSystem, CrashWriter(seed: 1))
     let database = try fixture.open { $0.maintenance = .manual }
-    try database.write { _ = try $0.overwrite("a", with: [:]) }
+    try database.write { _ = try $0.replace("a", with: [:]) }
     fileSystem.observeCalls { [unowned database] call in
       guard call.verb == .flush else { return }
       database.store.commits.fail(DatabaseError(.outcomeUnknown, "another thread could not write"))
     }
-    try database.write { _ = try $0.overwrite("b", with: ["n": 1]) }
+    try database.write { _ = try $0.replace("b", with: ["n": 1]) }
     fileSystem.observeCalls(nil)
     #expect(try database.snapshot().get("b")?["n"] == 1)
     let error = #expect(throws: DatabaseError.self) {
-      try database.write { _ = try $0.overwrite("c", with: [:]) }
+      try database.write { _ = try $0.replace("c", with: [:]) }
     }
     #expect(error?.code == .writerStopped)
     #expect(try database.snapshot().count == 2)
@@ -112,7 +112,7 @@ struct FaultTests {
     fileSystem.failFlush(atCall: 2, .keepsNewBytes)
     #expect(throws: DatabaseError.self) { try database.writeCheckpoint() }
     let error = #expect(throws: DatabaseError.self) {
-      try database.write(durability: Durability.none) { try $0.overwrite("b", with: [:]) }
+      try database.write(durability: Durability.none) { try $0.replace("b", with: [:]) }
     }
     #expect(error?.code == .writerStopped)
     #expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 6)
@@ -156,7 +156,7 @@ struct FaultTests {
     fileSystem.capacityBytes = fileSystem.usedBytes
     #expect(throws: DatabaseError.self) {
       try database.write {
-        try $0.overwrite("x", with: ["y": .string(String(repeating: "z", count: 5000))])
+        try $0.replace("x", with: ["y": .string(String(repeating: "z", count: 5000))])
       }
     }
     fileSystem.capacityBytes = nil
@@ -197,7 +197,7 @@ struct FaultTests {
     fileSystem.capacityBytes = fileSystem.usedBytes + 1000
     #expect(throws: DatabaseError.self) {
       try database.write {
-        try $0.overwrite("x", with: ["y": .string(String(repeating: "z", count: 5000))])
+        try $0.replace("x", with: ["y": .string(String(repeating: "z", count: 5000))])
       }
     }
     try writer.commit(database, [.delete("doc-1")])
@@ -235,7 +235,7 @@ struct FaultTests {
       disk.capacityBytes = nil
       let later = try after.open()
       #expect(later.openingReport.damage.isEmpty, "\(free): \(later.openingReport)")
-      try later.write { try $0.overwrite("x", with: [:]) }
+      try later.write { try $0.replace("x", with: [:]) }
     }
   }
 }
@@ -419,7 +419,7 @@ extension FaultTests {
       }
       #expect(error?.code == .outcomeUnknown)
       let later = #expect(throws: DatabaseError.self) {
-        try database.write { try $0.overwrite("doc-3", with: [:]) }
+        try database.write { try $0.replace("doc-3", with: [:]) }
       }
       #expect(later?.code == .writerStopped)
     }

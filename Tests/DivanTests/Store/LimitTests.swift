@@ -226,11 +226,11 @@ struct LimitTests {
       #expect(database.openingReport.damage.isEmpty)
       if bound > LogWriter.startLimit {
         let error = #expect(throws: DatabaseError.self) {
-          try database.write { _ = try $0.overwrite("new", with: [:]) }
+          try database.write { _ = try $0.replace("new", with: [:]) }
         }
         #expect(error?.code == .readOnly)
       } else {
-        try database.write { _ = try $0.overwrite("new", with: [:]) }
+        try database.write { _ = try $0.replace("new", with: [:]) }
         try database.close()
         let again = try CrashFixture(disk, CrashWriter(seed: 0), life: 80).open()
         #expect(try again.snapshot().count == 6)
@@ -258,7 +258,7 @@ struct LimitTests {
         $0.maintenance = .manual
       }
       #expect(try database.snapshot().get("new-70") != nil || life == 70)
-      try database.write { _ = try $0.overwrite("new-\(life)", with: [:]) }
+      try database.write { _ = try $0.replace("new-\(life)", with: [:]) }
       try database.close()
     }
   }
@@ -280,7 +280,7 @@ struct LimitTests {
     let database = try CrashFixture(original.disk, CrashWriter(seed: 0), life: 70).open {
       $0.maintenance = .manual
     }
-    try database.write { _ = try $0.overwrite("new", with: [:]) }
+    try database.write { _ = try $0.replace("new", with: [:]) }
     try database.compact()
     #expect(try database.check().isSound)
   }

@@ -54,16 +54,16 @@ struct StatisticsTests {
   {
     var database = try open(.unlimited)
     let text = Value.string(String(repeating: "x", count: 2000))
-    try database.write { _ = try $0.overwrite("a", with: ["text": text]) }
+    try database.write { _ = try $0.replace("a", with: ["text": text]) }
     #expect(try database.statistics.pinnedSize == 0)
-    try database.write { _ = try $0.overwrite("a", with: [:]) }
+    try database.write { _ = try $0.replace("a", with: [:]) }
     #expect((2000..<2200).contains(try database.statistics.pinnedSize))
     try database.saveSnapshot(named: "now")
     try database.close()
     database = try open()
     try database.compact()
     #expect(try database.statistics.pinnedSize == 0)
-    try database.write { _ = try $0.overwrite("a", with: ["text": text]) }
+    try database.write { _ = try $0.replace("a", with: ["text": text]) }
     let pinned = try database.statistics.pinnedSize
     #expect(try database.namedSnapshots().map(\.pinnedSize) == [pinned])
     try database.deleteSnapshot(named: "now")

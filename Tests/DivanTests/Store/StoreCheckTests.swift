@@ -60,7 +60,7 @@ struct StoreCheckTests {
       change(&$0)
     }
     for id in ["a", "b", "c"] {
-      try database.write { try $0.overwrite(id, with: ["id": .string(id)]) }
+      try database.write { try $0.replace(id, with: ["id": .string(id)]) }
     }
     return database
   }
@@ -186,7 +186,7 @@ struct StoreCheckTests {
     #expect(
       try problems(database) { $0.set(a, for: [0xFF]) }
         .contains("a document ID that is not UTF-8"))
-    var ids = try database.snapshot().ids(.from("c"))
+    var ids = try database.snapshot().ids("c"...)
     #expect(try ids.next() == "c")
     #expect(throws: DatabaseError.self) { try ids.next() }
     #expect(try ids.next() == nil)
@@ -283,7 +283,7 @@ struct StoreCheckTests {
     #expect(error?.offset == Int(entry.locator.offset))
     #expect(try database.snapshot().get("a") != nil)
     // After another commit, an opening reports the damage and reads the other documents.
-    try database.write { try $0.overwrite("d", with: [:]) }
+    try database.write { try $0.replace("d", with: [:]) }
     try database.close()
     let reopened = try fixture.open { $0.maintenance = .manual }
     #expect(reopened.openingReport.damage.first?.path == segments[0].file.path)

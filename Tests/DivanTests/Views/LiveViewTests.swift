@@ -20,7 +20,7 @@ struct LiveViewTests {
     try database.write { transaction in
       var film: Value.Object = ["title": title]
       film["year"] = year
-      _ = try transaction.overwrite(id, with: film)
+      _ = try transaction.replace(id, with: film)
     }
   }
 
@@ -39,7 +39,7 @@ struct LiveViewTests {
   {
     try put("a", 1927)
     try put("b", 1931)
-    let twenties = ViewQuery.from(1920, upTo: 1930).unreduced()
+    let twenties = ViewQuery.keys(in: 1920..<1930).unreduced()
     var results = database.updates(of: byYear, twenties).makeAsyncIterator()
     let first = try #require(try await results.next())
     #expect(show(first) == [#"a 1927 "x""#])
@@ -161,7 +161,7 @@ struct LiveViewTests {
       var branch = base
       branch["title"] = .string(text)
       let stored = branch
-      try await database.write { _ = try $0.put(stored, allowingConflict: true) }
+      try await database.write { _ = try $0.put(stored, onConflict: .branch) }
     }
     let winner = try #require(try database.snapshot().get("a")?["title"])
     #expect(try await results.next()?.map(\.value) == [winner])
@@ -267,7 +267,7 @@ struct LiveViewTests {
   @Test(arguments: 1...3)
   func `a live view misses no change while others write`(seed: UInt64) async throws {
     let (database, view) = (database, byYear)
-    let query = ViewQuery.from(0, upTo: 20).unreduced().limit(9)
+    let query = ViewQuery.keys(in: 0..<20).unreduced().limit(9)
     let observer = Task {
       var last: [ViewRow]?
       for try await rows in database.updates(of: view, query) {

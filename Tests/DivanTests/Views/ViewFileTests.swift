@@ -59,7 +59,7 @@ struct ViewFileTests {
   private func makeFilms(_ database: Database) throws {
     try database.write { transaction in
       for number in 0..<12 {
-        _ = try transaction.overwrite(
+        _ = try transaction.replace(
           "\(number)", with: ["year": .int(Int64(1920 + number)), "type": "film"])
       }
     }
@@ -82,7 +82,7 @@ struct ViewFileTests {
     let rows = try database.rows(of: byYear())
     #expect(rows.map(\.key) == (0..<12).map { .int(1920 + $0) } && mapped.take() == 0)
     #expect(rows.map(\.value) == (0..<12).map { .string("\($0)") })
-    try database.write { _ = try $0.overwrite("3", with: ["year": 1999]) }
+    try database.write { _ = try $0.replace("3", with: ["year": 1999]) }
     #expect(try database.rows(of: byYear()).last?.value == "3" && mapped.take() == 1)
   }
 
@@ -92,10 +92,10 @@ struct ViewFileTests {
     try database.write { transaction in
       try transaction.purge("0")
       try transaction.delete(id: "1")
-      _ = try transaction.overwrite("2", with: ["year": 1888])
+      _ = try transaction.replace("2", with: ["year": 1888])
       try transaction.purge("4")
     }
-    try database.write { _ = try $0.overwrite("4", with: ["year": 1777]) }
+    try database.write { _ = try $0.replace("4", with: ["year": 1777]) }
     try database.close()
     database = try open()
     let rows = try database.rows(of: byYear())
@@ -148,7 +148,7 @@ struct ViewFileTests {
   @Test func `a read-only database uses a view's file and never writes it`() throws {
     try prepare()
     var database = try open()
-    try database.write { _ = try $0.overwrite("new", with: ["year": 2000]) }
+    try database.write { _ = try $0.replace("new", with: ["year": 2000]) }
     try database.close()
     let before = try disk.contents(of: "\(Self.path)/\(files()[0])")
     database = try open { $0.isReadOnly = true }
@@ -200,7 +200,7 @@ struct ViewFileTests {
     try database.close()
     let earlier = try copyOfFiles()
     database = try open { $0.maintenance = .manual }
-    try database.write { _ = try $0.overwrite("3", with: ["year": 1800]) }
+    try database.write { _ = try $0.replace("3", with: ["year": 1800]) }
     #expect(try database.rows(of: byYear()).first?.key == 1800 && mapped.take() == 12)
     try database.close()
     #expect(try files().count == 1)
@@ -210,7 +210,7 @@ struct ViewFileTests {
   /// Commits more transactions than were lost, none of which changes an existing film.
   private func commitMore(_ database: Database) throws {
     for number in 0..<4 {
-      try database.write { _ = try $0.overwrite("new \(number)", with: ["year": 2000]) }
+      try database.write { _ = try $0.replace("new \(number)", with: ["year": 2000]) }
     }
   }
 
@@ -293,7 +293,7 @@ struct ViewFileTests {
     try prepare()
     var database = try open()
     for year in 1950..<1953 {
-      try database.write { _ = try $0.overwrite("3", with: ["year": .int(Int64(year))]) }
+      try database.write { _ = try $0.replace("3", with: ["year": .int(Int64(year))]) }
     }
     try database.compact()
     try database.close()
@@ -430,7 +430,7 @@ struct ViewFileTests {
     configuration.fileSystem = fileSystem
     let memory = try Database.inMemory(configuration: configuration)
     try memory.write { transaction in
-      for number in 0..<1100 { _ = try transaction.overwrite("\(number)", with: ["year": 1]) }
+      for number in 0..<1100 { _ = try transaction.replace("\(number)", with: ["year": 1]) }
     }
     #expect(try memory.rows(of: byYear()).count == 1100)
     try memory.close()
@@ -457,7 +457,7 @@ struct ViewFileTests {
   @Test func `rows of any length are saved in the background`() throws {
     let database = try open { $0.maintenance = .background }
     let long = Value.string(String(repeating: "x", count: 300_000))
-    try database.write { _ = try $0.overwrite("long", with: ["text": long]) }
+    try database.write { _ = try $0.replace("long", with: ["text": long]) }
     let view = MapReduceView("texts", version: "1") { document, emit in emit(document["text"], nil)
     }
     #expect(try database.rows(of: view).first?.key == long)
@@ -471,7 +471,7 @@ struct ViewFileTests {
     try prepare()
     let database = try open()
     let before = try disk.contents(of: "\(Self.path)/\(files()[0])")
-    try database.write { _ = try $0.overwrite("3", with: ["year": 1999]) }
+    try database.write { _ = try $0.replace("3", with: ["year": 1999]) }
     #expect(try database.rows(of: byYear()).count == 12 && mapped.take() == 1)
     #expect(try disk.contents(of: "\(Self.path)/\(files()[0])") == before)
   }
@@ -503,7 +503,7 @@ struct ViewFileTests {
     let index = database.store.views.index(of: view)
     func changeAndQuery() throws {
       for year in 0..<5 {
-        try database.write { _ = try $0.overwrite("3", with: ["year": .int(Int64(year))]) }
+        try database.write { _ = try $0.replace("3", with: ["year": .int(Int64(year))]) }
         #expect(try database.rows(of: view).count == 12)
       }
     }

@@ -58,7 +58,7 @@ struct ViewRunTests {
           isDeleted: Int.random(in: 0..<4, using: &random) == 0)
       }
     case 3: _ = try? transaction.resolve(id) { _ in .mine }
-    default: _ = try transaction.overwrite(id, with: properties(&random))
+    default: _ = try transaction.replace(id, with: properties(&random))
     }
   }
 

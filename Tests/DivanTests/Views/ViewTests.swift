@@ -32,7 +32,7 @@ struct ViewTests {
     #expect(rows.map(\.sourceID) == ["n", "m", "s", "b", "k"])
     #expect(rows.map(\.key) == [1922, 1927, 1927, 1929, 1941])
     #expect(rows.first?.value == "Nosferatu")
-    let twenties = ViewQuery.from(1920, upTo: 1929).unreduced()
+    let twenties = ViewQuery.keys(in: 1920..<1929).unreduced()
     #expect(try database.rows(of: byYear, twenties).map(\.documentID) == ["n", "m", "s"])
     #expect(
       try database.rows(of: byYear, twenties.reversed()).map(\.documentID) == ["s", "m", "n"])
@@ -43,7 +43,7 @@ struct ViewTests {
     let listed = ViewQuery.keys([1941, 1927, 1900]).unreduced()
     #expect(try database.rows(of: byYear, listed).map(\.documentID) == ["k", "m", "s"])
     #expect(try database.rows(of: byYear, .keys([]).unreduced()).isEmpty)
-    var later = ViewQuery.from(1927).unreduced()
+    var later = ViewQuery.keys(in: 1927...).unreduced()
     later.startID = "m"
     later.includesStart = false
     #expect(try database.rows(of: byYear, later).map(\.documentID) == ["s", "b", "k"])
@@ -57,8 +57,8 @@ struct ViewTests {
     #expect(perYear.map(\.value) == [1, 2, 1, 1])
     #expect(perYear.allSatisfy { $0.sourceID == nil && $0.documentID == nil })
     #expect(try database.rows(of: byYear, .all.grouped().skip(1).limit(2)).map(\.value) == [2, 1])
-    #expect(try database.rows(of: byYear, .from(2000)).isEmpty)
-    #expect(try database.rows(of: byYear, .from(2000)).value == nil)
+    #expect(try database.rows(of: byYear, .keys(in: 2000...)).isEmpty)
+    #expect(try database.rows(of: byYear, .keys(in: 2000...)).value == nil)
     let byDecade = MapReduceView("by decade", version: "1", reduction: .count) { film, emit in
       guard let year = film["year"]?.intValue else { return }
       emit([.int(Int64(year / 10 * 10)), .int(Int64(year))])
@@ -261,7 +261,7 @@ struct ViewTests {
     for title in ["One", "Two"] {
       var edit = base
       edit["title"] = .string(title)
-      try database.write { _ = try $0.put(edit, allowingConflict: true) }
+      try database.write { _ = try $0.put(edit, onConflict: .branch) }
     }
     let row = try #require(try database.rows(of: conflicted).first)
     let winner = try database.snapshot().get("m")?["title"]
@@ -344,7 +344,7 @@ struct ViewTests {
   {
     let database = try films()
     let writing = MapReduceView("writing", version: "1") { film, emit in
-      try database.write { _ = try $0.overwrite("log", with: ["seen": .string(film.id)]) }
+      try database.write { _ = try $0.replace("log", with: ["seen": .string(film.id)]) }
     }
     let closing = MapReduceView("closing", version: "1") { _, _ in try database.close() }
     let compacting = MapReduceView("compacting", version: "1") { _, _ in try database.compact() }

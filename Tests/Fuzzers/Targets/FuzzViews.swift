@@ -35,7 +35,7 @@ enum FuzzViews {
     try ask(database)
     try database.write { transaction in
       for number in 0..<20 {
-        _ = try transaction.overwrite("\(number)", with: ["name": "changed"])
+        _ = try transaction.replace("\(number)", with: ["name": "changed"])
       }
     }
     let rows = try database.rows(of: view, .key("changed").unreduced())
@@ -92,7 +92,7 @@ enum FuzzViews {
     let names: [Value] = ["Ada", "Émile", .null, 7, 2.5, true, ["a", 1], ["b": "c"], "", "Ada"]
     try database.write { transaction in
       for (number, name) in names.enumerated() {
-        _ = try transaction.overwrite(
+        _ = try transaction.replace(
           "\(number)", with: ["name": name, "number": .int(Int64(number * 100))])
       }
     }

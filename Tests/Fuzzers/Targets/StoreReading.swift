@@ -172,7 +172,7 @@ struct StoreWriting {
       "a writer finds something else than a reader:\n\(found)\n\(reading)")
     do {
       try database.write { transaction in
-        _ = try transaction.overwrite("fuzz", with: ["written": true])
+        _ = try transaction.replace("fuzz", with: ["written": true])
       }
     } catch let error as DatabaseError {
       let expected: [DatabaseError.Code] = [.readOnly, .damaged]

@@ -97,39 +97,39 @@ private struct ByteCertainty {
     }
     try ask("count", { try snapshot.count }) { $0 == $1.live.count }
     try ask("documents") {
-      var cursor = snapshot.documents()
+      let cursor = snapshot.documents()
       return try cursor.collect()
     } isRight: {
       isAll($0, $1.live)
     }
     try ask("documents descending") {
-      var cursor = snapshot.documents(descending: true)
+      let cursor = snapshot.documents(descending: true)
       return try cursor.collect()
     } isRight: {
       isAll($0, $1.live.reversed())
     }
     try ask("a range") {
-      var cursor = snapshot.documents(.from(middleID))
+      let cursor = snapshot.documents(IDRange(from: middleID))
       return try cursor.collect()
     } isRight: { found, version in
       isAll(found, version.live.filter { !$0.id.lexicographicallyPrecedes(middle) })
     }
     try ask("IDs") {
-      var cursor = snapshot.ids(.before(middleID))
+      let cursor = snapshot.ids(IDRange(upTo: middleID))
       return try cursor.collect()
     } isRight: { found, version in
       found.map { Array($0.utf8) }
         == version.live.map(\.id).filter { $0.lexicographicallyPrecedes(middle) }
     }
     try ask("changes") {
-      var cursor = snapshot.changes()
+      let cursor = snapshot.changes()
       return try cursor.collect().map(\.document)
     } isRight: {
       isAll($0, $1.changes)
     }
     let start = right.last?.changes.last.map { $0.sequence / 2 } ?? 0
     try ask("changes since \(start)") {
-      var cursor = snapshot.changes(since: start)
+      let cursor = snapshot.changes(since: start)
       return try cursor.collect().map(\.document)
     } isRight: { found, version in
       isAll(found, version.changes.filter { $0.sequence > start })

@@ -85,7 +85,7 @@ package struct GoldenDump: Sendable {
         "~ named \(named.name): \(named.sequence), \(named.documentCount) documents, pins "
           + "\(named.pinnedSize)")
       try attempt {
-        var documents = try database.snapshot(named: named.name).documents()
+        let documents = try database.snapshot(named: named.name).documents()
         return try documents.collect().map {
           "in \(named.name): \($0.id) \($0.sequence) \($0.json)"
         }
@@ -97,7 +97,7 @@ package struct GoldenDump: Sendable {
     let snapshot = try database.snapshot()
     for index in try attemptValue({ try database.indexes() }) ?? [] {
       try attempt {
-        var ids = try snapshot.ids(by: index.name)
+        let ids = try snapshot.ids(by: index.name)
         return ["~ index \(index.name) on \(index.path): \(try ids.collect())"]
       }
     }
@@ -107,7 +107,7 @@ package struct GoldenDump: Sendable {
     for sequence in 1...min(last, 10) {
       try attempt {
         do {
-          var documents = try database.snapshot(at: sequence).documents()
+          let documents = try database.snapshot(at: sequence).documents()
           return ["~ at \(sequence): \(try documents.collect().map { "\($0.id) \($0.sequence)" })"]
         } catch let error as DatabaseError where error.code == .versionNotRetained {
           return ["~ at \(sequence): not held"]

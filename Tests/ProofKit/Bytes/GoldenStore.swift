@@ -136,7 +136,7 @@ extension GoldenBench {
     try database.write(durability: durability) { transaction in
       for (id, properties) in documents {
         if let properties {
-          noted.append((try transaction.overwrite(id, with: properties), properties))
+          noted.append((try transaction.replace(id, with: properties), properties))
         } else if var document = try transaction.get(id) {
           // Some deletions keep the properties.
           if (id.utf8.last ?? 0) % 2 == 1 { document.properties = [:] }

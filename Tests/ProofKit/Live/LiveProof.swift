@@ -40,9 +40,9 @@ struct LiveCase: Sendable {
   private static var queries: [Query<Document>] {
     let tagged = Query<Document>().filter { $0["tags"].contains("x") }
     return [
-      Query<Document>().filter { $0["n"] < 60 }.sort("n"),
-      tagged.sort("text").sort("n", descending: true).offset(3).limit(10),
-      Query<Document>().filter { $0["text"].hasPrefix("a") }.sort("text").limit(40),
+      Query<Document>().filter { $0["n"] < 60 }.sorted(by: "n"),
+      tagged.sorted(by: "text").sorted(by: "n", .descending).offset(3).limit(10),
+      Query<Document>().filter { $0["text"].hasPrefix("a") }.sorted(by: "text").limit(40),
     ]
   }
 
@@ -117,12 +117,12 @@ struct LiveCase: Sendable {
       for number in 0..<2 {
         var branch = base
         branch["n"] = .int(Int64(random.below(50) + 50 * number))
-        _ = try transaction.put(branch, allowingConflict: true)
+        _ = try transaction.put(branch, onConflict: .branch)
       }
     default:
       let text = ["ab", "aé", "b", "c"][random.below(4)]
       let tags: [Value] = random.below(2) == 0 ? ["x", "y"] : ["z"]
-      _ = try transaction.overwrite(
+      _ = try transaction.replace(
         id,
         with: [
           "n": .int(Int64(random.below(100))), "text": .string(text), "tags": .array(tags),

@@ -112,7 +112,7 @@ enum ProcessScenarios {
       try fixture.expect(
         other.errors.first?.contains("process \(getpid());") == true, "\(other.lines)")
     }
-    try database.write { try $0.overwrite("a", with: ["n": 1]) }
+    try database.write { try $0.replace("a", with: ["n": 1]) }
     try database.close()
     try fileManager.removeItem(atPath: link)
     try Database.delete(at: path)

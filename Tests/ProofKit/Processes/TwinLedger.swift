@@ -27,11 +27,11 @@ package struct TwinLedger: Sendable {
     let text = Value.string(String(repeating: "x", count: round &* 7919 % 400))
     let pair = round % TwinLedger.pairs
     try database.write(durability: durability) { transaction in
-      try transaction.overwrite("\(thread)-left-\(pair)", with: ["n": number, "text": text])
-      try transaction.overwrite("\(thread)-right-\(pair)", with: ["n": number])
-      try transaction.overwrite("\(thread)-count", with: ["n": number])
+      try transaction.replace("\(thread)-left-\(pair)", with: ["n": number, "text": text])
+      try transaction.replace("\(thread)-right-\(pair)", with: ["n": number])
+      try transaction.replace("\(thread)-count", with: ["n": number])
       let total = try transaction.get("total")?["n"]?.intValue ?? 0
-      try transaction.overwrite("total", with: ["n": .int(Int64(total + 1))])
+      try transaction.replace("total", with: ["n": .int(Int64(total + 1))])
       guard let attachment else { return }
       var file = try transaction.get("\(thread)-file") ?? Document(id: "\(thread)-file")
       file["n"] = number

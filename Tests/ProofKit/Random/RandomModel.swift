@@ -33,21 +33,21 @@ extension StoreModel {
       let last = RandomOperation.id(other)
       func isBelow(_ a: String, _ b: String) -> Bool { a.utf8.lexicographicallyPrecedes(b.utf8) }
       switch way {
-      case 0: try compare(snapshot, .from(first), descending) { !isBelow($0, first) }
+      case 0: try compare(snapshot, .init(from: first), descending) { !isBelow($0, first) }
       case 1:
-        try compare(snapshot, .from(first, upTo: last), descending) {
+        try compare(snapshot, .init(from: first, upTo: last), descending) {
           !isBelow($0, first) && isBelow($0, last)
         }
       case 2:
-        try compare(snapshot, .from(first, through: last), descending) {
+        try compare(snapshot, .init(from: first, through: last), descending) {
           !isBelow($0, first) && !isBelow(last, $0)
         }
       case 3: try compare(snapshot, .after(first), descending) { isBelow(first, $0) }
-      default: try compare(snapshot, .before(last), descending) { isBelow($0, last) }
+      default: try compare(snapshot, .init(upTo: last), descending) { isBelow($0, last) }
       }
     case .changes(let perMille):
       let since = lastSequence * UInt64(perMille) / 1000
-      var feed = snapshot.changes(since: since)
+      let feed = snapshot.changes(since: since)
       let expected = documents.filter { $0.value.newest > since }
         .sorted { $0.value.newest < $1.value.newest }.map(\.key)
       try expect(try feed.collect().map(\.id), expected, "the feed since \(since)")
@@ -59,9 +59,9 @@ extension StoreModel {
   ) throws {
     var expected = liveIDs.filter(isMeant)
     if descending { expected.reverse() }
-    var ids = snapshot.ids(range, descending: descending)
+    let ids = snapshot.ids(range, descending: descending)
     try expect(try ids.collect(), expected, "the IDs of \(range)")
-    var documents = snapshot.documents(range, descending: descending)
+    let documents = snapshot.documents(range, descending: descending)
     let found = try documents.collect()
     try expect(found.map(\.id), expected, "the documents of \(range)")
     let entries = entries

@@ -297,7 +297,7 @@ extension RandomRun {
     try check(database)
     try model.compareInAllWays(database.snapshot())
     if keepsHistory { try model.compareBesides(database, setting.history) }
-    try database.write { _ = try $0.overwrite("own", with: [:]) }
+    try database.write { _ = try $0.replace("own", with: [:]) }
     try database.close()
     try Database.delete(at: copy, configuration: configuration)
     try Database.delete(at: restored, configuration: configuration)

@@ -62,7 +62,7 @@ final class Replica {
       document["number"] = .int(Int64(number))
       let stored =
         isDeletion
-        ? try transaction.delete(document) : try transaction.put(document, allowingConflict: true)
+        ? try transaction.delete(document) : try transaction.put(document, onConflict: .branch)
       return stored.revision
     }
     guard let revision else {

@@ -35,20 +35,20 @@ extension RuleCase {
       try fixture.damage("20 of 40")
       let snapshot = try fixture.openForReading().snapshot()
       try expectUnknown("IDs") {
-        var cursor = snapshot.ids(.prefix("document 1"))
+        let cursor = snapshot.ids(.prefix("document 1"))
         return try cursor.collect()
       }
       try expectUnknown("documents") {
-        var cursor = snapshot.documents(descending: true)
+        let cursor = snapshot.documents(descending: true)
         return try cursor.collect()
       }
       try expectUnknown("changes") {
-        var cursor = snapshot.changes(since: 3)
+        let cursor = snapshot.changes(since: 3)
         return try cursor.collect()
       }
       try expectUnknown("an index") { try snapshot.count(by: "by number") }
       try expectUnknown("IDs of an index") {
-        var cursor = try snapshot.ids(by: "by number")
+        let cursor = try snapshot.ids(by: "by number")
         return try cursor.collect()
       }
     },
@@ -58,7 +58,7 @@ extension RuleCase {
         let database = try fixture.fixture.openQuiet()
         try database.write { transaction in
           for number in 1..<4 {
-            _ = try transaction.overwrite(
+            _ = try transaction.replace(
               "document \(number).", with: ["text": .string("changed \(number)")])
           }
         }
@@ -77,7 +77,7 @@ extension RuleCase {
       do {
         let database = try fixture.fixture.openQuiet()
         try database.write { _ = try $0.delete(id: "document 1.") }
-        try database.write { _ = try $0.overwrite("document 1.", with: ["text": "revived"]) }
+        try database.write { _ = try $0.replace("document 1.", with: ["text": "revived"]) }
         try database.close()
       }
       try fixture.damage("revived")
@@ -91,7 +91,7 @@ extension RuleCase {
         let database = try fixture.fixture.openQuiet()
         try database.write { transaction in
           for number in 1..<4 {
-            _ = try transaction.overwrite(
+            _ = try transaction.replace(
               "document \(number).", with: ["text": .string("changed \(number)")])
           }
         }
@@ -137,7 +137,7 @@ extension RuleCase {
         let fixture = try DamageBench.filled(5)
         do {
           let database = try fixture.fixture.openQuiet()
-          try database.write { _ = try $0.overwrite("last", with: ["n": 1]) }
+          try database.write { _ = try $0.replace("last", with: ["n": 1]) }
           try database.close()
         }
         let (name, end) = try fixture.endOfLog()
@@ -164,7 +164,7 @@ private struct DamageBench {
     try database.addIndex(DocumentIndex("by number", path: ["n"]))
     try database.write { transaction in
       for number in 0..<count {
-        _ = try transaction.overwrite(
+        _ = try transaction.replace(
           "document \(number).",
           with: ["text": .string("\(number) of \(count)"), "n": .int(Int64(number))])
       }

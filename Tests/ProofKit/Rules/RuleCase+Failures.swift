@@ -47,7 +47,7 @@ extension RuleCase {
         let begun = DispatchSemaphore(value: 0)
         DispatchQueue(label: "weak").async {
           try? database.write(durability: .none) {
-            try $0.overwrite("weak", with: ["n": .int(1)])
+            try $0.replace("weak", with: ["n": .int(1)])
             begun.signal()
           }
         }
@@ -61,7 +61,7 @@ extension RuleCase {
         let version = try? oracle.identify(database)
         if version != oracle.versions.count - 1 { problems.append("version \(version ?? -1)") }
       }
-      try database.write { try $0.overwrite("strong", with: ["n": .int(2)]) }
+      try database.write { try $0.replace("strong", with: ["n": .int(2)]) }
       fixture.fileSystem.observeCalls(nil)
       try expect(problems.all.isEmpty, "\(problems.all)")
       try database.flush()
@@ -81,7 +81,7 @@ extension RuleCase {
           DispatchQueue(label: "committer \(index)").async(group: ended) {
             do {
               try database.write {
-                _ = try $0.overwrite("other-\(index)", with: [:])
+                _ = try $0.replace("other-\(index)", with: [:])
                 begun.signal()
               }
               let left = CrashFixture(
@@ -101,10 +101,10 @@ extension RuleCase {
       var configuration = Configuration.crashing(on: system, life: 1)
       configuration.maintenance = .manual
       let database = try Database(at: CrashFixture.path, configuration: configuration)
-      try database.write { _ = try $0.overwrite("before", with: [:]) }
+      try database.write { _ = try $0.replace("before", with: [:]) }
       opened.withLock { $0 = database }
       system.arm()
-      try database.write { _ = try $0.overwrite("first", with: [:]) }
+      try database.write { _ = try $0.replace("first", with: [:]) }
       let isInTime = ended.wait(timeout: .now() + 5) == .success
       opened.withLock { $0 = nil }
       try expect(isInTime, "a commit is never acknowledged")
@@ -138,10 +138,10 @@ extension RuleCase {
       var configuration = Configuration.crashing(on: system, life: 1)
       configuration.maintenance = .manual
       let database = try Database(at: CrashFixture.path, configuration: configuration)
-      try database.write { _ = try $0.overwrite("before", with: [:]) }
+      try database.write { _ = try $0.replace("before", with: [:]) }
       opened.withLock { $0 = database }
       system.arm()
-      try database.write { _ = try $0.overwrite("first", with: [:]) }
+      try database.write { _ = try $0.replace("first", with: [:]) }
       let isInTime = ended.wait(timeout: .now() + 5) == .success
       opened.withLock { $0 = nil }
       try expect(isInTime && hasReturned.load(ordering: .relaxed), "it never returns")
@@ -159,7 +159,7 @@ extension RuleCase {
             try fixture.commit(database, [.put("doc-2", size: 7)])
           }
           try expectCode(.writerStopped) {
-            _ = try database.write { try $0.overwrite("doc-3", with: [:]) }
+            _ = try database.write { try $0.replace("doc-3", with: [:]) }
           }
           let oracle = fixture.oracle
           if durability == .full {
@@ -194,7 +194,7 @@ extension RuleCase {
           throw CrashOracle.Mismatch("a failed flush is not reported")
         } catch is DatabaseError {}
         try expectCode(.writerStopped) {
-          _ = try database.write(durability: Durability.none) { try $0.overwrite("b", with: [:]) }
+          _ = try database.write(durability: Durability.none) { try $0.replace("b", with: [:]) }
         }
         if call == 3 { try? database.writeCheckpoint() }
         try expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 6)
@@ -252,17 +252,17 @@ extension RuleCase {
       struct Stop: Error {}
       let before = try database.snapshot().sequence
       try database.write { transaction in
-        try transaction.overwrite("outer", with: ["n": .int(1)])
+        try transaction.replace("outer", with: ["n": .int(1)])
         do {
           try transaction.savepoint {
-            try transaction.overwrite("inner", with: ["n": .int(2)])
+            try transaction.replace("inner", with: ["n": .int(2)])
             try transaction.delete(id: "doc-1")
             throw Stop()
           }
         } catch is Stop {}
         try expect(try !transaction.exists("inner"), "it is seen in the transaction")
         try expect(transaction.count == 5, "\(transaction.count) documents")
-        try transaction.overwrite("last", with: ["n": .int(3)])
+        try transaction.replace("last", with: ["n": .int(3)])
       }
       for opened in [database, try fixture.restarted(.processEnd).openQuiet()] {
         let snapshot = try opened.snapshot()
@@ -282,7 +282,7 @@ extension RuleCase {
       struct Stop: Error {}
       do {
         try database.write { transaction in
-          try transaction.overwrite("inner", with: ["n": .int(2)])
+          try transaction.replace("inner", with: ["n": .int(2)])
           throw Stop()
         }
       } catch is Stop {}
@@ -325,11 +325,11 @@ extension RuleCase {
       for _ in 0..<101 { deep = .array([deep]) }
       let tooDeep = deep
       try expectCode(.documentTooLarge) {
-        _ = try database.write { try $0.overwrite("deep", with: ["deep": tooDeep]) }
+        _ = try database.write { try $0.replace("deep", with: ["deep": tooDeep]) }
       }
       let long = Value.string(String(repeating: "x", count: DocumentLimits.sizeInBytes))
       try expectCode(.documentTooLarge) {
-        _ = try database.write { try $0.overwrite("long", with: ["long": long]) }
+        _ = try database.write { try $0.replace("long", with: ["long": long]) }
       }
       try expect(try database.snapshot().count == 3)
     },
@@ -344,7 +344,7 @@ extension RuleCase {
       let snapshot = try database.snapshot()
       func matches(_ range: IDRange, _ expected: [String], _ what: String) throws {
         for descending in [false, true] {
-          var cursor = snapshot.ids(range, descending: descending)
+          let cursor = snapshot.ids(range, descending: descending)
           let found = try cursor.collect().filter { $0 != CrashOracle.clock }
           try expect(
             found == (descending ? expected.reversed() : expected),
@@ -353,18 +353,20 @@ extension RuleCase {
       }
       for first in stride(from: 10, to: 90, by: 7) {
         let id = "doc-\(first)"
-        try matches(.from(id), all.filter { $0 >= id }, "from \(id)")
+        try matches(.init(from: id), all.filter { $0 >= id }, "from \(id)")
         try matches(.after(id), all.filter { $0 > id }, "after \(id)")
-        try matches(.before(id), all.filter { $0 < id }, "before \(id)")
+        try matches(.init(upTo: id), all.filter { $0 < id }, "before \(id)")
         for last in stride(from: first, to: 90, by: 9) {
           let end = "doc-\(last)"
           try matches(
-            .from(id, through: end), all.filter { $0 >= id && $0 <= end }, "\(id) through \(end)")
-          try matches(.from(id, upTo: end), all.filter { $0 >= id && $0 < end }, "up to \(end)")
+            .init(from: id, through: end), all.filter { $0 >= id && $0 <= end },
+            "\(id) through \(end)")
+          try matches(
+            .init(from: id, upTo: end), all.filter { $0 >= id && $0 < end }, "up to \(end)")
         }
       }
       try matches(.prefix("doc-3"), all.filter { $0.hasPrefix("doc-3") }, "prefix")
-      var changes = snapshot.changes(since: 5)
+      let changes = snapshot.changes(since: 5)
       try expect(try changes.collect().allSatisfy { $0.sequence > 5 }, "a change twice")
     },
     RuleCase(name: "the index equals a plain dictionary", isLong: true) {
@@ -421,7 +423,7 @@ extension RuleCase {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       func revision(_ id: String, _ properties: Value.Object) throws -> RevisionID? {
-        try database.write { try $0.overwrite(id, with: properties).revision }
+        try database.write { try $0.replace(id, with: properties).revision }
       }
       let one = try revision("one", ["b": .int(2), "c": .string("x"), "a": .int(1)])
       var object = Value.Object()

@@ -55,7 +55,7 @@ extension RuleCase {
       // So the served data was made durable, and numbering continues after all reserved numbers.
       let later = try after.restarted(.strict, life: 190).open()
       _ = try oracle.identify(later)
-      let sequence = try opened.write { try $0.overwrite("b", with: [:]).sequence }
+      let sequence = try opened.write { try $0.replace("b", with: [:]).sequence }
       try expect(sequence > head.sequenceBound, "\(sequence) was handed out again")
     },
     RuleCase(name: "rule 13: after a failed flush, HEAD does not say closed") {
@@ -172,7 +172,7 @@ extension RuleCase {
         disk.capacityBytes = nil
         let later = try after.open()
         try expect(later.openingReport.damage.isEmpty, "\(free): \(later.openingReport)")
-        try later.write { try $0.overwrite("x", with: [:]) }
+        try later.write { try $0.replace("x", with: [:]) }
       }
     },
     RuleCase(

@@ -118,7 +118,7 @@ extension RuleCase {
       let after = fixture.restarted(.strict)
       database = try after.openQuiet()
       try expect(try database.snapshot().get("b") == nil)
-      let sequence = try database.write { try $0.overwrite("c", with: [:]).sequence }
+      let sequence = try database.write { try $0.replace("c", with: [:]).sequence }
       try expect(sequence > seen, "\(sequence) was handed out again")
     },
     RuleCase(name: "rule 3: segment headers have the last sequence number if HEAD is gone") {
@@ -133,7 +133,7 @@ extension RuleCase {
       try database.close()
       try fixture.vanish { $0.hasSuffix(".checkpoint") || $0 == "HEAD" }
       database = try fixture.open()
-      let sequence = try database.write { try $0.overwrite("d", with: [:]).sequence }
+      let sequence = try database.write { try $0.replace("d", with: [:]).sequence }
       try expect(sequence > last, "\(sequence) was handed out again")
     },
     RuleCase(
@@ -186,7 +186,7 @@ extension RuleCase {
           let seen = try database.snapshot().sequence
           // Data that was seen is lost with the power, and its numbers must not be reused.
           let later = try fixture.restarted(.strict).openQuiet { $0.sequenceReserve = 4 }
-          let sequence = try later.write { try $0.overwrite("next", with: [:]).sequence }
+          let sequence = try later.write { try $0.replace("next", with: [:]).sequence }
           try expect(sequence > seen, "round \(round): \(sequence) was handed out again")
         }
       }
@@ -203,7 +203,7 @@ extension RuleCase {
         try fixture.commit(database, [.put("doc-\(round)", size: 1)], durability: .none)
         let seen = try database.snapshot().sequence
         let later = try fixture.restarted(.strict).openQuiet { $0.sequenceReserve = 4 }
-        let sequence = try later.write { try $0.overwrite("next", with: [:]).sequence }
+        let sequence = try later.write { try $0.replace("next", with: [:]).sequence }
         try expect(sequence > seen, "round \(round): \(sequence) was handed out again")
       }
     },
@@ -215,7 +215,7 @@ extension RuleCase {
         let disk = fixture.fileSystem
         let database = try fixture.openQuiet { $0.sequenceReserve = 3 }
         func next() throws -> UInt64 {
-          try database.write(durability: .none) { try $0.overwrite("a", with: [:]).sequence }
+          try database.write(durability: .none) { try $0.replace("a", with: [:]).sequence }
         }
         _ = try next()
         // The checkpoint is written, and HEAD is not replaced after it.
@@ -227,7 +227,7 @@ extension RuleCase {
         for _ in 0..<3 { last = max(last, try next()) }
         let after = fixture.restarted(.strict, life: 9)
         let reopened = try after.openQuiet()
-        let sequence = try reopened.write { try $0.overwrite("b", with: [:]).sequence }
+        let sequence = try reopened.write { try $0.replace("b", with: [:]).sequence }
         try expect(sequence > last, "\(sequence) was handed out again")
       }
     },

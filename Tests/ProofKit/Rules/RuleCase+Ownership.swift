@@ -127,18 +127,18 @@ extension RuleCase {
         for isReplaced in [false, true] {
           let yard = try Yard()
           let first = try Database(at: yard.path("store"))
-          try first.write { _ = try $0.overwrite("a", with: ["n": 1]) }
+          try first.write { _ = try $0.replace("a", with: ["n": 1]) }
           try yard.remove("store/LOCK")
           let second = isReplaced ? try Database(at: yard.path("store")) : nil
           do {
-            try first.write(durability: durability) { _ = try $0.overwrite("b", with: [:]) }
+            try first.write(durability: durability) { _ = try $0.replace("b", with: [:]) }
             throw CrashOracle.Mismatch("\(durability): acknowledged without the lock")
           } catch let error as DatabaseError {
             try expect(error.code == .outcomeUnknown, "\(error)")
           }
           try expect(try !first.snapshot().exists("b"), "it can be read")
           try? first.close()
-          try second?.write { _ = try $0.overwrite("c", with: [:]) }
+          try second?.write { _ = try $0.replace("c", with: [:]) }
           try second?.close()
           let again = try Database(at: yard.path("store"))
           if let damage = again.openingReport.damage.first { throw damage }
@@ -177,7 +177,7 @@ extension RuleCase {
           do {
             try database.write { transaction in
               let text = Value.string(String(repeating: "x", count: 30_000))
-              try transaction.overwrite("b-\(number)", with: ["text": text])
+              try transaction.replace("b-\(number)", with: ["text": text])
             }
             acknowledged.append("b-\(number)")
           } catch let error as DatabaseError {

@@ -167,7 +167,7 @@ extension RuleCase {
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<2)
       try database.write(durability: .relaxed(maxDelay: .milliseconds(5))) { transaction in
-        _ = try transaction.overwrite("relaxed", with: [:])
+        _ = try transaction.replace("relaxed", with: [:])
       }
       let clock = ContinuousClock()
       let start = clock.now

@@ -38,7 +38,7 @@ extension RuleCase {
         var failed = 0
         for number in 0..<4 {
           do {
-            try database.write { try $0.overwrite("x-\(number)", with: ["n": .int(1)]) }
+            try database.write { try $0.replace("x-\(number)", with: ["n": .int(1)]) }
           } catch { failed += 1 }
         }
         try expect(failed == 1, "\(failed) writes failed")

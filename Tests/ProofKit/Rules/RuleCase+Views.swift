@@ -21,7 +21,7 @@ extension RuleCase {
       // If it covered commits that were lost, it would be removed.
       _ = try left.viewPath()
       try database.write { transaction in
-        _ = try transaction.overwrite("doc-4", with: ["number": 1])
+        _ = try transaction.replace("doc-4", with: ["number": 1])
       }
       let next = left.restarted(.strict, life: 700)
       try ProofView.check(next.openQuiet())
@@ -80,7 +80,7 @@ extension RuleCase {
       for _ in 0..<2 {
         database = try earlier.openQuiet()
         for round in 0..<10 {
-          try database.write { _ = try $0.overwrite("other", with: ["number": .int(Int64(round))]) }
+          try database.write { _ = try $0.replace("other", with: ["number": .int(Int64(round))]) }
         }
         try database.compact()
         try database.close()
@@ -109,7 +109,7 @@ extension RuleCase {
         for round in 0..<10 {
           let database = try other.openQuiet()
           if round % 9 == 0 { try ProofView.check(database) }
-          try database.write { _ = try $0.overwrite("other", with: ["number": .int(Int64(round))]) }
+          try database.write { _ = try $0.replace("other", with: ["number": .int(Int64(round))]) }
           try database.flush()
           other.lose(.everything)
         }

@@ -41,7 +41,7 @@ package final class CrashWriter: Sendable {
           try version.make(step, in: transaction) { random.withLock { $0.next() } }
         }
         let old = version.documents[CrashOracle.clock]?.winner.revision
-        let clock = try transaction.overwrite(
+        let clock = try transaction.replace(
           CrashOracle.clock, with: ["version": .int(Int64(index))])
         try version.add(CrashOracle.Entry(clock), to: CrashOracle.clock, inPlaceOf: old)
         let attempted = version

@@ -70,7 +70,7 @@ extension StoreModel {
     switch change {
     case .put(let id, let size):
       let old = documents[id]?.winner.revision
-      let document = try transaction.overwrite(id, with: properties(number, size))
+      let document = try transaction.replace(id, with: properties(number, size))
       try add(Entry(document), to: id, inPlaceOf: old)
     case .update(let id):
       let old = documents[id]?.winner
@@ -155,7 +155,7 @@ extension StoreModel {
       id: id, revision: parent.revision,
       EncodedValue(try ValueCoding.encode(.object(properties))))
     try add(
-      Entry(transaction.put(branch, allowingConflict: true)), to: id, inPlaceOf: nil,
+      Entry(transaction.put(branch, onConflict: .branch)), to: id, inPlaceOf: nil,
       after: parent.revision.map { [$0] } ?? [])
   }
 

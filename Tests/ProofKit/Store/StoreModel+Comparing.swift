@@ -135,12 +135,12 @@ extension StoreModel {
       let expected = all.filter {
         !StoreModel.isOfShort(name) || 0..<StoreModel.shortSize ~= $0.size
       }
-      var ids = try snapshot.ids(by: name)
+      let ids = try snapshot.ids(by: name)
       let ordered = try ids.collect()
       try expect(
         ordered == expected.map(\.id), "the index \(name) is \(ordered) and not \(expected)")
       guard let middle = expected.dropFirst(expected.count / 2).first?.number else { continue }
-      var upper = try snapshot.documents(by: name, .from(.int(middle)), descending: true)
+      let upper = try snapshot.documents(by: name, IndexRange(from: .int(middle)), descending: true)
       let found = try upper.collect().map(\.id)
       let wanted = expected.filter { $0.number >= middle }.map(\.id)
       try expect(
@@ -155,8 +155,8 @@ extension StoreModel {
   ) throws {
     for (id, number, size) in expected.prefix(8) where size >= 0 {
       let text = Value.string(StoreModel.text(size))
-      for (range, isIncluded) in [(IndexRange.from(text), true), (.greater(than: text), false)] {
-        var ids = try snapshot.ids(by: name, .equal(to: .int(number)).then(range))
+      for (range, isIncluded) in [(IndexRange(from: text), true), (.greater(than: text), false)] {
+        let ids = try snapshot.ids(by: name, .equal(to: .int(number)).then(range))
         let found = try ids.collect().contains(id)
         try expect(
           found == isIncluded, "the index \(name) has \(id) from its text on: \(found)")

@@ -35,7 +35,7 @@ final class HistoryRecorder: Sendable {
 
   /// Returns the latest changes of all documents after a sequence number.
   static func changes(in snapshot: Snapshot, since: UInt64) throws -> [History.Change] {
-    var cursor = snapshot.changes(since: since)
+    let cursor = snapshot.changes(since: since)
     return try cursor.collect().map { change in
       History.Change(
         change.id, change.isDeleted ? nil : change.document["v"]?.stringValue,
@@ -59,7 +59,7 @@ extension HistoryRecorder {
 
     func write(_ key: String, _ value: String, padding: Int) throws {
       let text = Value.string(String(repeating: "x", count: padding))
-      let document = try transaction.overwrite(key, with: ["v": .string(value), "pad": text])
+      let document = try transaction.replace(key, with: ["v": .string(value), "pad": text])
       steps.append(.write(key, value, sequence: document.sequence))
     }
 

@@ -7,7 +7,7 @@ import Foundation
 ///   the bytes of the JSON for stores that keep bytes, and records for those that have columns.
 ///   Encoding them, and the SHA-256 for the revision ID, is measured.
 /// - A load is `put(contentsOf:)` in transactions of durability `.none`, and `flush()` at the end.
-///   If documents may exist, each is stored by `overwrite`, which does not need the revision it
+///   If documents may exist, each is stored by `replace`, which does not need the revision it
 ///   replaces.
 /// - A durable commit is `write { put }` at `.full`.
 /// - All reads of a measurement use one snapshot. Every read of Divan checks the document's
@@ -40,7 +40,7 @@ class DivanEngine: Engine, @unchecked Sendable {
         try transaction.put(contentsOf: batch.documents.lazy.compactMap(\.divan))
       } else {
         for case let document? in batch.documents.lazy.map(\.divan) {
-          try transaction.overwrite(document.id, with: document.properties)
+          try transaction.replace(document.id, with: document.properties)
         }
       }
     }

@@ -23,7 +23,7 @@ extension DivanEngine: QueryEngine {
     case .equal(let created): return try found(all.filter { $0["created"] == .string(created) })
     case .range(let start):
       return try found(
-        all.filter { $0["created"] >= .string(start) }.sort("created", byBytes: true)
+        all.filter { $0["created"] >= .string(start) }.sorted(by: "created", texts: .bytes)
           .limit(Question.limit))
     case .count(let start, let end):
       return Answer(

@@ -9,7 +9,7 @@ import DivanLog
 /// var films = JSONElements(bytes)
 /// while let film = try films.next() { … }
 /// ```
-public struct JSONElements {
+public struct JSONElements: Cursor {
   private var elements: JSON.Elements
 
   /// Creates a reader of a JSON text in UTF-8.

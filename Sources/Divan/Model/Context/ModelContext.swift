@@ -176,8 +176,10 @@ extension ModelContext {
   /// Only documents with the class's ``Model/documentType``, or an earlier one, are included.
   /// With a ``ModelRegistry``, documents of its subclasses are included too, and documents of other
   /// registered classes are not. Models that were never saved are not included.
-  public func models<M: Model>(_ type: M.Type, in range: IDRange = .all) throws -> ModelCursor<M> {
-    ModelCursor(core, try core.requireSnapshot(), range)
+  public func models<M: Model>(_ type: M.Type, in range: some IDRangeExpression = .all) throws
+    -> ModelCursor<M>
+  {
+    ModelCursor(core, try core.requireSnapshot(), range.idRange)
   }
 
   /// Stores the changes of these models in one transaction: all of them, or none.
@@ -219,7 +221,7 @@ extension ModelContext {
 }
 
 /// A cursor over models: `while let todo = try cursor.next() { … }`.
-public struct ModelCursor<M: Model> {
+public struct ModelCursor<M: Model>: Cursor {
   private let core: ModelContextCore
   private var documents: DocumentCursor
   private let snapshot: Snapshot
@@ -249,13 +251,6 @@ public struct ModelCursor<M: Model> {
         return model
       }
     }
-  }
-
-  /// Returns the remaining models as an array.
-  public mutating func collect() throws -> [M] {
-    var all: [M] = []
-    while let model = try next() { all.append(model) }
-    return all
   }
 }
 

@@ -4,8 +4,7 @@ extension Snapshot {
   /// ```swift
   /// let titles = try database.read { snapshot in
   ///   try snapshot.models { context in
-  ///     var films = try context.models(Film.self)
-  ///     return try films.collect().map(\.title)
+  ///     try context.models(Film.self).map(\.title).collect()
   ///   }
   /// }
   /// ```

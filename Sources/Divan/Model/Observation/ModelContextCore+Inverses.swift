@@ -37,8 +37,7 @@ extension ModelContextCore {
     let snapshot = try requireSnapshot()
     let index = relation.index
     if snapshot.hasIndex(index) {
-      var ids = try snapshot.ids(by: index.name, .equal(to: .string(id)))
-      return try ids.collect()
+      return try snapshot.ids(by: index.name, .equal(to: .string(id))).collect()
     }
     if case .database = source, !refusedIndexes.contains(index) { missingIndexes.insert(index) }
     return try scanned(index, snapshot, onError)[DocumentKey(id)] ?? []

@@ -9,11 +9,12 @@ extension Query where Subject: Model {
   /// ``ModelRegistry``, models of subclasses match too.
   public init() { self.init(kind: ModelKind.withoutRegistry(Subject.self)) }
 
-  /// Sorts the results by a property: see ``sort(descending:byBytes:_:)``.
-  public func sort<PropertyValue: QueryOrdered>(
-    _ path: KeyPath<Subject, PropertyValue>, descending: Bool = false, byBytes: Bool = false
+  /// Returns the query, sorted by a property: see ``sorted(_:texts:by:)``.
+  public func sorted<PropertyValue: _QueryOrdered>(
+    by path: KeyPath<Subject, PropertyValue>, _ direction: SortDirection = .ascending,
+    texts: TextOrder = .collated
   ) -> Query {
-    sort(descending: descending, byBytes: byBytes) { $0[dynamicMember: path] }
+    sorted(direction, texts: texts) { $0[dynamicMember: path] }
   }
 }
 

@@ -47,7 +47,7 @@ extension Persisted: PersistedWrapper {
 
   /// The storage of the values: their own form, references, or else their `Codable` form.
   private static var storage: _PersistedStorage {
-    if let type = Value.self as? any PersistableValue.Type { return type._storage }
+    if let type = Value.self as? any _PersistableValue.Type { return type._storage }
     if let type = Value.self as? any ReferenceList.Type { return type.referenceStorage }
     if let storage = _PersistedStorage.coded(Value.self) { return storage }
     refuseUse("Only properties that can be stored have an initializer")

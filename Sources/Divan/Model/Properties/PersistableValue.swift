@@ -8,7 +8,7 @@
 ///
 /// Only Divan declares conformances. All other types are stored in their `Codable` form, so make
 /// yours `Codable` or ``ValueConvertible``.
-public protocol PersistableValue: SendableMetatype {
+public protocol _PersistableValue: SendableMetatype {
   /// Returns the value as it will be after storing and reading it.
   static func _normalized(_ value: Self) -> Self
   /// The storage of values of this type.
@@ -16,13 +16,13 @@ public protocol PersistableValue: SendableMetatype {
 }
 
 /// A type of ``Persisted`` properties that needs no initial value.
-public protocol EmptyPersistableValue: PersistableValue {
+public protocol _EmptyPersistableValue: _PersistableValue {
   /// The empty value: false, zero, empty or nil.
   static var _empty: Self { get }
 }
 
 /// A type whose arrays can be ``Persisted``.
-public protocol PersistableElement: PersistableValue, PersistableOptional {}
+public protocol _PersistableElement: _PersistableValue, PersistableOptional {}
 
 /// A type whose optionals can be ``Persisted``.
 public protocol PersistableOptional: SendableMetatype {
@@ -38,7 +38,7 @@ public struct _PersistedStorage {
   let makeProperty: (PropertyLocation) -> any ModelProperty
 }
 
-extension PersistableValue {
+extension _PersistableValue {
   /// Returns the value itself, the default.
   @inlinable
   public static func _normalized(_ value: Self) -> Self { value }
@@ -50,7 +50,7 @@ extension PersistableOptional {
   public static func _normalizedOptional(_ value: Self?) -> Self? { value }
 }
 
-extension PersistableValue where Self: Codable {
+extension _PersistableValue where Self: Codable {
   /// The storage in the value's `Codable` form.
   public static var _storage: _PersistedStorage { .form(of: Self.self) }
 }
@@ -62,7 +62,7 @@ extension PersistableOptional where Self: Codable {
 
 // MARK: - Types with a direct stored form
 
-extension Bool: EmptyPersistableValue, PersistableElement {
+extension Bool: _EmptyPersistableValue, _PersistableElement {
   /// False.
   @inlinable public static var _empty: Bool { false }
   /// The storage as a Boolean.
@@ -71,7 +71,7 @@ extension Bool: EmptyPersistableValue, PersistableElement {
   public static var _optionalStorage: _PersistedStorage { .of(Bool?.self) }
 }
 
-extension Int: EmptyPersistableValue, PersistableElement {
+extension Int: _EmptyPersistableValue, _PersistableElement {
   /// Zero.
   @inlinable public static var _empty: Int { 0 }
   /// The storage as an integer.
@@ -80,7 +80,7 @@ extension Int: EmptyPersistableValue, PersistableElement {
   public static var _optionalStorage: _PersistedStorage { .of(Int?.self) }
 }
 
-extension Double: EmptyPersistableValue, PersistableElement {
+extension Double: _EmptyPersistableValue, _PersistableElement {
   /// Zero.
   @inlinable public static var _empty: Double { 0 }
   /// The storage as a floating-point number, even for whole numbers.
@@ -89,7 +89,7 @@ extension Double: EmptyPersistableValue, PersistableElement {
   public static var _optionalStorage: _PersistedStorage { .of(Double?.self) }
 }
 
-extension String: EmptyPersistableValue, PersistableElement {
+extension String: _EmptyPersistableValue, _PersistableElement {
   /// The empty string.
   @inlinable public static var _empty: String { "" }
   /// The storage as a string.
@@ -98,7 +98,7 @@ extension String: EmptyPersistableValue, PersistableElement {
   public static var _optionalStorage: _PersistedStorage { .of(String?.self) }
 }
 
-extension Date: PersistableElement {
+extension Date: _PersistableElement {
   /// Returns the date rounded to milliseconds.
   public static func _normalized(_ value: Date) -> Date { value.roundedToMilliseconds }
   /// Returns the date rounded to milliseconds.
@@ -109,8 +109,8 @@ extension Date: PersistableElement {
   public static var _optionalStorage: _PersistedStorage { .of(Date?.self) }
 }
 
-extension Array: PersistableValue, EmptyPersistableValue, PersistableOptional
-where Element: PersistableElement {
+extension Array: _PersistableValue, _EmptyPersistableValue, PersistableOptional
+where Element: _PersistableElement {
   /// The empty array.
   @inlinable public static var _empty: [Element] { [] }
 
@@ -133,7 +133,7 @@ where Element: PersistableElement {
   public static var _optionalStorage: _PersistedStorage { .ofOptionalArray(of: Element.self) }
 }
 
-extension Optional: PersistableValue, EmptyPersistableValue where Wrapped: PersistableOptional {
+extension Optional: _PersistableValue, _EmptyPersistableValue where Wrapped: PersistableOptional {
   /// Nil.
   @inlinable public static var _empty: Wrapped? { nil }
 
@@ -149,47 +149,47 @@ extension Optional: PersistableValue, EmptyPersistableValue where Wrapped: Persi
 
 // MARK: - Types that are stored in their Codable form
 
-extension EmptyPersistableValue where Self: Numeric {
+extension _EmptyPersistableValue where Self: Numeric {
   /// Zero.
   @inlinable public static var _empty: Self { 0 }
 }
 
-extension Int8: EmptyPersistableValue, PersistableElement {}
-extension Int16: EmptyPersistableValue, PersistableElement {}
-extension Int32: EmptyPersistableValue, PersistableElement {}
-extension Int64: EmptyPersistableValue, PersistableElement {}
-extension UInt: EmptyPersistableValue, PersistableElement {}
-extension UInt8: EmptyPersistableValue, PersistableElement {}
-extension UInt16: EmptyPersistableValue, PersistableElement {}
-extension UInt32: EmptyPersistableValue, PersistableElement {}
-extension UInt64: EmptyPersistableValue, PersistableElement {}
-extension Float: EmptyPersistableValue, PersistableElement {}
-extension Decimal: EmptyPersistableValue, PersistableElement {}
-extension UUID: PersistableElement {}
-extension URL: PersistableElement {}
+extension Int8: _EmptyPersistableValue, _PersistableElement {}
+extension Int16: _EmptyPersistableValue, _PersistableElement {}
+extension Int32: _EmptyPersistableValue, _PersistableElement {}
+extension Int64: _EmptyPersistableValue, _PersistableElement {}
+extension UInt: _EmptyPersistableValue, _PersistableElement {}
+extension UInt8: _EmptyPersistableValue, _PersistableElement {}
+extension UInt16: _EmptyPersistableValue, _PersistableElement {}
+extension UInt32: _EmptyPersistableValue, _PersistableElement {}
+extension UInt64: _EmptyPersistableValue, _PersistableElement {}
+extension Float: _EmptyPersistableValue, _PersistableElement {}
+extension Decimal: _EmptyPersistableValue, _PersistableElement {}
+extension UUID: _PersistableElement {}
+extension URL: _PersistableElement {}
 
-extension Data: EmptyPersistableValue, PersistableElement {
+extension Data: _EmptyPersistableValue, _PersistableElement {
   /// The empty data.
   @inlinable public static var _empty: Data { Data() }
 }
 
-extension Value: EmptyPersistableValue, PersistableElement {
+extension Value: _EmptyPersistableValue, _PersistableElement {
   /// Null.
   @inlinable public static var _empty: Value { .null }
 }
 
-extension Value.Object: EmptyPersistableValue, PersistableElement {
+extension Value.Object: _EmptyPersistableValue, _PersistableElement {
   /// The empty object.
   @inlinable public static var _empty: Value.Object { [:] }
 }
 
-extension Dictionary: PersistableValue, EmptyPersistableValue, PersistableOptional
+extension Dictionary: _PersistableValue, _EmptyPersistableValue, PersistableOptional
 where Key == String, Value: Codable {
   /// The empty dictionary.
   @inlinable public static var _empty: [String: Value] { [:] }
 }
 
-extension Set: PersistableValue, EmptyPersistableValue, PersistableOptional
+extension Set: _PersistableValue, _EmptyPersistableValue, PersistableOptional
 where Element: Codable {
   /// The empty set.
   @inlinable public static var _empty: Set<Element> { [] }

@@ -102,97 +102,119 @@ public struct Persisted<Value> {
     set { _value = newValue }
   }
 
-  /// Creates a property with an initial value.
-  @inlinable
-  public init(wrappedValue: Value) where Value: PersistableValue {
-    _value = Value._normalized(wrappedValue)
-    _index = PropertyKeys.none
-    _flags = PropertyFlags.unbound
+  @inlinable @inline(__always)
+  init(_ value: Value, key: String?, index: PropertyIndexKind?, rule: DeleteRule = .noAction) {
+    _value = value
+    _index =
+      key == nil && index == nil ? PropertyKeys.none : PropertyKeys._number(of: key, index)
+    _flags =
+      PropertyFlags.unbound | rule._flags | (key == nil ? 0 : PropertyFlags.keyed)
+      | (index == nil ? 0 : PropertyFlags.indexed)
   }
 
-  /// Creates a property with an initial value, stored under another key.
+  // The compiler finds the initializers that it calls by itself only here, not in extensions.
+
+  /// Creates a property with an initial value.
+  ///
+  /// - Parameters:
+  ///   - wrappedValue: The initial value.
+  ///   - key: The key in the document; nil for the property's name.
+  ///   - index: What the index of the property contains; nil for none. See
+  ///     ``Database/addIndexes(for:progress:)``.
   @inlinable
-  public init(wrappedValue: Value, key: String) where Value: PersistableValue {
-    _value = Value._normalized(wrappedValue)
-    _index = PropertyKeys._number(of: key)
-    _flags = PropertyFlags.unbound | PropertyFlags.keyed
+  public init(wrappedValue: Value, key: String? = nil, index: PropertyIndex<Value>? = nil)
+  where Value: _PersistableValue {
+    self.init(Value._normalized(wrappedValue), key: key, index: index?._kind)
   }
 
   /// Creates a property with an initial value of a `Codable` type.
   @inlinable @_disfavoredOverload
-  public init(wrappedValue: Value) where Value: Codable {
-    _value = wrappedValue
-    _index = PropertyKeys.none
-    _flags = PropertyFlags.unbound
-  }
-
-  /// Creates a property with an initial value of a `Codable` type, stored under another key.
-  @inlinable @_disfavoredOverload
-  public init(wrappedValue: Value, key: String) where Value: Codable {
-    _value = wrappedValue
-    _index = PropertyKeys._number(of: key)
-    _flags = PropertyFlags.unbound | PropertyFlags.keyed
-  }
-
-  /// Creates an optional property of a `Codable` type, initially nil.
-  @inlinable @_disfavoredOverload
-  public init<Wrapped: Codable>() where Value == Wrapped? { self.init(wrappedValue: nil) }
-
-  /// Creates an optional property of a `Codable` type, initially nil, stored under another key.
-  @inlinable @_disfavoredOverload
-  public init<Wrapped: Codable>(key: String) where Value == Wrapped? {
-    self.init(wrappedValue: nil, key: key)
-  }
-
-  /// Creates a property that is initially an empty array of `Codable` elements.
-  @inlinable @_disfavoredOverload
-  public init<Element: Codable>() where Value == [Element] { self.init(wrappedValue: []) }
-
-  /// Creates a property that is initially an empty array of `Codable` elements, under another key.
-  @inlinable @_disfavoredOverload
-  public init<Element: Codable>(key: String) where Value == [Element] {
-    self.init(wrappedValue: [], key: key)
+  public init(wrappedValue: Value, key: String? = nil, index: PropertyIndex<Value>? = nil)
+  where Value: Codable {
+    self.init(wrappedValue, key: key, index: index?._kind)
   }
 
   /// Creates a property that refers to other models, in order.
   @inlinable
-  public init<Target: Model>(wrappedValue: [Target]) where Value == [Target] {
-    _value = wrappedValue
-    _index = PropertyKeys.none
-    _flags = PropertyFlags.unbound
+  public init<Target: Model>(
+    wrappedValue: [Target], key: String? = nil, index: PropertyIndex<Value>? = nil
+  ) where Value == [Target] {
+    self.init(wrappedValue, key: key, index: index?._kind)
   }
 
-  /// Creates a property that refers to other models, in order, stored under another key.
+  /// Creates a property that is initially false, zero, empty or nil.
   @inlinable
-  public init<Target: Model>(wrappedValue: [Target], key: String) where Value == [Target] {
-    _value = wrappedValue
-    _index = PropertyKeys._number(of: key)
-    _flags = PropertyFlags.unbound | PropertyFlags.keyed
+  public init() where Value: _EmptyPersistableValue {
+    self.init(Value._empty, key: nil, index: nil)
+  }
+
+  /// Creates a property that is initially false, zero, empty or nil, stored under another key.
+  ///
+  /// - Parameters:
+  ///   - key: The key in the document.
+  ///   - index: What the index of the property contains; nil for none. See
+  ///     ``Database/addIndexes(for:progress:)``.
+  @inlinable
+  public init(key: String, index: PropertyIndex<Value>? = nil)
+  where Value: _EmptyPersistableValue {
+    self.init(Value._empty, key: key, index: index?._kind)
+  }
+
+  /// Creates an indexed property that is initially false, zero, empty or nil.
+  @inlinable
+  public init(index: PropertyIndex<Value>) where Value: _EmptyPersistableValue {
+    self.init(Value._empty, key: nil, index: index._kind)
+  }
+
+  /// Creates a property of a `Codable` type that is initially nil or an empty array.
+  @inlinable @_disfavoredOverload
+  public init() where Value: _EmptyCodable { self.init(Value._emptyCodable, key: nil, index: nil) }
+
+  /// Creates a property of a `Codable` type that is initially nil or an empty array, with a key.
+  @inlinable @_disfavoredOverload
+  public init(key: String, index: PropertyIndex<Value>? = nil) where Value: _EmptyCodable {
+    self.init(Value._emptyCodable, key: key, index: index?._kind)
+  }
+
+  /// Creates an indexed property of a `Codable` type that is initially nil or an empty array.
+  @inlinable @_disfavoredOverload
+  public init(index: PropertyIndex<Value>) where Value: _EmptyCodable {
+    self.init(Value._emptyCodable, key: nil, index: index._kind)
   }
 
   /// Creates a property that refers to other models, initially to none.
   @inlinable
-  public init<Target: Model>() where Value == [Target] { self.init(wrappedValue: []) }
+  public init<Target: Model>() where Value == [Target] { self.init([], key: nil, index: nil) }
 
   /// Creates a property that refers to other models, initially to none, stored under another key.
   @inlinable
-  public init<Target: Model>(key: String) where Value == [Target] {
-    self.init(wrappedValue: [], key: key)
+  public init<Target: Model>(key: String, index: PropertyIndex<Value>? = nil)
+  where Value == [Target] {
+    self.init([], key: key, index: index?._kind)
   }
 
+  /// Creates an indexed property that refers to other models, initially to none.
+  @inlinable
+  public init<Target: Model>(index: PropertyIndex<Value>) where Value == [Target] {
+    self.init([], key: nil, index: index._kind)
+  }
+}
+
+// MARK: - With a delete rule
+
+extension Persisted {
   /// Creates a property that refers to other models, initially to none, with a delete rule.
   ///
   /// - Parameters:
   ///   - rule: ``DeleteRule/cascade`` to delete them with this model; ``DeleteRule/deny`` to forbid
   ///     deleting this model while there are any.
-  ///   - key: the key in the document; nil for the property's name.
+  ///   - key: The key in the document; nil for the property's name.
+  ///   - index: What the index of the property contains; nil for none.
   @inlinable
   public init<Target: Model>(
-    onDelete rule: DeleteRule, key: String? = nil
+    onDelete rule: DeleteRule, key: String? = nil, index: PropertyIndex<Value>? = nil
   ) where Value == [Target] {
-    _value = []
-    _index = key.map { PropertyKeys._number(of: $0) } ?? PropertyKeys.none
-    _flags = PropertyFlags.unbound | rule._flags | (key == nil ? 0 : PropertyFlags.keyed)
+    self.init([], key: key, index: index?._kind, rule: rule)
   }
 
   /// Creates a property that refers to another model, initially to none, with a delete rule.
@@ -200,119 +222,30 @@ public struct Persisted<Value> {
   /// - Parameters:
   ///   - rule: ``DeleteRule/cascade`` to delete it with this model; ``DeleteRule/deny`` to forbid
   ///     deleting this model while there is one.
-  ///   - key: the key in the document; nil for the property's name.
+  ///   - key: The key in the document; nil for the property's name.
+  ///   - index: What the index of the property contains; nil for none.
   @inlinable
   public init<Target: Model>(
-    onDelete rule: DeleteRule, key: String? = nil
+    onDelete rule: DeleteRule, key: String? = nil, index: PropertyIndex<Value>? = nil
   ) where Value == Target? {
-    _value = nil
-    _index = key.map { PropertyKeys._number(of: $0) } ?? PropertyKeys.none
-    _flags = PropertyFlags.unbound | rule._flags | (key == nil ? 0 : PropertyFlags.keyed)
-  }
-
-  /// Creates an indexed list of references, initially empty, with a delete rule.
-  @inlinable
-  public init<Target: Model>(
-    onDelete rule: DeleteRule, key: String? = nil, index: PropertyIndex<Value>
-  ) where Value == [Target] {
-    self.init(_indexed: [], key, index._kind)
-    _flags |= rule._flags
-  }
-
-  /// Creates an indexed reference to another model, initially to none, with a delete rule.
-  @inlinable
-  public init<Target: Model>(
-    onDelete rule: DeleteRule, key: String? = nil, index: PropertyIndex<Value>
-  ) where Value == Target? {
-    self.init(_indexed: nil, key, index._kind)
-    _flags |= rule._flags
-  }
-
-  /// Creates a property that is initially false, zero, empty or nil.
-  @inlinable
-  public init() where Value: EmptyPersistableValue {
-    _value = Value._empty
-    _index = PropertyKeys.none
-    _flags = PropertyFlags.unbound
-  }
-
-  /// Creates a property that is initially false, zero, empty or nil, stored under another key.
-  @inlinable
-  public init(key: String) where Value: EmptyPersistableValue {
-    _value = Value._empty
-    _index = PropertyKeys._number(of: key)
-    _flags = PropertyFlags.unbound | PropertyFlags.keyed
+    self.init(nil, key: key, index: index?._kind, rule: rule)
   }
 }
 
-// MARK: - With an index
+/// A `Codable` type with an obvious initial value: only Divan makes types conform.
+public protocol _EmptyCodable: Codable {
+  /// Nil, or an empty array.
+  static var _emptyCodable: Self { get }
+}
 
-extension Persisted {
-  @inlinable
-  init(_indexed value: Value, _ key: String?, _ index: PropertyIndexKind) {
-    _value = value
-    _index = PropertyKeys._number(of: key, index)
-    _flags =
-      PropertyFlags.unbound | PropertyFlags.indexed | (key == nil ? 0 : PropertyFlags.keyed)
-  }
+extension Optional: _EmptyCodable where Wrapped: Codable {
+  /// Nil.
+  @inlinable public static var _emptyCodable: Wrapped? { nil }
+}
 
-  /// Creates an indexed property with an initial value.
-  ///
-  /// - Parameters:
-  ///   - wrappedValue: the initial value.
-  ///   - key: the key in the document; nil for the property's name.
-  ///   - index: what the index contains: see ``Database/addIndexes(for:progress:)``.
-  @inlinable
-  public init(wrappedValue: Value, key: String? = nil, index: PropertyIndex<Value>)
-  where Value: PersistableValue {
-    self.init(_indexed: Value._normalized(wrappedValue), key, index._kind)
-  }
-
-  /// Creates an indexed property with an initial value of a `Codable` type.
-  @inlinable @_disfavoredOverload
-  public init(wrappedValue: Value, key: String? = nil, index: PropertyIndex<Value>)
-  where Value: Codable {
-    self.init(_indexed: wrappedValue, key, index._kind)
-  }
-
-  /// Creates an indexed property that refers to other models, in order.
-  @inlinable
-  public init<Target: Model>(
-    wrappedValue: [Target], key: String? = nil, index: PropertyIndex<Value>
-  ) where Value == [Target] {
-    self.init(_indexed: wrappedValue, key, index._kind)
-  }
-
-  /// Creates an indexed property that is initially false, zero, empty or nil.
-  ///
-  /// - Parameters:
-  ///   - key: the key in the document; nil for the property's name.
-  ///   - index: what the index contains: see ``Database/addIndexes(for:progress:)``.
-  @inlinable
-  public init(key: String? = nil, index: PropertyIndex<Value>) where Value: EmptyPersistableValue {
-    self.init(_indexed: Value._empty, key, index._kind)
-  }
-
-  /// Creates an indexed optional property of a `Codable` type, initially nil.
-  @inlinable @_disfavoredOverload
-  public init<Wrapped: Codable>(key: String? = nil, index: PropertyIndex<Value>)
-  where Value == Wrapped? {
-    self.init(_indexed: nil, key, index._kind)
-  }
-
-  /// Creates an indexed property that is initially an empty array of `Codable` elements.
-  @inlinable @_disfavoredOverload
-  public init<Element: Codable>(key: String? = nil, index: PropertyIndex<Value>)
-  where Value == [Element] {
-    self.init(_indexed: [], key, index._kind)
-  }
-
-  /// Creates an indexed property that refers to other models, initially to none.
-  @inlinable
-  public init<Target: Model>(key: String? = nil, index: PropertyIndex<Value>)
-  where Value == [Target] {
-    self.init(_indexed: [], key, index._kind)
-  }
+extension Array: _EmptyCodable where Element: Codable {
+  /// The empty array.
+  @inlinable public static var _emptyCodable: [Element] { [] }
 }
 
 // MARK: - Access
@@ -359,18 +292,7 @@ extension Persisted {
     message:
       "this type cannot be stored in a @Persisted property: make it Codable or ValueConvertible, or refer to models by an optional or an array"
   )
-  public init(wrappedValue: Value) {
-    preconditionFailure("A @Persisted property of a type that cannot be stored")
-  }
-
-  /// Unavailable: the message lists the types that can be stored.
-  @_disfavoredOverload
-  @available(
-    *, unavailable,
-    message:
-      "this type cannot be stored in a @Persisted property: make it Codable or ValueConvertible, or refer to models by an optional or an array"
-  )
-  public init(wrappedValue: Value, key: String) {
+  public init(wrappedValue: Value, key: String? = nil) {
     preconditionFailure("A @Persisted property of a type that cannot be stored")
   }
 

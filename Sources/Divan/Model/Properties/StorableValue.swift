@@ -7,7 +7,7 @@ import DivanLog
 #endif
 
 /// A type of properties that is converted directly to and from its stored form.
-protocol StorableValue: PersistableValue {
+protocol StorableValue: _PersistableValue {
   /// Returns the value that fills `range`; nil if it is of another type.
   static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Self?
   /// Replaces `value` with the one that fills `range`; returns false if it is of another type.
@@ -115,7 +115,7 @@ extension Date: StorableValue {
   static var isNormalizing: Bool { true }
 }
 
-extension Array: StorableValue where Element: StorableValue & PersistableElement {
+extension Array: StorableValue where Element: StorableValue & _PersistableElement {
   /// Returns nil if an element is of another type.
   static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [Element]? {
     guard !range.isEmpty, bytes[range.lowerBound] & 0xF0 == ValueFormat.Tag.array,

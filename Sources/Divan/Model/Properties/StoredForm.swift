@@ -183,9 +183,9 @@ extension _PersistedStorage {
   // The form of the elements is not known at compile time; it is determined when the class is
   // discovered.
 
-  static func ofArray<E: PersistableElement>(of _: E.Type) -> _PersistedStorage {
-    if let element = E.self as? any (StorableValue & PersistableElement).Type {
-      func make<S: StorableValue & PersistableElement>(_: S.Type) -> _PersistedStorage {
+  static func ofArray<E: _PersistableElement>(of _: E.Type) -> _PersistedStorage {
+    if let element = E.self as? any (StorableValue & _PersistableElement).Type {
+      func make<S: StorableValue & _PersistableElement>(_: S.Type) -> _PersistedStorage {
         .of([S].self)
       }
       return make(element)
@@ -193,9 +193,9 @@ extension _PersistedStorage {
     return coded([E].self) ?? unknown(E.self)
   }
 
-  static func ofOptionalArray<E: PersistableElement>(of _: E.Type) -> _PersistedStorage {
-    if let element = E.self as? any (StorableValue & PersistableElement).Type {
-      func make<S: StorableValue & PersistableElement>(_: S.Type) -> _PersistedStorage {
+  static func ofOptionalArray<E: _PersistableElement>(of _: E.Type) -> _PersistedStorage {
+    if let element = E.self as? any (StorableValue & _PersistableElement).Type {
+      func make<S: StorableValue & _PersistableElement>(_: S.Type) -> _PersistedStorage {
         .of([S]?.self)
       }
       return make(element)
@@ -204,6 +204,6 @@ extension _PersistedStorage {
   }
 
   private static func unknown(_ type: Any.Type) -> _PersistedStorage {
-    refuseUse("\(type) conforms to PersistableElement, which only types of Divan may")
+    refuseUse("\(type) conforms to _PersistableElement, which only types of Divan may")
   }
 }

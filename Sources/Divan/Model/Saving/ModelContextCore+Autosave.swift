@@ -17,10 +17,9 @@ extension ModelContextCore {
   ///
   /// If the models cannot be saved together, they are saved one by one.
   func saveDue(
-    retriesAll: Bool, after delay: Duration, isolation actor: isolated (any Actor)? = #isolation,
-    _ onError: (any Error) -> Void
+    retriesAll: Bool, after delay: Duration, at now: ContinuousClock.Instant = .now,
+    isolation actor: isolated (any Actor)? = #isolation, _ onError: (any Error) -> Void
   ) async {
-    let now = ContinuousClock.now
     let models = unsavedModels
     let fresh = models.filter { !$0.hasFailedToSave }
     do {

@@ -18,7 +18,7 @@ public struct PropertyIndex<Value>: Sendable {
   public static var unique: PropertyIndex { PropertyIndex(_kind: .unique) }
 }
 
-extension PropertyIndex where Value: QueryElements {
+extension PropertyIndex where Value: _QueryElements {
   /// Each element of an array: queries find models by any element.
   public static var eachElement: PropertyIndex { PropertyIndex(_kind: .eachElement) }
 }

@@ -5,7 +5,7 @@ import DivanLog
 /// ```swift
 /// let query = Query<Todo>()
 ///   .filter { $0.done == false && $0.tags.contains("home") }
-///   .sort(\.due)
+///   .sorted(by: \.due)
 ///   .limit(20)
 /// let todos = try context.find(query)
 /// ```
@@ -121,22 +121,26 @@ extension Query {
   /// first, then false, true, numbers, texts, arrays and objects. Where all keys are equal,
   /// documents are sorted by the bytes of their IDs.
   ///
+  /// ```swift
+  /// Query<Event>().sorted(.descending) { $0.place.name }
+  /// ```
+  ///
   /// - Parameters:
-  ///   - descending: whether the order is descending.
-  ///   - byBytes: whether texts are sorted by their bytes, as in an index, and not by collation.
-  ///   - property: the property.
-  /// - Returns: the query with this sort key after the existing ones.
-  public func sort<PropertyValue: QueryOrdered>(
-    descending: Bool = false, byBytes: Bool = false,
-    _ property: (QuerySubject<Subject>) -> QueryProperty<PropertyValue>
+  ///   - direction: Whether the smallest or the greatest value comes first.
+  ///   - texts: How texts are ordered.
+  ///   - property: The property.
+  /// - Returns: The query with this sort key after the existing ones.
+  public func sorted<PropertyValue: _QueryOrdered>(
+    _ direction: SortDirection = .ascending, texts: TextOrder = .collated,
+    by property: (QuerySubject<Subject>) -> QueryProperty<PropertyValue>
   ) -> Query {
     let property = property(QuerySubject())
     var query = self
     if let refusal = property.refusal { return filter(Filter(.refused(refusal.error))) }
     query.core.sorts.append(
       QuerySort(
-        path: property.path, descending: descending,
-        byBytes: byBytes || PropertyValue.sortsByBytes))
+        path: property.path, descending: direction == .descending,
+        byBytes: texts == .bytes || PropertyValue.sortsByBytes))
     return query
   }
 
@@ -165,18 +169,21 @@ extension Query {
 }
 
 extension Query where Subject == Document {
-  /// Returns the query, sorted by the property of this name: see ``sort(descending:byBytes:_:)``.
-  public func sort(_ name: String, descending: Bool = false, byBytes: Bool = false) -> Query {
-    sort(descending: descending, byBytes: byBytes) { $0[name] }
+  /// Returns the query, sorted by the property of this name: see ``sorted(_:texts:by:)``.
+  public func sorted(
+    by name: String, _ direction: SortDirection = .ascending, texts: TextOrder = .collated
+  ) -> Query {
+    sorted(direction, texts: texts) { $0[name] }
   }
 }
 
 extension Query where Subject: DocumentCodable {
-  /// Returns the query, sorted by a property: see ``sort(descending:byBytes:_:)``.
-  public func sort<PropertyValue: QueryOrdered>(
-    _ path: KeyPath<Subject, PropertyValue>, descending: Bool = false, byBytes: Bool = false
+  /// Returns the query, sorted by a property: see ``sorted(_:texts:by:)``.
+  public func sorted<PropertyValue: _QueryOrdered>(
+    by path: KeyPath<Subject, PropertyValue>, _ direction: SortDirection = .ascending,
+    texts: TextOrder = .collated
   ) -> Query {
-    sort(descending: descending, byBytes: byBytes) { $0[dynamicMember: path] }
+    sorted(direction, texts: texts) { $0[dynamicMember: path] }
   }
 }
 

@@ -55,7 +55,7 @@ public struct QueryAggregate<Subject>: Sendable {
 
   /// Whether values of a type are stored as texts that are sorted by their bytes.
   static func sortsByBytes(_ type: Any.Type) -> Bool {
-    (type as? any QueryOrdered.Type)?.sortsByBytes ?? false
+    (type as? any _QueryOrdered.Type)?.sortsByBytes ?? false
   }
 }
 

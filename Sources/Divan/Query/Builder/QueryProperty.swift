@@ -60,7 +60,7 @@ extension QueryProperty {
 
   /// An element of an array, from 0 on; elements beyond the end are missing.
   public subscript(index: Int) -> QueryProperty<PropertyValue.QueryElement>
-  where PropertyValue: QueryElements {
+  where PropertyValue: _QueryElements {
     QueryProperty<PropertyValue.QueryElement>(path.appending(.element(index)), refusal: refusal)
   }
 
@@ -109,7 +109,7 @@ extension QueryProperty where PropertyValue: Encodable {
   }
 }
 
-extension QueryProperty where PropertyValue: QueryOrdered {
+extension QueryProperty where PropertyValue: _QueryOrdered {
   /// The type of the values that the property is compared with.
   public typealias Constant = PropertyValue.QueryConstant
 
@@ -146,13 +146,13 @@ extension QueryProperty where PropertyValue: QueryOrdered {
 
 extension QueryProperty where PropertyValue == Value {
   /// Whether the property is in a range, which excludes its upper bound.
-  public func isIn<Bound: QueryOrdered & Comparable>(_ range: Range<Bound>) -> Filter {
+  public func isIn<Bound: _QueryOrdered & Comparable>(_ range: Range<Bound>) -> Filter {
     test(range.lowerBound) { .order(.greaterOrEqual, $0) }
       && test(range.upperBound) { .order(.less, $0) }
   }
 
   /// Whether the property is in a range.
-  public func isIn<Bound: QueryOrdered & Comparable>(_ range: ClosedRange<Bound>) -> Filter {
+  public func isIn<Bound: _QueryOrdered & Comparable>(_ range: ClosedRange<Bound>) -> Filter {
     test(range.lowerBound) { .order(.greaterOrEqual, $0) }
       && test(range.upperBound) { .order(.lessOrEqual, $0) }
   }
@@ -183,7 +183,7 @@ extension QueryProperty where PropertyValue == Bool {
 
 // MARK: - Texts
 
-extension QueryProperty where PropertyValue: QueryText {
+extension QueryProperty where PropertyValue: _QueryText {
   /// Whether the text begins with another one.
   public func hasPrefix(_ text: String, ignoring differences: TextDifferences = []) -> Filter {
     test(.text(.beginning, text, differences))
@@ -240,7 +240,7 @@ extension QueryProperty where PropertyValue == String? {
 
 // MARK: - Elements
 
-extension QueryProperty where PropertyValue: QueryElements {
+extension QueryProperty where PropertyValue: _QueryElements {
   /// An element of the array, in conditions on elements.
   public typealias Element = QueryProperty<PropertyValue.QueryElement>
 
@@ -270,7 +270,7 @@ extension QueryProperty where PropertyValue: QueryElements {
 }
 
 extension QueryProperty
-where PropertyValue: QueryElements, PropertyValue.QueryElement: Encodable {
+where PropertyValue: _QueryElements, PropertyValue.QueryElement: Encodable {
   /// Whether an element equals a value.
   public func contains(_ element: PropertyValue.QueryElement) -> Filter {
     contains { $0 == element }

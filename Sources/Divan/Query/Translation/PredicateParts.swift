@@ -49,7 +49,7 @@ extension PredicateExpressions.KeyPath: TranslatablePredicate {
     case .property(let known, _): (path, isSubject) = (known, false)
     default: throw PredicateTranslation.refusal(self)
     }
-    if Root.Output.self is any QueryElements.Type { return try measure(path) }
+    if Root.Output.self is any _QueryElements.Type { return try measure(path) }
     let key: String?
     if let type = Root.Output.self as? any QueryKeyed.Type {
       if !isSubject { path = path.appending(.reference) }
@@ -141,7 +141,7 @@ extension PredicateExpressions.NotEqual: TranslatablePredicate {
 
 extension PredicateExpressions.Comparison: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard Output.self == Bool.self, LHS.Output.self is any QueryOrdered.Type else {
+    guard Output.self == Bool.self, LHS.Output.self is any _QueryOrdered.Type else {
       throw PredicateTranslation.refusal(self)
     }
     let orders: (FilterTest.Order, reversed: FilterTest.Order)
@@ -247,7 +247,7 @@ extension PredicateExpressions.SequenceStartsWith: TranslatablePredicate {
 extension PredicateExpressions.SequenceContains: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
     switch (try translation.term(sequence), try translation.term(element)) {
-    case (.property(let path, let type), .constant(let value)) where type is any QueryElements.Type:
+    case (.property(let path, let type), .constant(let value)) where type is any _QueryElements.Type:
       return .filter(.anyElement(path, .test(QueryPath(), .equal(value))))
     case (.constant(.array(let values)), .property(let path, _)):
       return .filter(.test(path, .oneOf(values)))
@@ -318,7 +318,7 @@ private protocol PredicateRange {
   func rangeTerm() throws(DatabaseError) -> PredicateTerm
 }
 
-extension Range: PredicateRange where Bound: QueryOrdered {
+extension Range: PredicateRange where Bound: _QueryOrdered {
   fileprivate func rangeTerm() throws(DatabaseError) -> PredicateTerm {
     .range(
       lower: try Value(queryConstant: lowerBound), upper: try Value(queryConstant: upperBound),
@@ -326,7 +326,7 @@ extension Range: PredicateRange where Bound: QueryOrdered {
   }
 }
 
-extension ClosedRange: PredicateRange where Bound: QueryOrdered {
+extension ClosedRange: PredicateRange where Bound: _QueryOrdered {
   fileprivate func rangeTerm() throws(DatabaseError) -> PredicateTerm {
     .range(
       lower: try Value(queryConstant: lowerBound), upper: try Value(queryConstant: upperBound),

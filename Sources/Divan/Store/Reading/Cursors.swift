@@ -1,10 +1,7 @@
 import DivanLog
 
-/// A cursor over document IDs.
-///
-/// Like every cursor it has a `next()` that throws, instead of being a `Sequence`, because reading
-/// can fail: `while let id = try cursor.next() { … }`.
-public struct IDCursor {
+/// A cursor over document IDs: `while let id = try cursor.next() { … }`.
+public struct IDCursor: Cursor {
   private var entries: EntryCursor
   private let view: ReadView
 
@@ -18,19 +15,12 @@ public struct IDCursor {
     guard let (id, _) = try entries.next() else { return nil }
     return try view.text(ofID: id)
   }
-
-  /// Returns all remaining IDs as an array.
-  public mutating func collect() throws -> [String] {
-    var all: [String] = []
-    while let id = try next() { all.append(id) }
-    return all
-  }
 }
 
 /// A cursor over documents: `while let document = try cursor.next() { … }`.
 ///
 /// A damaged document makes `next()` throw; the call after that continues after it.
-public struct DocumentCursor {
+public struct DocumentCursor: Cursor {
   private var cursor: DocumentLocationCursor
   private let view: ReadView
 
@@ -49,13 +39,6 @@ public struct DocumentCursor {
     guard try cursor.advance() else { return nil }
     let properties = try view.winningRecord(at: cursor.location, cursor.id).takeProperties()
     return (try view.text(ofID: cursor.id), properties)
-  }
-
-  /// Returns all remaining documents as an array.
-  public mutating func collect() throws -> [Document] {
-    var all: [Document] = []
-    while let document = try next() { all.append(document) }
-    return all
   }
 }
 
@@ -92,7 +75,7 @@ extension Change {
 }
 
 /// A cursor over changes, in the order of their sequence numbers.
-public struct ChangeCursor {
+public struct ChangeCursor: Cursor {
   private let view: ReadView
   private var scan: LayeredScan
   /// The changes to documents that were changed again since; only in a past version, once known.
@@ -149,12 +132,5 @@ public struct ChangeCursor {
       position = max(position, UInt64(bigEndian: item.key.load(UInt64.self, at: 0)))
     }
     return try view.decodeLocator(item)
-  }
-
-  /// Returns all remaining changes as an array.
-  public mutating func collect() throws -> [Change] {
-    var all: [Change] = []
-    while let change = try next() { all.append(change) }
-    return all
   }
 }

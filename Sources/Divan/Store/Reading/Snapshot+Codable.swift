@@ -23,7 +23,7 @@ extension Snapshot {
   ///
   /// Every document in the range must decode as the type.
   public func documents<T: Decodable>(
-    _ type: T.Type, _ range: IDRange = .all, descending: Bool = false
+    _ type: T.Type, _ range: some IDRangeExpression = .all, descending: Bool = false
   ) -> DecodingCursor<T> {
     DecodingCursor(documents(range, descending: descending))
   }
@@ -33,18 +33,11 @@ extension Snapshot {
 ///
 /// A document that is damaged, or does not fit the type, makes `next()` throw; the next call
 /// continues after it.
-public struct DecodingCursor<T: Decodable> {
+public struct DecodingCursor<T: Decodable>: Cursor {
   private var documents: DocumentCursor
 
   init(_ documents: DocumentCursor) { self.documents = documents }
 
   /// The next value; nil at the end.
   public mutating func next() throws -> T? { try documents.next()?.decode(T.self) }
-
-  /// Returns all remaining values as an array.
-  public mutating func collect() throws -> [T] {
-    var all: [T] = []
-    while let value = try next() { all.append(value) }
-    return all
-  }
 }

@@ -14,7 +14,7 @@ extension Snapshot {
   /// Returns the IDs of the local documents in a range, in the order of their bytes.
   ///
   /// Reads only the index.
-  public func localDocumentIDs(_ range: IDRange = .all) throws -> [String] {
-    try view.localDocumentIDs(range)
+  public func localDocumentIDs(_ range: some IDRangeExpression = .all) throws -> [String] {
+    try view.localDocumentIDs(range.idRange)
   }
 }

@@ -68,15 +68,17 @@ extension Snapshot {
   /// Returns a cursor over the documents in a range of IDs, in the order of the IDs' bytes.
   ///
   /// Costs one search, and then one step and one read for each document.
-  public func documents(_ range: IDRange = .all, descending: Bool = false) -> DocumentCursor {
-    DocumentCursor(view, range, descending: descending)
+  public func documents(
+    _ range: some IDRangeExpression = .all, descending: Bool = false
+  ) -> DocumentCursor {
+    DocumentCursor(view, range.idRange, descending: descending)
   }
 
   /// Returns a cursor over the IDs in a range, in byte order, without deleted documents.
   ///
   /// Reads the index only.
-  public func ids(_ range: IDRange = .all, descending: Bool = false) -> IDCursor {
-    IDCursor(view, range, descending: descending)
+  public func ids(_ range: some IDRangeExpression = .all, descending: Bool = false) -> IDCursor {
+    IDCursor(view, range.idRange, descending: descending)
   }
 
   /// Returns a cursor over the latest change of each document since `sequence`, oldest first.
@@ -92,46 +94,6 @@ extension Snapshot {
   /// it costs as much as reading the changes.
   public func changeCount(since sequence: UInt64 = 0) throws -> Int {
     try view.changeCount(since: sequence)
-  }
-}
-
-/// A range of document IDs, in the order of their UTF-8 bytes.
-public struct IDRange: Sendable, Equatable {
-  let lower: KeyBound
-  let upper: KeyBound
-
-  /// Every ID.
-  public static let all = IDRange(lower: .unbounded, upper: .unbounded)
-
-  /// The IDs that begin with `prefix`.
-  public static func prefix(_ prefix: String) -> IDRange {
-    let bytes = Array(prefix.utf8)
-    return IDRange(lower: .inclusive(bytes), upper: .end(ofPrefix: bytes))
-  }
-
-  /// The IDs from `first` onward.
-  public static func from(_ first: String) -> IDRange {
-    IDRange(lower: .inclusive(Array(first.utf8)), upper: .unbounded)
-  }
-
-  /// The IDs from `first` up to `end`, which is not included.
-  public static func from(_ first: String, upTo end: String) -> IDRange {
-    IDRange(lower: .inclusive(Array(first.utf8)), upper: .exclusive(Array(end.utf8)))
-  }
-
-  /// The IDs from `first` through `last`, which is included.
-  public static func from(_ first: String, through last: String) -> IDRange {
-    IDRange(lower: .inclusive(Array(first.utf8)), upper: .inclusive(Array(last.utf8)))
-  }
-
-  /// The IDs after `last`, as for the next page of a list.
-  public static func after(_ last: String) -> IDRange {
-    IDRange(lower: .exclusive(Array(last.utf8)), upper: .unbounded)
-  }
-
-  /// The IDs before `end`.
-  public static func before(_ end: String) -> IDRange {
-    IDRange(lower: .unbounded, upper: .exclusive(Array(end.utf8)))
   }
 }
 

@@ -57,10 +57,10 @@ extension Database {
       return try write { transaction in
         let (sequence, count) = (transaction.lastSequence, transaction.count)
         try migration.change(transaction)
-        var changes = ChangeCursor(transaction.view, since: sequence)
+        let changes = try ChangeCursor(transaction.view, since: sequence).collect()
         throw DryRunEnd(
           effects: Migration.DryRun(
-            changes: try changes.collect(), countBefore: count, countAfter: transaction.count))
+            changes: changes, countBefore: count, countAfter: transaction.count))
       }
     } catch let end as DryRunEnd {
       return end.effects

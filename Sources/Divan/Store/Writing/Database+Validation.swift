@@ -13,7 +13,7 @@ extension Database {
   /// }
   /// ```
   ///
-  /// The closure runs for everything that stores a revision: `put`, `overwrite`, `update` and
+  /// The closure runs for everything that stores a revision: `put`, `replace`, `update` and
   /// `delete`, models, and unknown revisions from other stores. It does not run for
   /// local documents, expiries and purges. Several validations run in the order of the bytes of
   /// their names, and the first that throws ends the call. Then nothing of the call is stored, and

@@ -127,7 +127,7 @@ extension WriteTransaction {
   ///
   /// Later changes do not show.
   public func documents<T: Decodable>(
-    _ type: T.Type, _ range: IDRange = .all, descending: Bool = false
+    _ type: T.Type, _ range: some IDRangeExpression = .all, descending: Bool = false
   ) throws -> DecodingCursor<T> {
     DecodingCursor(try documents(range, descending: descending))
   }

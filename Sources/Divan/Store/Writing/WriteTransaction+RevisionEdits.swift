@@ -9,7 +9,7 @@ extension WriteTransaction {
       if let current, !current.isDeleted {
         throw DatabaseError(
           .conflict, "there is already a document with this ID",
-          hint: "Read it and change it, or use `overwrite`", documentID: id)
+          hint: "Read it and change it, or put it with the policy `overwrite`", documentID: id)
       }
       return current?.revision
     }

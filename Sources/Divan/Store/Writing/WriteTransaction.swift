@@ -73,26 +73,41 @@ extension WriteTransaction {
   ///   present document cannot be read.
   @discardableResult
   public func put(_ document: Document) throws -> Document {
-    try put(document, allowingConflict: false)
+    try put(document, onConflict: .fail)
   }
 
-  /// Stores a document if it was not changed since you read it, or as a branch if that is allowed.
+  /// Stores a document, also if it was changed since you read it.
   ///
-  /// A branch is a *conflict* until it is resolved: see ``Snapshot/branches(of:)``.
+  /// ```swift
+  /// try transaction.put(settings, onConflict: .overwrite)     // the last writer wins
+  /// ```
   ///
   /// - Parameters:
-  ///   - document: The document to store. The revision that it was changed from must be the
-  ///     document's current one or, in a conflict, one of those; or any known one, if a conflict is
-  ///     allowed.
-  ///   - allowingConflict: Whether the revision may already have other successors.
+  ///   - document: The document to store.
+  ///   - policy: What to do if the document was changed since it was read, or if it was not read
+  ///     and there is already one with its ID.
   /// - Returns: The stored document, with its ID, revision and sequence.
-  /// - Throws: The errors of ``put(_:)-(Document)``. ``DatabaseError/Code/conflict`` also if the
-  ///   same change was made to the same revision before and the document was changed since: the
+  /// - Throws: The errors of ``put(_:)-(Document)``. With ``ConflictPolicy/branch``,
+  ///   ``DatabaseError/Code/conflict`` if the revision that the document was changed from is not
+  ///   known, or if the same change was made to it before and the document was changed since: the
   ///   resulting revision is already part of the document's history.
   @discardableResult
-  public func put(_ document: Document, allowingConflict: Bool) throws -> Document {
+  public func put(_ document: Document, onConflict policy: ConflictPolicy) throws -> Document {
     try check()
-    return try put(document, id: try id(for: document), allowingConflict: allowingConflict)
+    let id = try id(for: document)
+    guard policy == .overwrite else {
+      return try put(document, id: id, allowingConflict: policy == .branch)
+    }
+    let current = try entry(of: id, isProbablyThere: true)
+    var document = document
+    if document.revision == nil, let stored = try get(id) {
+      // A document that was never read does not say which attachments should go.
+      for (name, attachment) in stored.attachments where document.attachments[name] == nil {
+        document.attachments[name] = attachment
+      }
+    }
+    return try store(
+      document, id: id, isDeleted: false, parent: current?.revision, over: current)
   }
 
   private func put(
@@ -126,11 +141,14 @@ extension WriteTransaction {
     }
   }
 
-  /// Stores properties under an ID, and replaces any present properties and attachments.
+  /// Stores properties under an ID as a whole document: what it had before is gone.
+  ///
+  /// That includes its attachments. To keep them, put the document with
+  /// ``ConflictPolicy/overwrite``.
   ///
   /// - Returns: The stored document.
   @discardableResult
-  public func overwrite(_ id: String, with properties: Value.Object) throws -> Document {
+  public func replace(_ id: String, with properties: Value.Object) throws -> Document {
     try check()
     try DocumentID.validate(id)
     let current = try entry(of: id)
@@ -253,10 +271,11 @@ extension WriteTransaction {
   public var count: Int { Int(clamping: state.documentCount) }
 
   /// Returns a cursor over the documents in a range as of now; later changes do not show.
-  public func documents(_ range: IDRange = .all, descending: Bool = false) throws -> DocumentCursor
-  {
+  public func documents(
+    _ range: some IDRangeExpression = .all, descending: Bool = false
+  ) throws -> DocumentCursor {
     try check()
-    return DocumentCursor(view, range, descending: descending)
+    return DocumentCursor(view, range.idRange, descending: descending)
   }
 
   var view: ReadView {

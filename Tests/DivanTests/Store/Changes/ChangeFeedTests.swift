@@ -14,7 +14,7 @@ struct ChangeFeedTests {
 
   private func put(_ ids: String...) throws {
     try database.write { transaction in
-      for id in ids { try transaction.overwrite(id, with: ["n": 1]) }
+      for id in ids { try transaction.replace(id, with: ["n": 1]) }
     }
   }
 

@@ -29,7 +29,7 @@ struct StaleFeedTests {
     let database = try open(disk, life: 1)
     func put(_ id: String, _ size: Int) throws {
       let text = Value.string(String(repeating: "x", count: size))
-      try database.write { try $0.overwrite(id, with: ["text": text]) }
+      try database.write { try $0.replace(id, with: ["text": text]) }
     }
     for number in 0..<30 { try put("other-\(number)", 40) }
     try put("a", 10)
@@ -42,7 +42,7 @@ struct StaleFeedTests {
 
   private func check(_ database: Database) throws {
     let snapshot = try database.snapshot()
-    var feed = snapshot.changes()
+    let feed = snapshot.changes()
     let changes = try feed.collect()
     #expect(changes.count == 31)
     #expect(Set(changes.map(\.id)).count == 31)
@@ -93,7 +93,7 @@ struct StaleFeedTests {
     func put(_ id: String, _ number: Int) throws {
       let text = Value.string(String(repeating: "x", count: 400))
       try database.write {
-        try $0.overwrite(id, with: ["text": text, "number": .int(Int64(number))])
+        try $0.replace(id, with: ["text": text, "number": .int(Int64(number))])
       }
     }
     for number in 0..<30 { try put("other-\(number)", number) }
@@ -115,9 +115,9 @@ struct StaleFeedTests {
     #expect(again.openingReport.notes.contains { $0.contains("was not used") })
     #expect(try again.snapshot().count == 31)
     #expect(try again.snapshot().get("a")?["number"] == .int(Int64(compactedCount)))
-    var feed = try again.snapshot().changes()
+    let feed = try again.snapshot().changes()
     #expect(try feed.collect().count == 31)
     #expect(try again.check().isSound)
-    try again.write { _ = try $0.overwrite("new", with: [:]) }
+    try again.write { _ = try $0.replace("new", with: [:]) }
   }
 }

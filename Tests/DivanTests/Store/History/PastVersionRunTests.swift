@@ -81,7 +81,7 @@ extension HistoryRun {
       try database.write { transaction in
         for _ in 0...pick(3) {
           let id = ids.randomElement(using: &random) ?? "d0"
-          _ = try transaction.overwrite(id, with: ["step": .int(Int64(step))])
+          _ = try transaction.replace(id, with: ["step": .int(Int64(step))])
         }
       }
     case 4...5: try insert(id)

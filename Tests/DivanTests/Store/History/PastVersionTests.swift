@@ -22,7 +22,7 @@ struct PastVersionTests {
 
   private func put(_ database: Database, _ id: String, _ number: Int64) throws {
     clock.tick()
-    try database.write { _ = try $0.overwrite(id, with: ["n": .int(number)]) }
+    try database.write { _ = try $0.replace(id, with: ["n": .int(number)]) }
   }
 
   private func expect(_ code: DatabaseError.Code, _ body: () throws -> Void) {
@@ -72,7 +72,7 @@ struct PastVersionTests {
     #expect(try fourth.get("a")?["n"] == 2)
     #expect(try fourth.tombstone("b") != nil)
     #expect(try fourth.count == 1)
-    var changes = fourth.changes(since: 2)
+    let changes = fourth.changes(since: 2)
     #expect(try changes.collect().map(\.id) == ["a", "b"])
     #expect(try database.snapshot(at: 0).count == 0)
     #expect(try database.snapshot(at: 99).sequence == 5)
@@ -85,9 +85,9 @@ struct PastVersionTests {
     let database = try open(.unlimited)
     try put(database, "a", 1)
     try database.write { transaction in
-      for id in ["b", "c", "d"] { _ = try transaction.overwrite(id, with: ["n": 2]) }
-      _ = try transaction.overwrite("a", with: ["n": 2])
-      _ = try transaction.overwrite("a", with: ["n": 3])
+      for id in ["b", "c", "d"] { _ = try transaction.replace(id, with: ["n": 2]) }
+      _ = try transaction.replace("a", with: ["n": 2])
+      _ = try transaction.replace("a", with: ["n": 3])
     }
     for sequence in 1...5 as ClosedRange<UInt64> {
       let snapshot = try database.snapshot(at: sequence)
@@ -195,7 +195,7 @@ struct PastVersionTests {
     for number in 0..<200 {
       try database.write { transaction in
         let properties: Value.Object = ["n": .int(Int64(number)), "x": text]
-        _ = try transaction.overwrite("d\(number % 7)", with: properties)
+        _ = try transaction.replace("d\(number % 7)", with: properties)
       }
     }
     try database.compact()
@@ -247,13 +247,13 @@ struct PastVersionTests {
     var database = try open(.disabled)
     let text = Value.string(String(repeating: "x", count: 400))
     try database.write { transaction in
-      for number in 0..<100 { _ = try transaction.overwrite("d\(number)", with: ["x": text]) }
+      for number in 0..<100 { _ = try transaction.replace("d\(number)", with: ["x": text]) }
     }
     try database.saveSnapshot(named: "before import")
     for round in 1...5 as ClosedRange<Int64> {
       try database.write { transaction in
         for number in 0..<100 {
-          _ = try transaction.overwrite("d\(number)", with: ["x": text, "n": .int(round)])
+          _ = try transaction.replace("d\(number)", with: ["x": text, "n": .int(round)])
         }
       }
     }

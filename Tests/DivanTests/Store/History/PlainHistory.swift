@@ -38,7 +38,7 @@ struct PlainVersion: Equatable {
   }
 
   private static func lines(_ snapshot: Snapshot, since sequence: UInt64) throws -> [Line] {
-    var cursor = snapshot.changes(since: sequence)
+    let cursor = snapshot.changes(since: sequence)
     return try cursor.collect().map { change in
       Line(
         id: change.id, sequence: change.sequence, revision: change.revision,
@@ -65,8 +65,8 @@ struct PlainVersion: Equatable {
     let live = lines.filter { !$0.isDeleted }.sorted { $0.id < $1.id }
     let liveIDs = live.map(\.id)
     for isDescending in [false, true] {
-      var found = snapshot.ids(descending: isDescending)
-      var documents = snapshot.documents(descending: isDescending)
+      let found = snapshot.ids(descending: isDescending)
+      let documents = snapshot.documents(descending: isDescending)
       let wanted = isDescending ? live.reversed() : live
       #expect(
         try found.collect().filter { !tainted.contains($0) } == wanted.map(\.id), comment)

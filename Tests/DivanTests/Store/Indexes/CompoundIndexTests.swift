@@ -16,7 +16,7 @@ struct CompoundIndexTests {
     let database = try IndexFixture().open()
     try database.addIndex(index)
     try database.write { transaction in
-      for (id, properties) in documents { _ = try transaction.overwrite(id, with: properties) }
+      for (id, properties) in documents { _ = try transaction.replace(id, with: properties) }
     }
     return database
   }
@@ -35,7 +35,7 @@ struct CompoundIndexTests {
     _ snapshot: Snapshot, _ range: IndexRange = .all, descending: Bool = false,
     by name: String = "by list and due"
   ) throws -> [String] {
-    try snapshot.ids(by: name, range, descending: descending).collected()
+    try snapshot.ids(by: name, range, descending: descending).collect()
   }
 
   @Test func `documents are ordered by all properties, with null for a missing later one`()
@@ -57,13 +57,13 @@ struct CompoundIndexTests {
     for (range, expected) in [
       (home, ["c", "f", "b", "a"]), (home.then(.all), ["c", "f", "b", "a"]),
       (home.then(.equal(to: .null)), ["c", "f"]), (home.then(.equal(to: 1.0)), ["b"]),
-      (home.then(.from(1, upTo: 3)), ["b"]), (home.then(.from(1, through: 3)), ["b", "a"]),
-      (home.then(.greater(than: 1)), ["a"]), (home.then(.less(than: 3)), ["b"]),
-      (home.then(.through(3)), ["b", "a"]), (home.then(.from("")), []),
+      (home.then(1..<3), ["b"]), (home.then(1...3), ["b", "a"]),
+      (home.then(.greater(than: 1)), ["a"]), (home.then(..<3), ["b"]),
+      (home.then(...3), ["b", "a"]), (home.then(""...), []),
       (.equal(to: "away").then(.prefix("to")), ["d"]), (.prefix("a"), ["d"]),
-      (.from("b"), ["c", "f", "b", "a"]), (.less(than: "b"), ["d"]), (.equal(to: .null), []),
-      (home.then(.from(0, upTo: "z")), []), (home.then(.equal(to: .double(.nan))), []),
-      (home.then(.from(3, upTo: 1)), []), (home.then(.from(.null)), []),
+      (.init(from: "b"), ["c", "f", "b", "a"]), (.init(upTo: "b"), ["d"]), (.equal(to: .null), []),
+      (home.then(IndexRange(from: 0, upTo: "z")), []), (home.then(.equal(to: .double(.nan))), []),
+      (home.then(IndexRange(from: 3, upTo: 1)), []), (home.then(IndexRange(from: .null)), []),
       (.equal(to: .double(.nan)).then(.all), []),
     ] as [(IndexRange, [String])] {
       #expect(try ids(snapshot, range) == expected, "\(range)")
@@ -76,8 +76,9 @@ struct CompoundIndexTests {
   @Test func `ranges are equal only if their values have the same bytes`() {
     let accent = ("\u{E9}", "e\u{301}")
     let ranges: [IndexRange] = [
-      .all, .equal(to: 1), .equal(to: 2), .from(1), .greater(than: 1), .from(1, upTo: 2),
-      .from(1, through: 2), .prefix(accent.0), .prefix(accent.1), .equal(to: 1).then(.all),
+      .all, .equal(to: 1), .equal(to: 2), .init(from: 1), .greater(than: 1),
+      .init(from: 1, upTo: 2),
+      .init(from: 1, through: 2), .prefix(accent.0), .prefix(accent.1), .equal(to: 1).then(.all),
       .equal(to: 1).then(.equal(to: 1)),
     ]
     #expect(Set(ranges).count == ranges.count)
@@ -90,10 +91,10 @@ struct CompoundIndexTests {
     try database.saveSnapshot(named: "then")
     try database.remove("a")
     let past = try database.snapshot(named: "then")
-    #expect(try ids(past, .equal(to: "home").then(.from(1))) == ["b", "a"])
+    #expect(try ids(past, .equal(to: "home").then(1...)) == ["b", "a"])
     #expect(try past.count(by: "by list and due", .equal(to: "home")) == 4)
-    #expect(try ids(past, .equal(to: "home").then(.from(1, upTo: "z"))) == [])
-    #expect(try ids(database.snapshot(), .equal(to: "home").then(.from(1))) == ["b"])
+    #expect(try ids(past, .equal(to: "home").then(IndexRange(from: 1, upTo: "z"))) == [])
+    #expect(try ids(database.snapshot(), .equal(to: "home").then(1...)) == ["b"])
   }
 
   @Test func `a range of too many properties, or after a range of several values, is refused`()
@@ -103,8 +104,8 @@ struct CompoundIndexTests {
     try database.saveSnapshot(named: "then")
     let one = IndexRange.equal(to: 1)
     for range in [
-      one.then(one).then(.all), IndexRange.all.then(one), .from("a").then(one),
-      .prefix("h").then(.all), one.then(.from(1).then(one)),
+      one.then(one).then(.all), IndexRange.all.then(one), .init(from: "a").then(one),
+      .prefix("h").then(.all), one.then(IndexRange(from: 1).then(one)),
     ] as [IndexRange] {
       for snapshot in [try database.snapshot(), try database.snapshot(named: "then")] {
         let error = #expect(throws: DatabaseError.self) { try ids(snapshot, range) }
@@ -124,7 +125,7 @@ struct CompoundIndexTests {
     try database.write { transaction in
       for (one, first) in firsts.enumerated() {
         for (two, second) in seconds.enumerated() {
-          _ = try transaction.overwrite("\(one)\(two)", with: ["list": first, "due": second])
+          _ = try transaction.replace("\(one)\(two)", with: ["list": first, "due": second])
         }
       }
     }
@@ -133,15 +134,15 @@ struct CompoundIndexTests {
       let equal = IndexRange.equal(to: first)
       for (range, numbers) in [
         (equal, [0, 1, 2, 3, 4, 5]), (equal.then(.equal(to: .null)), [0]),
-        (equal.then(.from(1)), [1]), (equal.then(.prefix("x")), [2, 3, 4, 5]),
+        (equal.then(1...), [1]), (equal.then(.prefix("x")), [2, 3, 4, 5]),
         (equal.then(.prefix(long)), [3, 4, 5]), (equal.then(.prefix(long + "1")), [4]),
         (equal.then(.equal(to: .string(long))), [3]),
         (equal.then(.greater(than: .string(long))), [4, 5]),
-        (equal.then(.from(.string(long + "1"))), [4, 5]),
-        (equal.then(.less(than: .string(long + "1"))), [2, 3]),
-        (equal.then(.through(.string(long + "1"))), [2, 3, 4]),
-        (equal.then(.from(.string(long), upTo: .string(long + "2"))), [3, 4]),
-        (equal.then(.from("y")), []),
+        (equal.then(IndexRange(from: .string(long + "1"))), [4, 5]),
+        (equal.then(IndexRange(upTo: .string(long + "1"))), [2, 3]),
+        (equal.then(IndexRange(through: .string(long + "1"))), [2, 3, 4]),
+        (equal.then(IndexRange(from: .string(long), upTo: .string(long + "2"))), [3, 4]),
+        (equal.then("y"...), []),
       ] as [(IndexRange, [Int])] {
         // In no particular order.
         let expected = numbers.map { "\(one)\($0)" }
@@ -168,7 +169,7 @@ struct CompoundIndexTests {
       ["list": "home", "due": 1.0], ["list": .string(long), "due": 1],
     ] as [Value.Object] {
       let error = #expect(throws: DatabaseError.self) {
-        try database.write { _ = try $0.overwrite("z", with: properties) }
+        try database.write { _ = try $0.replace("z", with: properties) }
       }
       #expect(error?.code == .notUnique && error?.message.contains("only") == true)
     }
@@ -178,7 +179,7 @@ struct CompoundIndexTests {
     try database.removeIndex(named: "only")
     try database.addIndex(DocumentIndex("only", on: "list", "due", isUnique: true))
     try database.removeIndex(named: "only")
-    try database.write { _ = try $0.overwrite("z", with: ["list": "home", "due": 2]) }
+    try database.write { _ = try $0.replace("z", with: ["list": "home", "due": 2]) }
     #expect(throws: DatabaseError.self) {
       try database.addIndex(DocumentIndex("only", on: "list", "due", isUnique: true))
     }
@@ -197,9 +198,9 @@ struct CompoundIndexTests {
       ])
     let snapshot = try database.snapshot()
     for (range, expected) in [
-      (.all, ["a", "c", "b", "f"]), (.from("x"), ["a", "c", "b", "f"]),
-      (.equal(to: "y"), ["c", "a", "b", "f"]), (.equal(to: "y").then(.from(1)), ["a", "b"]),
-      (.equal(to: "y").then(.equal(to: [1, 2])), ["f"]), (.equal(to: "x").then(.from(2)), []),
+      (.all, ["a", "c", "b", "f"]), (.init(from: "x"), ["a", "c", "b", "f"]),
+      (.equal(to: "y"), ["c", "a", "b", "f"]), (.equal(to: "y").then(1...), ["a", "b"]),
+      (.equal(to: "y").then(.equal(to: [1, 2])), ["f"]), (.equal(to: "x").then(2...), []),
     ] as [(IndexRange, [String])] {
       #expect(try ids(snapshot, range, by: "tags") == expected, "\(range)")
       #expect(try snapshot.count(by: "tags", range) == expected.count, "\(range)")
@@ -220,8 +221,9 @@ struct CompoundIndexTests {
     #expect(Set([partial, partial, one]).count == 2)
     #expect(IndexRange.prefix(composed) != .prefix(decomposed))
     let ranges: [IndexRange] = [
-      .all, .equal(to: 1), .equal(to: 2), .from(1), .greater(than: 1), .through(1), .prefix("1"),
-      .equal(to: 1).then(.all), .equal(to: 1).then(.from(1)),
+      .all, .equal(to: 1), .equal(to: 2), .init(from: 1), .greater(than: 1), .init(through: 1),
+      .prefix("1"),
+      .equal(to: 1).then(.all), .equal(to: 1).then(1...),
     ]
     #expect(Set(ranges + ranges).count == ranges.count)
     let database = try open(one, ["a": [composed: 1], "b": [decomposed: 2]])

@@ -81,7 +81,7 @@ struct IndexAgreementTests {
         let isDescending = Bool.random(using: &random)
         let expected = PlainIndex.ids(rows, range, descending: isDescending)
         let found = try snapshot.ids(by: plain.index.name, range.range, descending: isDescending)
-          .collected()
+          .collect()
         #expect(found == expected, "\(comment) \(plain.index.name) \(range.range)")
         let count = try snapshot.count(by: plain.index.name, range.range)
         #expect(count == expected.count, "\(comment) \(plain.index.name) \(range.range)")
@@ -186,7 +186,7 @@ struct IndexAgreementTests {
       leaves[id, default: []].append(properties)
     default:
       let properties = properties(&random)
-      _ = try transaction.overwrite(id, with: properties)
+      _ = try transaction.replace(id, with: properties)
       _ = leaves[id]?.popLast()
       leaves[id, default: []].append(properties)
     }

@@ -72,10 +72,10 @@ struct IndexBuildWorkersTests {
             var other = old
             _ = try transaction.update(id) { $0["year"] = 1 }
             other["year"] = 2
-            _ = try transaction.put(other, allowingConflict: true)
+            _ = try transaction.put(other, onConflict: .branch)
           default:
             let number = Int.random(in: 0..<10_000, using: &random)
-            _ = try transaction.overwrite(id, with: store.properties(number))
+            _ = try transaction.replace(id, with: store.properties(number))
           }
         }
       }
@@ -225,7 +225,7 @@ struct IndexBuildWorkersTests {
     let (first, last) = (try database.entry(of: id(5)), try database.entry(of: id(2990)))
     database.tamper { $0.set(last.locator, forSequence: first.sequence) }
     try database.addIndex(store.byYear)
-    var found = try database.snapshot().ids(by: "by year")
+    let found = try database.snapshot().ids(by: "by year")
     let ids = try found.collect()
     #expect(Set(ids).count == ids.count && ids.contains(id(2990)))
     database.tamper { $0.set(first.locator, forSequence: first.sequence) }

@@ -39,7 +39,7 @@ struct IndexFaultTests {
       try $0.put(document)
     },
     Work("update a document with attachments") { try $0.update(id(120)) { $0["n"] = 99 } },
-    Work("overwrite") { try $0.overwrite(id(130), with: ["n": 99]) },
+    Work("overwrite") { try $0.replace(id(130), with: ["n": 99]) },
     Work("begin a branch") {
       try $0.insert(Document(id: id(140)), history: [RevisionID(parsing: "1-other")])
     },
@@ -215,7 +215,7 @@ struct IndexFaultTests {
     try database.write { transaction in
       try transaction.purge(id(101))
       try transaction.purge(id(102))
-      try transaction.overwrite(id(103), with: ["n": 3])
+      try transaction.replace(id(103), with: ["n": 3])
       try transaction.removeLocal("local-146")
       try transaction.setExpiry(nil, of: id(120))
       try transaction.setExpiry(Date(timeIntervalSince1970: 4_000_000_002), of: id(150))
@@ -273,7 +273,7 @@ struct IndexFaultTests {
     do {
       let database = try Self.open(base)
       try database.write { transaction in
-        for number in 100..<160 { try transaction.overwrite(Self.id(number), with: ["n": 2]) }
+        for number in 100..<160 { try transaction.replace(Self.id(number), with: ["n": 2]) }
       }
       try database.writeCheckpoint()
       try database.close()
@@ -296,7 +296,7 @@ struct IndexFaultTests {
         #expect(try database.check().problems.map(\.description) == [], comment)
         try RebuiltIndex(of: database).expectSame(comment)
         let snapshot = try database.snapshot()
-        var changes = snapshot.changes()
+        let changes = snapshot.changes()
         #expect(try changes.collect().count == 61, comment)
         #expect(try snapshot.get(Self.id(107))?["n"] == 2, comment)
         count += 1

@@ -62,7 +62,7 @@ struct IndexFixture {
 
   func fill(_ database: Database, _ range: Range<Int>) throws {
     try database.write { transaction in
-      for index in range { _ = try transaction.overwrite("doc-\(index)", with: properties(index)) }
+      for index in range { _ = try transaction.replace("doc-\(index)", with: properties(index)) }
     }
   }
 
@@ -72,19 +72,22 @@ struct IndexFixture {
     [.all, .prefix(""), .prefix("a"), .prefix(String(repeating: "x", count: 300))]
     + values.flatMap { value -> [IndexRange] in
       [
-        .equal(to: value), .from(value), .greater(than: value), .less(than: value),
-        .through(value), .from(0, upTo: value), .from("a", through: value),
+        .equal(to: value), .init(from: value), .greater(than: value), .init(upTo: value),
+        .init(through: value), .init(from: 0, upTo: value), .init(from: "a", through: value),
       ]
     }
 
   /// Ranges for indexes of two properties and for partial indexes.
   static let cityRanges: [IndexRange] = {
     let city = IndexRange.equal(to: "city 1")
-    return [.all, city, .prefix("city"), .from("city 1", upTo: "city 3"), .equal(to: .null)]
+    return [.all, city, .prefix("city"), .init(from: "city 1", upTo: "city 3"), .equal(to: .null)]
   }()
   static let cityAndYearRanges =
     cityRanges
-    + ([.all, .equal(to: .null), .equal(to: 1927), .from(1927), .less(than: 1927.5), .prefix("a")]
+    + ([
+      .all, .equal(to: .null), .equal(to: 1927), .init(from: 1927), .init(upTo: 1927.5),
+      .prefix("a"),
+    ]
     + [.equal(to: values[14]), .greater(than: values[14]), .prefix("xxx")])
     .map { cityRanges[1].then($0) }
 
@@ -118,11 +121,11 @@ struct IndexFixture {
           }
         }
         found.sort { $0.key.lexicographicallyPrecedes($1.key) }
-        let ids = try snapshot.ids(by: definition.index.name, range).collected()
+        let ids = try snapshot.ids(by: definition.index.name, range).collect()
         #expect(ids == found.map(\.id), "\(comment) \(definition.index.name) \(range)")
         #expect(try snapshot.count(by: definition.index.name, range) == found.count, comment)
         guard !definition.index.eachElement else { continue }
-        var descending = try snapshot.documents(by: definition.index.name, range, descending: true)
+        let descending = try snapshot.documents(by: definition.index.name, range, descending: true)
         #expect(try descending.collect().map(\.id) == found.reversed().map(\.id), comment)
       }
     }
@@ -133,13 +136,5 @@ struct IndexFixture {
     try expectAll(database.snapshot(), comment)
     let problems = try database.check().problems
     #expect(problems.isEmpty, "\(comment): \(problems.prefix(3))")
-  }
-}
-
-extension IndexedIDCursor {
-  /// Returns the remaining IDs.
-  consuming func collected() throws -> [String] {
-    var cursor = self
-    return try cursor.collect()
   }
 }

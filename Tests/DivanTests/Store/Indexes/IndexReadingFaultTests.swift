@@ -91,7 +91,7 @@ struct IndexReadingFaultTests {
     let disk = try interrupted()
     let database = try store.open(fixture(disk, 60))
     let changes: [(WriteTransaction) throws -> Void] = [
-      { _ = try $0.overwrite("doc-1", with: ["year": 5000]) },
+      { _ = try $0.replace("doc-1", with: ["year": 5000]) },
       { try $0.delete(id: "doc-2") },
       { try $0.purge("doc-3") },
     ]
@@ -108,7 +108,7 @@ struct IndexReadingFaultTests {
       try database.write { try change($0) }
       try store.expectSound(database, "retried")
     }
-    #expect(try database.snapshot().ids(by: "by year", .equal(to: 5000)).collected() == ["doc-1"])
+    #expect(try database.snapshot().ids(by: "by year", .equal(to: 5000)).collect() == ["doc-1"])
   }
 
   // MARK: Inspection
@@ -152,8 +152,8 @@ struct IndexReadingFaultTests {
       #expect(error?.code == .damaged)
     }
     expectDamage { try snapshot.count(by: "by year") }
-    expectDamage { try snapshot.ids(by: "by year").collected().count }
-    #expect(try snapshot.count(by: "by year", .less(than: 1930)) > 0)
+    expectDamage { try snapshot.ids(by: "by year").collect().count }
+    #expect(try snapshot.count(by: "by year", ..<1930) > 0)
   }
 
   @Test func `inspection finds missing and extra index entries in checkpoint pages`() throws {

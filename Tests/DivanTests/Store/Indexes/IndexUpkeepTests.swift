@@ -25,13 +25,13 @@ struct IndexUpkeepTests {
     try store.fill(database, 25..<50)
     try database.remove("doc-2")
     try database.write { try $0.purge("doc-3") }
-    let expected = try database.snapshot().ids(by: "by year").collected()
+    let expected = try database.snapshot().ids(by: "by year").collect()
     for isWithoutCheckpoint in [false, true] {
       let fixture = store.reopened(50, loss)
       if isWithoutCheckpoint { try store.forgetCheckpoints(fixture) }
       let again = try store.open(fixture)
       #expect(again.openingReport.damage.isEmpty)
-      #expect(try again.snapshot().ids(by: "by year").collected() == expected)
+      #expect(try again.snapshot().ids(by: "by year").collect() == expected)
       try store.expectSound(again, "opened again")
       try again.compact()
       try again.close()
@@ -199,11 +199,11 @@ struct IndexUpkeepTests {
       for (id, entry) in zip(ids, sound) { state.set(entry, for: Array(id.utf8)) }
     }
     try database.write { transaction in
-      for id in ids { _ = try transaction.overwrite(id, with: ["year": 5000]) }
+      for id in ids { _ = try transaction.replace(id, with: ["year": 5000]) }
     }
     let again = try store.open(store.reopened(50))
     try store.expectSound(again, "opened again")
-    #expect(try again.snapshot().ids(by: "by year", .equal(to: 5000)).collected() == ids)
+    #expect(try again.snapshot().ids(by: "by year", .equal(to: 5000)).collect() == ids)
   }
 
   /// Damages each page of each checkpoint, and expects complete results; returns the page count.
@@ -271,7 +271,7 @@ struct IndexUpkeepTests {
     #expect(problems.contains { $0.documentID == "doc-3" })
     #expect(!problems.contains { $0.message.contains("indexes have") })
     try database.write { transaction in
-      _ = try transaction.overwrite("doc-3", with: ["year": 5000])
+      _ = try transaction.replace("doc-3", with: ["year": 5000])
       try transaction.purge("doc-8")
       try transaction.delete(id: "doc-10")
     }
@@ -303,17 +303,17 @@ struct IndexUpkeepTests {
     }
     var losing = first
     losing["year"] = 7000
-    try database.write { _ = try $0.put(losing, allowingConflict: true) }
+    try database.write { _ = try $0.put(losing, onConflict: .branch) }
     try database.remove("doc-3")
     try database.addIndex(store.byYear)
     try store.expectSound(database, "after a conflict")
-    #expect(try database.snapshot().ids(by: "by year", .equal(to: 2)).collected() == ["doc-7"])
+    #expect(try database.snapshot().ids(by: "by year", .equal(to: 2)).collect() == ["doc-7"])
     try database.removeIndex(named: "by year")
     // The newest records of both documents, none of which has entries in an index.
     for id in ["doc-3", "doc-7"] { try damage(id, in: database) }
     try database.addIndex(store.byYear)
     try store.expectAll(database.snapshot(), "beside damaged documents")
-    #expect(try database.snapshot().ids(by: "by year", .equal(to: 2)).collected() == ["doc-7"])
+    #expect(try database.snapshot().ids(by: "by year", .equal(to: 2)).collect() == ["doc-7"])
   }
 
   // MARK: Copies and readers
@@ -385,7 +385,7 @@ struct IndexUpkeepTests {
             case 1: try transaction.purge(id)
             default:
               let number = Int.random(in: 0..<1000, using: &random)
-              _ = try transaction.overwrite(id, with: store.properties(number))
+              _ = try transaction.replace(id, with: store.properties(number))
             }
           }
         }

@@ -12,7 +12,7 @@ struct PartialIndexTests {
     "open", on: "due", where: [.isPresent("due"), .equal("done", false)])
 
   private func put(_ database: Database, _ id: String, _ properties: Value.Object) throws {
-    try database.write { _ = try $0.overwrite(id, with: properties) }
+    try database.write { _ = try $0.replace(id, with: properties) }
   }
 
   @Test func `a document is in the index exactly while it fulfils the conditions`() throws {
@@ -20,7 +20,7 @@ struct PartialIndexTests {
     try put(database, "before", ["due": 9, "done": false])
     try put(database, "done", ["due": 9, "done": true])
     try database.addIndex(open)
-    func ids() throws -> [String] { try database.snapshot().ids(by: "open").collected() }
+    func ids() throws -> [String] { try database.snapshot().ids(by: "open").collect() }
     #expect(try ids() == ["before"])
     for (properties, isThere) in [
       (["due": 3, "done": false], true), (["due": 3, "done": true], false),
@@ -46,7 +46,7 @@ struct PartialIndexTests {
     #expect(try ids() == ["a"])
     let again = try store.open(store.reopened(50))
     #expect(try again.indexes() == [open])
-    #expect(try again.snapshot().ids(by: "open").collected() == ["a"])
+    #expect(try again.snapshot().ids(by: "open").collect() == ["a"])
     try store.expectSound(again, "opened again")
   }
 
@@ -63,10 +63,10 @@ struct PartialIndexTests {
       #expect(error?.code == .notUnique)
     }
     try database.write { transaction in
-      _ = try transaction.overwrite("a", with: ["name": "Ada", "left": 2020])
-      _ = try transaction.overwrite("b", with: ["name": "Ada"])
+      _ = try transaction.replace("a", with: ["name": "Ada", "left": 2020])
+      _ = try transaction.replace("b", with: ["name": "Ada"])
     }
-    #expect(try database.snapshot().ids(by: "names").collected() == ["b"])
+    #expect(try database.snapshot().ids(by: "names").collect() == ["b"])
     #expect(try database.check().isSound)
   }
 

@@ -58,7 +58,7 @@ struct ExpiryTests {
     #expect(try snapshot.expiry(of: "b") == nil)
     let again = try #require(try snapshot.get("a"))
     #expect(again == stored && again.sequence == stored.sequence && snapshot.sequence == 1)
-    var changes = snapshot.changes()
+    let changes = snapshot.changes()
     #expect(try changes.collect().map(\.sequence) == [1])
     #expect(try database.check().isSound)
     try database.write { try $0.setExpiry(nil, of: "a") }
@@ -222,7 +222,7 @@ struct ExpiryTests {
     } throws: {
       ($0 as? DatabaseError)?.code == .damaged
     }
-    var ids = try database.snapshot().ids()
+    let ids = try database.snapshot().ids()
     #expect(try ids.collect() == ["b"])
     // In the background the error is recorded, and purging is tried again later.
     #expect(try database.statistics.maintenanceProblem == nil)

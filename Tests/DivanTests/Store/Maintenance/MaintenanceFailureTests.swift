@@ -119,7 +119,7 @@ struct MaintenanceFailureTests {
       return
     }
     let database = try #require(newStore.all.first)
-    try database.write { _ = try $0.overwrite("new", with: [:]) }
+    try database.write { _ = try $0.replace("new", with: [:]) }
     try database.close()
     let reopened = try fixture.open()
     #expect(try reopened.snapshot().count == 1)
@@ -186,7 +186,7 @@ struct MaintenanceFailureTests {
     let database = try store()
     // More than 256 KiB of pages, so that they are written in several pieces.
     try database.write { transaction in
-      for number in 0..<7000 { try transaction.overwrite("page-\(number)", with: [:]) }
+      for number in 0..<7000 { try transaction.replace("page-\(number)", with: [:]) }
     }
     for call in 1...3 {
       disk.fail(.write, atCall: call, with: .noSpace)
@@ -330,7 +330,7 @@ struct MaintenanceFailureTests {
       for part in 0..<3 {
         try database.write { transaction in
           for number in 0..<1500 where round == 0 || number % 2 == 0 {
-            try transaction.overwrite("doc-\(part)-\(number)", with: ["text": text])
+            try transaction.replace("doc-\(part)-\(number)", with: ["text": text])
           }
         }
       }
@@ -362,14 +362,14 @@ struct MaintenanceFailureTests {
         $0.maintenance = .manual
         $0.segmentSizeGoal = 1 << 20
       }
-      try database.write { _ = try $0.overwrite("doc-\(session)", with: [:]) }
+      try database.write { _ = try $0.replace("doc-\(session)", with: [:]) }
       try database.close()
     }
     let database = try fixture.open {
       $0.maintenance = .manual
       $0.segmentSizeGoal = 1 << 20
     }
-    try database.write { _ = try $0.overwrite("doc-8", with: [:]) }
+    try database.write { _ = try $0.replace("doc-8", with: [:]) }
     try database.writeCheckpoint()
     let statistics = try database.statistics
     #expect(statistics.deadSize == 0)

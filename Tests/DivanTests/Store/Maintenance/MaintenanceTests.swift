@@ -48,7 +48,7 @@ struct MaintenanceTests {
     let text = Value.string(String(repeating: "lorem ", count: 50))
     func overwrite(_ number: Int) throws {
       _ = try database.write { transaction in
-        try transaction.overwrite("doc-\(number)", with: ["text": text])
+        try transaction.replace("doc-\(number)", with: ["text": text])
       }
     }
     for number in 0..<400 { try overwrite(number) }
@@ -75,7 +75,7 @@ struct MaintenanceTests {
       sizes.append(try database.statistics.directorySize)
       try database.write { transaction in
         for number in 0..<11 {
-          _ = try transaction.overwrite("\(number)", with: ["text": text, "round": .int(round)])
+          _ = try transaction.replace("\(number)", with: ["text": text, "round": .int(round)])
         }
       }
       try database.close()
@@ -213,7 +213,7 @@ struct MaintenanceTests {
     for round in 0..<200 {
       try database.write { transaction in
         for number in 0..<3 {
-          _ = try transaction.overwrite(
+          _ = try transaction.replace(
             "doc-\(number)", with: ["text": text, "n": .int(Int64(round))])
         }
       }

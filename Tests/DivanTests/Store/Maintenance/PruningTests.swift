@@ -30,7 +30,7 @@ struct PruningTests {
   private func overwrite(_ database: Database, _ id: String, _ numbers: ClosedRange<Int64>) throws {
     for number in numbers {
       clock.tick()
-      try database.write { _ = try $0.overwrite(id, with: ["n": .int(number)]) }
+      try database.write { _ = try $0.replace(id, with: ["n": .int(number)]) }
     }
   }
 
@@ -114,7 +114,7 @@ struct PruningTests {
     for round in 0..<12 {
       try database.write { transaction in
         for number in 0..<200 {
-          try transaction.overwrite("d-\(number)", with: ["n": .int(Int64(round))])
+          try transaction.replace("d-\(number)", with: ["n": .int(Int64(round))])
         }
       }
     }
@@ -175,8 +175,8 @@ struct PruningTests {
           Document(id: "b"), history: [RevisionID(parsing: "1-\(branch)")])
       }
     }
-    try database.write { _ = try $0.overwrite("b", with: ["text": .string(text)]) }
-    try database.write { _ = try $0.overwrite("b", with: ["n": 2]) }
+    try database.write { _ = try $0.replace("b", with: ["text": .string(text)]) }
+    try database.write { _ = try $0.replace("b", with: ["n": 2]) }
     try database.writeCheckpoint()
     try database.close()
     // A temporary read error is not damage, and no history is dropped.
@@ -214,7 +214,7 @@ struct PruningTests {
     var database = try open(.unlimited)
     try overwrite(database, "a", 1...1)
     try database.writeCheckpoint()
-    try database.write { _ = try $0.overwrite("a", with: ["text": .string(text)]) }
+    try database.write { _ = try $0.replace("a", with: ["text": .string(text)]) }
     try overwrite(database, "a", 3...3)
     try database.close()
     try damage(text)
@@ -391,7 +391,7 @@ struct PruningTests {
     }
     try database.saveSnapshot(named: "now")
     #expect(try database.namedSnapshots().map(\.id) == ["now"])
-    var changes = try database.snapshot(at: 2).changes()
+    let changes = try database.snapshot(at: 2).changes()
     #expect(try changes.collect().map(\.id) == ["a"])
     // An invalid locator is ignored.
     let key = RetainedKey.bytes(SharedBytes(utf8: "a"), 1)

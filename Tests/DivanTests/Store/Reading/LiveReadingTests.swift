@@ -26,13 +26,13 @@ struct LiveReadingTests {
         try? database.write { transaction in
           // Three documents that always have the same round, with some text for size.
           for id in ["a", "b", "c"] {
-            try transaction.overwrite(
+            try transaction.replace(
               id,
               with: [
                 "round": .int(Int64(round)), "text": .string(String(repeating: "x", count: 300)),
               ])
           }
-          if round % 5 == 0 { try transaction.overwrite("x-\(round % 7)", with: [:]) }
+          if round % 5 == 0 { try transaction.replace("x-\(round % 7)", with: [:]) }
         }
         acknowledged.store(round, ordering: .releasing)
         if isDone.load(ordering: .relaxed) { break }

@@ -37,7 +37,7 @@ struct LocalDocumentTests {
     let snapshot = try database.snapshot()
     #expect(try snapshot.count == 1 && snapshot.sequence == 1)
     #expect(try snapshot.get("b") == nil)
-    var changes = snapshot.changes()
+    let changes = snapshot.changes()
     #expect(try changes.collect().map(\.id) == ["a"])
     try database.write { _ = try $0.purge("a") }
     #expect(try database.snapshot().localDocument("a") == ["n": 1])
@@ -49,7 +49,7 @@ struct LocalDocumentTests {
       try transaction.putLocal("a", ["n": 1])
     }
     try database.saveSnapshot(named: "then")
-    try database.write { _ = try $0.overwrite("a", with: ["n": 2]) }
+    try database.write { _ = try $0.replace("a", with: ["n": 2]) }
     let then = try database.snapshot(named: "then")
     #expect(try then.get("a")?.properties == [:])
     #expect(try then.localDocument("a") == nil)
@@ -67,7 +67,7 @@ struct LocalDocumentTests {
     #expect(try snapshot.localDocumentIDs() == ["a", "a\u{0}", "ab", "b", "z", "é"])
     #expect(try snapshot.localDocumentIDs(.prefix("a")) == ["a", "a\u{0}", "ab"])
     #expect(try snapshot.localDocumentIDs(.after("b")) == ["z", "é"])
-    #expect(try snapshot.localDocumentIDs(.before("ab")) == ["a", "a\u{0}"])
+    #expect(try snapshot.localDocumentIDs(..<"ab") == ["a", "a\u{0}"])
   }
 
   private static let refused: [(String, Value.Object, DatabaseError.Code)] = [

@@ -48,7 +48,7 @@ struct CatalogCheckTests {
       try transaction.putLocal("here", ["n": 1])
       try transaction.putLocal("there", ["n": 2])
     }
-    try database.write { _ = try $0.overwrite("b", with: ["n": 1]) }
+    try database.write { _ = try $0.replace("b", with: ["n": 1]) }
     try database.saveSnapshot(named: "first")
     try database.saveSnapshot(named: "second")
   }
@@ -116,7 +116,7 @@ struct CatalogCheckTests {
     }
     _ = try problems { $0.lead(CatalogKey.local(SharedBytes(copying: [0xFF])), to: odd) }
     expectDamage { _ = try database.snapshot().localDocumentIDs() }
-    let ids = try database.snapshot().localDocumentIDs(.before("z"))
+    let ids = try database.snapshot().localDocumentIDs(..<"z")
     #expect(ids == ["here", "there"])
   }
 
@@ -254,7 +254,7 @@ struct CatalogCheckTests {
     try database.addIndex(DocumentIndex("n", on: "n", isUnique: false))
     try database.addIndex(DocumentIndex("text", on: "text", isUnique: true))
     let long = String(repeating: "x", count: 300)
-    try database.write { _ = try $0.overwrite("long", with: ["text": .string(long)]) }
+    try database.write { _ = try $0.replace("long", with: ["text": .string(long)]) }
     #expect(try problems { _ in }.isEmpty)
     let count = try database.snapshot().count(by: "n")
     func prefix(_ name: String) throws -> [UInt8] {
@@ -279,22 +279,22 @@ struct CatalogCheckTests {
     // An ID must be valid UTF-8.
     let invalidID = try prefix("n") + IndexedValue(.null).bytes + [0xFF]
     database.tamper { $0.catalog.set(invalidID.span, one.span) }
-    expectDamage { _ = try database.snapshot().ids(by: "n").collected() }
+    expectDamage { _ = try database.snapshot().ids(by: "n").collect() }
     database.tamper { $0.catalog.remove(invalidID.span) }
     // Where the value is cut, the document is read. One does not exist; the other one is found.
     let orphan = try prefix("text") + IndexedValue(.string(long)).bytes + Array("missing".utf8)
     let size: [UInt8] = [6]
     database.tamper { $0.catalog.set(orphan.span, size.span) }
-    let found = try database.snapshot().ids(by: "text", .from(.string(long))).collected()
+    let found = try database.snapshot().ids(by: "text", IndexRange(from: .string(long))).collect()
     #expect(found == ["long"])
     database.tamper { $0.catalog.remove(orphan.span) }
     // Nor does such an entry make a value count as a duplicate.
     let doubled = try prefix("text") + IndexedValue("a").bytes + Array("zz".utf8)
     let huge: [UInt8] = [200]
     database.tamper { $0.catalog.set(doubled.span, huge.span) }
-    try database.write { _ = try $0.overwrite("a", with: ["text": "a"]) }
+    try database.write { _ = try $0.replace("a", with: ["text": "a"]) }
     let error = #expect(throws: DatabaseError.self) {
-      try database.write { _ = try $0.overwrite("b", with: ["text": "a"]) }
+      try database.write { _ = try $0.replace("b", with: ["text": "a"]) }
     }
     #expect(error?.code == .notUnique)
   }
@@ -344,7 +344,7 @@ struct CatalogCheckTests {
   @Test func `a check finds a record that names another winner than its revision tree has`()
     throws
   {
-    try database.write { _ = try $0.overwrite("b", with: ["n": 2]) }
+    try database.write { _ = try $0.replace("b", with: ["n": 2]) }
     let current = try database.entry(of: "b")
     var record = try DocumentRecord.forged(
       "b", sequence: current.sequence + 1, RevisionID(parsing: "1-bb"))

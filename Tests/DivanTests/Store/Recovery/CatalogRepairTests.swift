@@ -127,7 +127,7 @@ struct CatalogRepairTests {
       try database.write { transaction in
         for number in numbers {
           let year = Value.double(1500 + Double(number) + change)
-          _ = try transaction.overwrite(id(number), with: ["year": year])
+          _ = try transaction.replace(id(number), with: ["year": year])
         }
       }
     }
@@ -149,7 +149,8 @@ struct CatalogRepairTests {
     for lower in base.pages.dropFirst().dropLast() {
       let (again, _) = try reopened(damaging: [(above.path, above.pages[1]), (base.path, lower)])
       #expect(again.openingReport.notes.isEmpty)
-      try store.expectAll(again.snapshot(), "page \(lower)", nil, [.all, .from(1600, upTo: 1850)])
+      try store.expectAll(
+        again.snapshot(), "page \(lower)", nil, [.all, .init(from: 1600, upTo: 1850)])
       #expect(try again.check().isSound, "page \(lower)")
     }
   }
@@ -165,7 +166,7 @@ struct CatalogRepairTests {
       let (again, _) = try reopened(damaging: [(base.path, page)])
       let snapshot = try again.snapshot()
       #expect(try snapshot.count(by: "by year") == 600, "page \(page)")
-      #expect(try snapshot.count(by: "by year", .from(1500, upTo: 1800)) == 300, "page \(page)")
+      #expect(try snapshot.count(by: "by year", 1500..<1800) == 300, "page \(page)")
     }
   }
 
@@ -196,7 +197,7 @@ struct CatalogRepairTests {
         disk.observeCalls(nil)
         disk.stopFailing()
       }
-      try store.expectAll(again.snapshot(), "page \(page)", nil, [.from(1600, upTo: 1850)])
+      try store.expectAll(again.snapshot(), "page \(page)", nil, [.init(from: 1600, upTo: 1850)])
     }
     #expect(failures.count == 3, "\(failures)")
   }

@@ -40,7 +40,7 @@ struct CatalogUpkeepTests {
         }
         #expect(expiry == document.expiry, comment)
       }
-      var changes = snapshot.changes()
+      let changes = snapshot.changes()
       let feed = try changes.collect()
       #expect(feed.map(\.id).sorted() == documents.keys.sorted(), comment)
     }
@@ -80,14 +80,14 @@ struct CatalogUpkeepTests {
         plain.local[id] = nil
       case 3, 4, 5:
         plain.documents[id] = (n, plain.documents[id]?.expiry)
-        try database.write { _ = try $0.overwrite(id, with: ["n": .int(n)]) }
+        try database.write { _ = try $0.replace(id, with: ["n": .int(n)]) }
       case 6:
         // A losing branch: its generation is 1, and that of the other branch is at least 2.
         guard plain.documents[id] != nil else { continue }
         plain.documents[id]?.number = n
         let loser = try newRevision(&random)
         try database.write { transaction in
-          try transaction.overwrite(id, with: ["n": .int(n)])
+          try transaction.replace(id, with: ["n": .int(n)])
           try transaction.insert(Document(id: id, ["n": -1]), history: [loser])
         }
       case 7, 8, 9:

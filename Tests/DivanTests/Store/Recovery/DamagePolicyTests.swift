@@ -49,7 +49,7 @@ struct DamagePolicyTests {
     let database = try fixture.open { $0.maintenance = .manual }
     try database.write { transaction in
       for number in 0..<count {
-        _ = try transaction.overwrite(
+        _ = try transaction.replace(
           id(number), with: ["text": .string("\(number) of \(count)"), "n": .int(Int64(number))])
       }
     }
@@ -69,7 +69,7 @@ struct DamagePolicyTests {
       var document = Document(id: "attached")
       document.attachments["a"] = Document.Attachment(contentType: "x/y", content)
       _ = try transaction.put(document)
-      for number in 0..<300 { _ = try transaction.overwrite(id(number), with: ["n": 1]) }
+      for number in 0..<300 { _ = try transaction.replace(id(number), with: ["n": 1]) }
     }
     try database.close()
     let bytes = try fixture.fileSystem.contents(of: path, limit: 1 << 20).array
@@ -110,14 +110,14 @@ struct DamagePolicyTests {
       expectDamaged(id) { try snapshot.get([self.id(3), id]) }
     }
     expectDamaged("a range") {
-      var cursor = snapshot.ids(.prefix("document 1"))
+      let cursor = snapshot.ids(.prefix("document 1"))
       return try cursor.collect()
     }
     expectDamaged("changes") {
-      var cursor = snapshot.changes()
+      let cursor = snapshot.changes()
       return try cursor.collect()
     }
-    let some = Query<Document>().filter { $0["n"] > 3 }.sort("n")
+    let some = Query<Document>().filter { $0["n"] > 3 }.sorted(by: "n")
     expectDamaged("a query") { try snapshot.find(some) }
     expectDamaged("a query's count") { try snapshot.count(some) }
     expectDamaged("the count of all") { try snapshot.count(Query<Document>()) }
@@ -149,7 +149,7 @@ struct DamagePolicyTests {
     for number in 0..<300 {
       #expect(try (left.snapshot().get(id(number)) == nil) == (number == 150))
     }
-    var ids = try left.snapshot().ids()
+    let ids = try left.snapshot().ids()
     #expect(try ids.collect().count == 299)
     #expect(throws: DatabaseError.self) { try left.write { _ in } }
   }
@@ -159,9 +159,9 @@ struct DamagePolicyTests {
     do {
       let database = try fixture.open { $0.maintenance = .manual }
       for text in ["first", "second", "third"] {
-        try database.write { _ = try $0.overwrite(text, with: ["text": .string("\(text) text")]) }
+        try database.write { _ = try $0.replace(text, with: ["text": .string("\(text) text")]) }
       }
-      try database.write { _ = try $0.overwrite("first", with: ["text": "again"]) }
+      try database.write { _ = try $0.replace("first", with: ["text": "again"]) }
       try database.write { _ = try $0.delete(id: "third") }
       try database.write { try $0.putLocal("local", ["n": 1]) }
       try database.close()
@@ -192,11 +192,11 @@ struct DamagePolicyTests {
       try database.writeCheckpoint()
       try database.write { transaction in
         for number in 0..<10 {
-          _ = try transaction.overwrite(id(number), with: ["text": .string("new \(number)")])
+          _ = try transaction.replace(id(number), with: ["text": .string("new \(number)")])
         }
         _ = try transaction.delete(id: "doc-7")
       }
-      try database.write { _ = try $0.overwrite("last", with: ["text": "end"]) }
+      try database.write { _ = try $0.replace("last", with: ["text": "end"]) }
       try database.close()
     }
     let segment = try #require(
@@ -209,12 +209,12 @@ struct DamagePolicyTests {
       path(segment), atOffset: try offset(of: "new 4", in: segment), mask: 4)
     let remains = try open(.salvage)
     let left = try remains.snapshot()
-    var ids = left.ids()
+    let ids = left.ids()
     let all = try ids.collect()
     #expect(try left.count == all.count)
     // The fixture adds one document of its own.
     #expect(all.count == 1 + 40 - 1 + 9 + 1)
-    var changes = left.changes()
+    let changes = left.changes()
     let changed = try changes.collect().map(\.id)
     #expect(Set(changed).count == changed.count)
     let database = try open(.refuse)
@@ -230,14 +230,14 @@ struct DamagePolicyTests {
   private func change() throws {
     let database = try fixture.open { $0.maintenance = .manual }
     try database.write { transaction in
-      for number in 0..<10 { _ = try transaction.overwrite(id(number), with: ["text": "old"]) }
+      for number in 0..<10 { _ = try transaction.replace(id(number), with: ["text": "old"]) }
     }
     try database.write { transaction in
       for number in 3..<6 {
-        _ = try transaction.overwrite(id(number), with: ["text": .string("new \(number)")])
+        _ = try transaction.replace(id(number), with: ["text": .string("new \(number)")])
       }
     }
-    try database.write { _ = try $0.overwrite("last", with: ["text": "end"]) }
+    try database.write { _ = try $0.replace("last", with: ["text": "end"]) }
     try database.close()
   }
 
@@ -257,10 +257,10 @@ struct DamagePolicyTests {
     do {
       let database = try fixture.open { $0.maintenance = .manual }
       for number in 0..<4 {
-        try database.write { _ = try $0.overwrite(id(number), with: ["n": 1]) }
+        try database.write { _ = try $0.replace(id(number), with: ["n": 1]) }
       }
       try database.write { _ = try $0.delete(id: id(2)) }
-      try database.write { _ = try $0.overwrite("last", with: ["text": "end"]) }
+      try database.write { _ = try $0.replace("last", with: ["text": "end"]) }
       try database.close()
     }
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: id(2), isLast: true), mask: 1)
@@ -274,10 +274,10 @@ struct DamagePolicyTests {
     do {
       let database = try fixture.open { $0.maintenance = .manual }
       for id in ["kept", "deleted"] {
-        try database.write { _ = try $0.overwrite(id, with: ["n": 1]) }
+        try database.write { _ = try $0.replace(id, with: ["n": 1]) }
       }
       try database.write { _ = try $0.delete(id: "deleted") }
-      try database.write { _ = try $0.overwrite("deleted", with: ["text": "revived"]) }
+      try database.write { _ = try $0.replace("deleted", with: ["text": "revived"]) }
       try database.close()
     }
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "revived"), mask: 1)
@@ -332,11 +332,11 @@ struct DamagePolicyTests {
     let snapshot = try database.snapshot()
     expectDamaged("count") { try snapshot.count(by: "by number") }
     expectDamaged("IDs") {
-      var ids = try snapshot.ids(by: "by number")
+      let ids = try snapshot.ids(by: "by number")
       return try ids.collect()
     }
     expectDamaged("documents") {
-      var documents = try snapshot.documents(by: "by number")
+      let documents = try snapshot.documents(by: "by number")
       return try documents.collect()
     }
     let some = Query<Document>().filter { $0["n"] > 3 }

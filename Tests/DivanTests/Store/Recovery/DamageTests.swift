@@ -132,7 +132,7 @@ struct DamageTests {
     #expect(damaged.first?.path == segment.path)
     #expect(damaged.first?.offset != nil)
     // Writing continues, and compaction preserves the evidence.
-    try database.write { try $0.overwrite("new", with: [:]) }
+    try database.write { try $0.replace("new", with: [:]) }
     #expect(throws: DatabaseError.self) { try database.compact() }
     #expect(throws: DatabaseError.self) { try snapshot.get("doc-0") }
     #expect(try database.snapshot().get("doc-1") != nil)

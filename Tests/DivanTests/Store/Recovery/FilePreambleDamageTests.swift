@@ -52,7 +52,7 @@ struct FilePreambleDamageTests {
       #expect(opened.openingReport.notes.contains { $0.contains("cannot be read") }, "\(offsets)")
       let found = try original.oracle.identify(opened)
       #expect(found == original.version, "\(offsets)")
-      try opened.write { try $0.overwrite("afterwards", with: [:]) }
+      try opened.write { try $0.replace("afterwards", with: [:]) }
     }
   }
 

@@ -17,7 +17,7 @@ struct ForgedCheckpointTests {
   private func store(_ count: Int = 300) throws -> Database {
     let database = try fixture.open { $0.maintenance = .manual }
     try database.write { transaction in
-      for number in 0..<count { try transaction.overwrite("doc-\(1000 + number)", with: [:]) }
+      for number in 0..<count { try transaction.replace("doc-\(1000 + number)", with: [:]) }
     }
     return database
   }
@@ -88,7 +88,7 @@ struct ForgedCheckpointTests {
   {
     let database = try store()
     try database.writeCheckpoint()
-    try database.write { _ = try $0.overwrite("doc-1000", with: ["n": 1]) }
+    try database.write { _ = try $0.replace("doc-1000", with: ["n": 1]) }
     try database.writeCheckpoint()
     try database.close()
     #expect(disk.names(in: CrashFixture.path).filter { $0.hasSuffix(".checkpoint") }.count == 2)
@@ -190,7 +190,7 @@ struct ForgedCheckpointTests {
   private func storeWithDamagedDelta() throws {
     let database = try store()
     try database.writeCheckpoint()
-    try database.write { _ = try $0.overwrite("doc-1000", with: ["n": 1]) }
+    try database.write { _ = try $0.replace("doc-1000", with: ["n": 1]) }
     try database.writeCheckpoint()
     try database.close()
     let newest = try Checkpoint.decode(
@@ -299,7 +299,7 @@ struct ForgedCheckpointTests {
     database.tamper { $0.documentCount = 0 }
     try database.writeCheckpoint()
     try database.write { _ = try $0.delete(id: "doc-1000") }
-    try database.write { _ = try $0.overwrite("lost", with: ["text": "a byte of this is flipped"]) }
+    try database.write { _ = try $0.replace("lost", with: ["text": "a byte of this is flipped"]) }
     try database.write { _ = try $0.delete(id: "doc-1001") }
     try database.close()
     let segment = directory.path(of: .segment(1...1))
@@ -312,7 +312,7 @@ struct ForgedCheckpointTests {
       $0.damage = .salvage
     }
     #expect(opened.openingReport.damage.count == 1)
-    var ids = try opened.snapshot().ids()
+    let ids = try opened.snapshot().ids()
     #expect(try ids.collect() == ["doc-1002"])
   }
 
@@ -323,7 +323,7 @@ struct ForgedCheckpointTests {
     throws
   {
     let database = try store(3)
-    _ = try database.write { try $0.overwrite("b", with: ["n": 1]) }
+    _ = try database.write { try $0.replace("b", with: ["n": 1]) }
     let original = try database.entry(of: "b")
     let record = try database.store.newest.segments[original.locator.fileID]?
       .recordBytes(at: original.locator).array
@@ -331,7 +331,7 @@ struct ForgedCheckpointTests {
       var document = Document(id: "a")
       document.attachments["r"] = Document.Attachment(contentType: "x/y", try #require(record))
       _ = try transaction.put(document)
-      _ = try transaction.overwrite("doc-1000", with: ["n": 2])
+      _ = try transaction.replace("doc-1000", with: ["n": 2])
     }
     let name = FileName.segment(1...1)
     let bytes = try disk.contents(of: directory.path(of: name), limit: 1 << 20).array
@@ -346,7 +346,7 @@ struct ForgedCheckpointTests {
     try database.writeCheckpoint()
     try database.close()
     let opened = try fixture.open { $0.maintenance = .manual }
-    _ = try opened.write { try $0.overwrite("doc-1001", with: ["n": 3]) }
+    _ = try opened.write { try $0.replace("doc-1001", with: ["n": 3]) }
     #expect(try opened.check().isSound)
     let error = #expect(throws: DatabaseError.self) { try opened.compact() }
     #expect(error?.code == .damaged && error?.offset == copy)
@@ -361,7 +361,7 @@ struct ForgedCheckpointTests {
       $0.history = .unlimited
     }
     for number in 0..<3 as Range<Int64> {
-      try database.write { _ = try $0.overwrite("a", with: ["n": .int(number)]) }
+      try database.write { _ = try $0.replace("a", with: ["n": .int(number)]) }
     }
     #expect(!database.store.newest.retained.isEmpty)
     database.tamper { $0.retained = LayeredTree() }

@@ -179,7 +179,7 @@ struct ForgedKindsTests {
     #expect(database.openingReport.damage.count == 1)
     #expect(damage.path == directory.path(of: .segment(1...1)))
     #expect(damage.offset.map { $0 > SegmentHeader.size } == true)
-    var ids = try database.snapshot().ids()
+    let ids = try database.snapshot().ids()
     #expect(try ids.collect() == ["first", "last"])
     let error = #expect(throws: DatabaseError.self) { try database.write { _ in } }
     #expect(error?.code == .readOnly)

@@ -53,7 +53,7 @@ struct ForgedLogTests {
     let error = #expect(throws: DatabaseError.self) { try database.snapshot().get("first") }
     #expect(error?.message.contains("not the one that the index names") == true)
     database.tamper { $0.set(first, for: Array("first".utf8)) }
-    try database.write { try $0.overwrite("first", with: [:]) }
+    try database.write { try $0.replace("first", with: [:]) }
     try database.compact()
     #expect(try database.snapshot().count == 2)
     let report = try database.check()
@@ -86,7 +86,7 @@ struct ForgedLogTests {
     #expect(database.openingReport.damage.first?.message.contains("does not rise") == true)
     #expect(try database.snapshot().get("a")?.sequence == 5)
     #expect(throws: DatabaseError.self) {
-      try database.write { _ = try $0.overwrite("a", with: [:]) }
+      try database.write { _ = try $0.replace("a", with: [:]) }
     }
   }
 
@@ -207,7 +207,7 @@ struct ForgedLogTests {
     let database = try open()
     for number in 0..<8 {
       try database.write {
-        _ = try $0.overwrite("doc-\(number)", with: ["n": .int(Int64(number))])
+        _ = try $0.replace("doc-\(number)", with: ["n": .int(Int64(number))])
       }
     }
     try database.writeCheckpoint()

@@ -71,7 +71,7 @@ struct GoldenStoreTests {
     let writer = try Database(at: path, configuration: configuration)
     try compare(writer, expected)
     let last = expected.map(\.sequence).max() ?? 0
-    let added = try writer.write { try $0.overwrite("golden", with: ["opened": true]) }
+    let added = try writer.write { try $0.replace("golden", with: ["opened": true]) }
     #expect(added.sequence > last)
     try writer.close()
 
@@ -128,7 +128,7 @@ struct GoldenStoreTests {
     let snapshot = try database.snapshot()
     #expect(try snapshot.count == expected.count { !$0.isDeleted })
     #expect(
-      try snapshot.ids().collected().map { Array($0.utf8) }
+      try snapshot.ids().collect().map { Array($0.utf8) }
         == expected.filter { !$0.isDeleted }.map { Array($0.id.utf8) })
     for line in expected {
       let document = try #require(
@@ -146,13 +146,5 @@ struct GoldenStoreTests {
     let report = try database.check()
     #expect(report.isSound, "\(report.problems)")
     #expect(report.documentCount == expected.count)
-  }
-}
-
-extension IDCursor {
-  /// Returns the remaining IDs.
-  fileprivate func collected() throws -> [String] {
-    var copy = self
-    return try copy.collect()
   }
 }

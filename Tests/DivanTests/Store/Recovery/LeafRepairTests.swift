@@ -25,7 +25,7 @@ struct LeafRepairTests {
     mutating func put(_ number: Int, _ round: Int64, _ database: Database) throws {
       model.note(
         try database.write(durability: .none) {
-          try $0.overwrite("document-\(1000 + number)", with: ["round": .int(round)])
+          try $0.replace("document-\(1000 + number)", with: ["round": .int(round)])
         })
     }
 
@@ -101,7 +101,7 @@ struct LeafRepairTests {
       // Enough changes that the sorted runs are merged.
       try database.write(durability: .none) { transaction in
         for number in 0..<200 {
-          try transaction.overwrite("document-\(1000 + number)", with: ["round": 2])
+          try transaction.replace("document-\(1000 + number)", with: ["round": 2])
         }
       }
       try database.writeCheckpoint()
@@ -127,7 +127,7 @@ struct LeafRepairTests {
         let old = try database.snapshot()
         try database.write(durability: .none) { transaction in
           for number in 0..<300 where number % 4 == 0 {
-            try transaction.overwrite("document-\(1000 + number)", with: ["round": 3])
+            try transaction.replace("document-\(1000 + number)", with: ["round": 3])
           }
         }
         try database.compact()
@@ -152,7 +152,7 @@ struct LeafRepairTests {
       try database.write { transaction in
         for number in 0..<150 {
           try transaction.putLocal("local-\(session)-\(number)", ["n": .int(Int64(number))])
-          _ = try transaction.overwrite("document-\(number)", with: ["n": .int(Int64(number))])
+          _ = try transaction.replace("document-\(number)", with: ["n": .int(Int64(number))])
         }
       }
       if session == sessionCount - 1 { try database.writeCheckpoint() }
@@ -238,7 +238,7 @@ struct LeafRepairTests {
     let database = try fixture.open { $0.maintenance = .manual }
     try database.write { try $0.putLocal("state", ["n": 1]) }
     try database.write { transaction in
-      _ = try transaction.overwrite("a", with: [:])
+      _ = try transaction.replace("a", with: [:])
       // Enough local documents that "state" is not in the first leaf, which every opening reads to
       // find the indexes.
       for number in 100..<500 { try transaction.putLocal("local-\(number)", ["n": 2]) }
@@ -284,7 +284,7 @@ struct LeafRepairTests {
     let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
     let database = try fixture.open { $0.maintenance = .manual }
     try database.write { transaction in
-      for number in 0..<3000 { try transaction.overwrite("document-\(number)", with: [:]) }
+      for number in 0..<3000 { try transaction.replace("document-\(number)", with: [:]) }
     }
     // A checkpoint of the wrong documents: the records that belong in its only leaf do not fit into
     // one.

@@ -26,7 +26,7 @@ struct MovedStoreTests {
     let text = Value.string(String(repeating: "x", count: 4000))
     for number in 0..<100 {
       do {
-        try database.write { try $0.overwrite("doc-\(number)", with: ["text": text]) }
+        try database.write { try $0.replace("doc-\(number)", with: ["text": text]) }
       } catch {
         return (number, error as? DatabaseError)
       }
@@ -42,10 +42,10 @@ struct MovedStoreTests {
   @Test func `a renamed store writes nothing into a new store at its old path`() throws {
     let (path, moved) = (directory.path + "/a.divan", directory.path + "/b.divan")
     let first = try Database(at: path, configuration: configuration())
-    try first.write { try $0.overwrite("first", with: [:]) }
+    try first.write { try $0.replace("first", with: [:]) }
     try FileManager.default.moveItem(atPath: path, toPath: moved)
     let second = try Database(at: path, configuration: configuration())
-    try second.write { try $0.overwrite("second", with: [:]) }
+    try second.write { try $0.replace("second", with: [:]) }
     let files = try FileManager.default.contentsOfDirectory(atPath: path).sorted()
 
     let (count, error) = fill(first)

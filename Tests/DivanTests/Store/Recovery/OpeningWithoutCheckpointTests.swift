@@ -16,7 +16,7 @@ struct OpeningWithoutCheckpointTests {
     for start in stride(from: 0, to: count, by: 10) {
       try database.write { transaction in
         for number in start..<start + 10 {
-          try transaction.overwrite(
+          try transaction.replace(
             "doc-\(number)", with: ["text": .string(String(repeating: "x", count: 1000))])
         }
       }

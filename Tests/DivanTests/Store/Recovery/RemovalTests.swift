@@ -28,7 +28,7 @@ struct RemovalTests {
   private func fill(_ database: Database, _ name: String, count: Int = 16) throws {
     let text = Value.string(String(repeating: "x", count: 1000))
     try database.write { transaction in
-      for number in 0..<count { try transaction.overwrite("\(name)-\(number)", with: ["t": text]) }
+      for number in 0..<count { try transaction.replace("\(name)-\(number)", with: ["t": text]) }
     }
   }
 
@@ -75,7 +75,7 @@ struct RemovalTests {
     try removeRecords(database)
     try fill(database, "second")
     for number in 0..<13 {
-      try database.write { _ = try $0.overwrite("second-\(number)", with: [:]) }
+      try database.write { _ = try $0.replace("second-\(number)", with: [:]) }
     }
     #expect(try removals(database) == [.purge, .local, .named])
     return database
@@ -100,7 +100,7 @@ struct RemovalTests {
     // After the first segment is compacted, the second one has nothing left to remove.
     try database.compact()
     try expectRemoved(database)
-    try database.write { _ = try $0.overwrite("second-14", with: [:]) }
+    try database.write { _ = try $0.replace("second-14", with: [:]) }
     try database.compact()
     #expect(try removals(database).isEmpty)
     try expectRemoved(database)
@@ -118,7 +118,7 @@ struct RemovalTests {
     let database = try open { $0.mergedSizeLimit = 200 << 10 }
     try putRecords(database)
     for name in ["first", "second"] { try fill(database, name) }
-    try database.write { _ = try $0.overwrite("first-1", with: [:]) }
+    try database.write { _ = try $0.replace("first-1", with: [:]) }
     disk.observeCalls { [disk] call in
       if call.verb == .remove, call.path.hasSuffix(".segment") {
         disk.fail(.remove, with: .noAccess, completion: .nothing)
@@ -130,7 +130,7 @@ struct RemovalTests {
     try removeRecords(database)
     try fill(database, "third")
     for number in 0..<13 {
-      try database.write { _ = try $0.overwrite("third-\(number)", with: [:]) }
+      try database.write { _ = try $0.replace("third-\(number)", with: [:]) }
     }
     #expect(throws: DatabaseError.self) { try database.writeCheckpoint() }
     let size = try database.statistics.segments.reduce(0) { $0 + $1.size }
@@ -170,7 +170,7 @@ struct RemovalTests {
     try database.write { _ = try $0.purge("gone-7") }
     try fill(database, "second")
     for number in 0..<13 {
-      try database.write { _ = try $0.overwrite("second-\(number)", with: [:]) }
+      try database.write { _ = try $0.replace("second-\(number)", with: [:]) }
     }
     try database.writeCheckpoint()
     let reads = Recorder<String>()
@@ -195,7 +195,7 @@ struct RemovalTests {
         _ = try transaction.append(kind, id: nil) { $0.append([0xFF] as [UInt8]) }
       }
       try fill(database, "more")
-      try database.write { _ = try $0.overwrite("a", with: ["n": 2]) }
+      try database.write { _ = try $0.replace("a", with: ["n": 2]) }
       let error = #expect(throws: DatabaseError.self) { try database.compact() }
       #expect(error?.code == .damaged, "\(kind)")
       #expect(error?.path?.hasSuffix(".segment") == true, "\(kind)")
@@ -216,8 +216,8 @@ struct RemovalTests {
     try database.write { try $0.setExpiry(nil, of: "a") }
     try fill(database, "second")
     try database.write { transaction in
-      try transaction.overwrite("a", with: ["n": 2])
-      for number in 0..<14 { try transaction.overwrite("second-\(number)", with: [:]) }
+      try transaction.replace("a", with: ["n": 2])
+      for number in 0..<14 { try transaction.replace("second-\(number)", with: [:]) }
     }
     try database.writeCheckpoint()
     try database.compactWhatPays()

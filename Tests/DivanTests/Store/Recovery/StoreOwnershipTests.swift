@@ -171,7 +171,7 @@ struct StoreOwnershipTests {
     try expectWhole()
     #expect(!files.fileExists(atPath: path("a.divan/tmp/0000000009.segment")))
     let database = try Database(at: path("a.divan"))
-    try database.write { _ = try $0.overwrite("more", with: [:]) }
+    try database.write { _ = try $0.replace("more", with: [:]) }
     try database.close()
     let left = try Database.delete(at: path("a.divan"))
     #expect(
@@ -387,7 +387,7 @@ struct StoreOwnershipTests {
     how: String, durability: Durability
   ) throws {
     let database = try Database(at: path("a.divan"), configuration: configuration())
-    try database.write { _ = try $0.overwrite("first", with: [:]) }
+    try database.write { _ = try $0.replace("first", with: [:]) }
     if how == "store deleted" {
       try files.removeItem(atPath: path("a.divan"))
     } else {
@@ -399,7 +399,7 @@ struct StoreOwnershipTests {
       codes.append(
         code {
           try database.write(durability: durability) {
-            _ = try $0.overwrite("\(number)", with: [:])
+            _ = try $0.replace("\(number)", with: [:])
           }
         })
     }
@@ -459,7 +459,7 @@ struct StoreOwnershipTests {
     var shared = Configuration()
     shared.isPrivate = false
     let open = try Database(at: path("c.divan"), configuration: shared)
-    try open.write { _ = try $0.overwrite("a", with: [:]) }
+    try open.write { _ = try $0.replace("a", with: [:]) }
     try open.close()
     #expect(try mode("c.divan") == 0o777 & ~Int(mask))
     #expect(try mode("c.divan/HEAD") == 0o666 & ~Int(mask))

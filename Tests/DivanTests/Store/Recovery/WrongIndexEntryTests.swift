@@ -23,7 +23,7 @@ struct WrongIndexEntryTests {
     }
     try database.write { transaction in
       for number in 0..<count {
-        try transaction.overwrite(id(number), with: ["n": .int(Int64(number))])
+        try transaction.replace(id(number), with: ["n": .int(Int64(number))])
       }
     }
     return database
@@ -101,7 +101,7 @@ struct WrongIndexEntryTests {
     let (first, last) = (try database.entry(of: id(0)), try database.entry(of: id(2)))
     database.tamper { $0.set(last.locator, forSequence: first.sequence) }
     try database.addIndex(DocumentIndex("n", on: "n"))
-    var found = try database.snapshot().ids(by: "n", .equal(to: 2))
+    let found = try database.snapshot().ids(by: "n", .equal(to: 2))
     #expect(try found.collect() == [id(2)])
     #expect(try !database.check().isSound)
   }
@@ -164,7 +164,7 @@ struct WrongIndexEntryTests {
           idBytes: SharedBytes(utf8: id), sequence: UInt64(sequence + 1), revision: revision,
           isDeleted: false, ancestors: .none, body: SharedBytes(copying: body)))
     }
-    var found = try database.snapshot().ids(by: "both")
+    let found = try database.snapshot().ids(by: "both")
     #expect(try found.collect() == ["good"])
   }
 }

@@ -54,7 +54,7 @@ struct BackupHistoryTests {
             document.attachments["a"] = Document.Attachment(
               contentType: "x/y", AttachedContent.bytes(UInt8(round), 9000))
             _ = try transaction.put(document)
-          default: _ = try transaction.overwrite(id, with: ["round": .int(Int64(round))])
+          default: _ = try transaction.replace(id, with: ["round": .int(Int64(round))])
           }
         }
       }
@@ -93,7 +93,7 @@ struct BackupHistoryTests {
         var old = try copy.snapshot(at: versions[20].sequence).documents()
         while let document = try old.next() { try AttachedContent.check(document) }
       }
-      _ = try copy.write { try $0.overwrite("d0", with: ["new": true]) }
+      _ = try copy.write { try $0.replace("d0", with: ["new": true]) }
       #expect(try contents(of: copy.snapshot(at: versions[59].sequence)) == versions[59].all)
       try copy.close()
     }
@@ -157,15 +157,15 @@ struct BackupHistoryTests {
     func renumber(by offset: Int) throws {
       try database.write { transaction in
         for number in 0..<100 {
-          try transaction.overwrite(
+          try transaction.replace(
             "d\(number)", with: ["n": .int(Int64((number + offset) % 100)), "text": .string(text)])
         }
       }
     }
     for id in ["a", "b"] {
-      _ = try database.write { try $0.overwrite(id, with: ["n": 1000]) }
+      _ = try database.write { try $0.replace(id, with: ["n": 1000]) }
     }
-    _ = try database.write { try $0.overwrite("b", with: ["n": 1001]) }
+    _ = try database.write { try $0.replace("b", with: ["n": 1001]) }
     try renumber(by: 0)
     try database.addIndex(DocumentIndex("n", on: "n", isUnique: true))
     try renumber(by: 1)
@@ -176,7 +176,7 @@ struct BackupHistoryTests {
     #expect(try contents(of: copy.snapshot(at: 2)) == before)
     #expect(try contents(of: copy.snapshot()) == contents(of: database.snapshot()))
     let error = #expect(throws: DatabaseError.self) {
-      try copy.write { _ = try $0.overwrite("new", with: ["n": 5]) }
+      try copy.write { _ = try $0.replace("new", with: ["n": 5]) }
     }
     #expect(error?.code == .notUnique)
   }
@@ -193,7 +193,7 @@ struct BackupHistoryTests {
     try again.backup(to: "/plain.divan")
     let copy = try Database(at: "/copy.divan", configuration: configuration(.unlimited))
     clock.now += 1000
-    _ = try copy.write { try $0.overwrite("d0", with: ["new": true]) }
+    _ = try copy.write { try $0.replace("d0", with: ["new": true]) }
     for (sequence, time, all) in versions {
       #expect(try contents(of: copy.snapshot(at: sequence)) == all)
       let date = Date(timeIntervalSince1970: Double(time) / 1000)

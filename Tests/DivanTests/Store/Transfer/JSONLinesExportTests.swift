@@ -84,7 +84,7 @@ struct JSONLinesExportTests {
     // Past versions have no local documents.
     let then = try database.snapshot().jsonLinesText([.attachments, .revisions], by: order)
     try database.write { transaction in
-      try transaction.overwrite("z", with: ["n": 2])
+      try transaction.replace("z", with: ["n": 2])
       try transaction.purge("both", revision: try revision(2, "b"))
       try transaction.put(Document(id: "new"))
     }

@@ -80,7 +80,7 @@ struct RandomContents {
         if current?.isDeleted ?? false {
           try transaction.insert(document, history: replicatedHistory(after: current))
         } else {
-          try transaction.put(document, allowingConflict: true)
+          try transaction.put(document, onConflict: .branch)
         }
       case 5, 6: try transaction.insert(document, history: replicatedHistory(after: nil))
       case 7:

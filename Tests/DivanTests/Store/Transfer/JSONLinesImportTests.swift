@@ -14,7 +14,7 @@ struct JSONLinesImportTests {
   init() throws { database = try Database(at: "/s", configuration: disk.configuration()) }
 
   private func allIDs(_ database: Database) throws -> [String] {
-    var ids = try database.snapshot().ids()
+    let ids = try database.snapshot().ids()
     return try ids.collect()
   }
 
@@ -197,7 +197,7 @@ struct JSONLinesImportTests {
     }
     let text = try database.snapshot().jsonLinesText(
       [.attachments, .revisions], inlineSizeLimit: 10)
-    try database.write { _ = try $0.overwrite("a", with: [:]) }
+    try database.write { _ = try $0.replace("a", with: [:]) }
     _ = try database.write { try $0.purge("b") }
     try database.compact()
     #expect(try database.statistics.attachmentCount == 0)

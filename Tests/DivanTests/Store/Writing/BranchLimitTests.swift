@@ -58,13 +58,13 @@ import Testing
       for number in 1...10 {
         var branch = first
         branch["n"] = .int(Int64(number))
-        _ = try transaction.put(branch, allowingConflict: true)
+        _ = try transaction.put(branch, onConflict: .branch)
       }
     }
     var branch = first
     branch["n"] = 11
     let error = #expect(throws: DatabaseError.self) {
-      try database.write { _ = try $0.put(branch, allowingConflict: true) }
+      try database.write { _ = try $0.put(branch, onConflict: .branch) }
     }
     #expect(error?.code == .documentTooLarge && error?.documentID == "a")
   }

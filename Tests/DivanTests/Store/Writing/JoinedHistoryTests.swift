@@ -70,7 +70,7 @@ struct JoinedHistoryTests {
     database = try Database(at: "/joined.divan", configuration: configuration)
     let before = try database.snapshot().sequence
     let error = #expect(throws: DatabaseError.self) {
-      try database.write { _ = try $0.put(again, allowingConflict: true) }
+      try database.write { _ = try $0.put(again, onConflict: .branch) }
     }
     #expect(error?.code == .conflict)
     #expect(try database.snapshot().sequence == before)
@@ -166,12 +166,12 @@ struct JoinedHistoryTests {
     change["n"] = 2
     let second = try database.write { try $0.put(change) }
     // As long as the revision has no successor, the same change again is the same revision.
-    let again = try database.write { try $0.put(change, allowingConflict: true) }
+    let again = try database.write { try $0.put(change, onConflict: .branch) }
     #expect(again.revision == second.revision)
     _ = try database.write { try $0.delete(second) }
     let before = try database.snapshot()
     let error = #expect(throws: DatabaseError.self) {
-      try database.write { try $0.put(change, allowingConflict: true) }
+      try database.write { try $0.put(change, onConflict: .branch) }
     }
     #expect(error?.code == .conflict && error?.documentID == "d")
     #expect(try database.snapshot().leaves(of: "d") == before.leaves(of: "d"))

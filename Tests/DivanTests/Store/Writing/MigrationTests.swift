@@ -38,13 +38,13 @@ struct MigrationTests {
   @Test func `a failed migration changes nothing and runs again the next time`() throws {
     struct Refused: Error {}
     let failing = Migration(id: "second") { transaction in
-      try transaction.overwrite("a", with: [:])
+      try transaction.replace("a", with: [:])
       throw Refused()
     }
     let third = Migration(id: "third") { _ in }
     #expect(throws: Refused.self) { try database.migrate([numbers, failing, third]) }
     #expect(try database.json("a") == #"{"year":1927}"#)
-    let repaired = Migration(id: "second") { try $0.overwrite("a", with: ["repaired": true]) }
+    let repaired = Migration(id: "second") { try $0.replace("a", with: ["repaired": true]) }
     #expect(try database.migrate([numbers, repaired, third]) == ["second", "third"])
     #expect(try database.json("a") == #"{"repaired":true}"#)
   }

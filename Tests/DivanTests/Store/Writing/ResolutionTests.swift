@@ -21,7 +21,7 @@ struct ResolutionTests {
     for change in branches {
       var branch = base
       change(&branch)
-      try database.write { _ = try $0.put(branch, allowingConflict: true) }
+      try database.write { _ = try $0.put(branch, onConflict: .branch) }
     }
   }
 
@@ -32,7 +32,7 @@ struct ResolutionTests {
   /// Sends all documents and revisions of one database to another.
   private func send(_ source: Database, to target: Database) throws {
     let snapshot = try source.snapshot()
-    var cursor = snapshot.changes()
+    let cursor = snapshot.changes()
     for change in try cursor.collect() {
       for leaf in try snapshot.leaves(of: change.document.id).reversed() {
         let revision = try #require(leaf.revision)
@@ -132,17 +132,17 @@ struct ResolutionTests {
     let base = try database.write { try $0.put(film) }
     var other = base
     other["title"] = "Moloch"
-    other = try database.write { try $0.put(other, allowingConflict: true) }
+    other = try database.write { try $0.put(other, onConflict: .branch) }
     var (first, second) = (other, other)
     first["title"] = "Maschinen"
     second["year"] = 1929
     var winner = base
     for stars in 1...3 {
       winner["stars"] = .int(Int64(stars))
-      winner = try database.write { try $0.put(winner, allowingConflict: true) }
+      winner = try database.write { try $0.put(winner, onConflict: .branch) }
     }
     for branch in [first, second] {
-      try database.write { _ = try $0.put(branch, allowingConflict: true) }
+      try database.write { _ = try $0.put(branch, onConflict: .branch) }
     }
     #expect(try database.snapshot().branches(of: "film").count == 3)
     // Relative to the winner, both branches changed the title, in different ways.
@@ -390,7 +390,7 @@ struct ResolutionTests {
       for index in 0..<200 {
         var branch = base
         branch["p\(index)"] = true
-        try transaction.put(branch, allowingConflict: true)
+        try transaction.put(branch, onConflict: .branch)
       }
     }
     #expect(try database.snapshot().branches(of: "film").count == 200)

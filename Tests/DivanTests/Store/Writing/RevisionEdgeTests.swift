@@ -97,7 +97,7 @@ struct RevisionEdgeTests {
     configuration.revisionDepth = 1
     let database = try Database(at: "/shallow", configuration: configuration)
     for number in 1...3 as ClosedRange<Int64> {
-      try database.write { _ = try $0.overwrite("a", with: ["n": .int(number)]) }
+      try database.write { _ = try $0.replace("a", with: ["n": .int(number)]) }
     }
     let revisions = try database.snapshot().revisions(of: "a")
     #expect(revisions.map(\.generation) == [3])

@@ -129,7 +129,7 @@ struct RevisionHistoryTests {
     try database.write { _ = try $0.insert(Document(id: "a", ["n": 1]), history: [last]) }
     for change: (WriteTransaction) throws -> Void in [
       { _ = try $0.update("a") { $0["n"] = 2 } }, { _ = try $0.delete(id: "a") },
-      { _ = try $0.overwrite("a", with: [:]) },
+      { _ = try $0.replace("a", with: [:]) },
     ] {
       let error = #expect(throws: DatabaseError.self) { try database.write { try change($0) } }
       #expect(error?.code == .invalidRevisionID)

@@ -22,7 +22,7 @@ struct RevisionStoreTests {
   }
 
   private func changes(_ snapshot: Snapshot) throws -> [Change] {
-    var cursor = snapshot.changes()
+    let cursor = snapshot.changes()
     return try cursor.collect()
   }
 
@@ -68,7 +68,7 @@ struct RevisionStoreTests {
       #expect(try changes(snapshot).map(\.document["n"]) == ["c"])
       #expect(try snapshot.revision(revision(2, "b"), of: "a")?["n"] == "b")
       #expect(try snapshot.revision(revision(1, "a"), of: "a") == nil)
-      var documents = snapshot.documents()
+      let documents = snapshot.documents()
       #expect(try documents.collect().map { $0["n"] } == ["c"])
     }
     try checkIsSound()
@@ -106,7 +106,7 @@ struct RevisionStoreTests {
     try database.write { _ = try $0.put(losing) }
     #expect(try database.read { try $0.get("a")?["n"] } == "b, changed")
     #expect(throws: DatabaseError.self) { try database.write { _ = try $0.put(stale) } }
-    try database.write { _ = try $0.put(stale, allowingConflict: true) }
+    try database.write { _ = try $0.put(stale, onConflict: .branch) }
     #expect(try database.read { try $0.branches(of: "a").count } == 3)
     try checkIsSound()
   }

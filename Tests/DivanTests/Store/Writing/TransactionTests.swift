@@ -15,7 +15,7 @@ struct TransactionTests {
     configuration.maintenance = .manual
     let database = try Database.inMemory(configuration: configuration)
     for id in ["a", "b", "c"] {
-      try database.write { try $0.overwrite(id, with: ["id": .string(id)]) }
+      try database.write { try $0.replace(id, with: ["id": .string(id)]) }
     }
     return database
   }
@@ -34,15 +34,15 @@ struct TransactionTests {
     try database.write { transaction in
       #expect(transaction.count == 3)
       try transaction.delete(id: "b")
-      try transaction.overwrite("d", with: ["id": "d"])
+      try transaction.replace("d", with: ["id": "d"])
       #expect(transaction.count == 3)
       #expect(try transaction.get(["d", "b", "a"]).map { $0?["id"] } == ["d", nil, "a"])
       #expect(try transaction.exists("d"))
       #expect(try !transaction.exists("b"))
       #expect(try !transaction.exists("never"))
       #expect(try !transaction.exists(""))
-      var cursor = try transaction.documents(.from("b"), descending: true)
-      try transaction.overwrite("e", with: [:])
+      let cursor = try transaction.documents("b"..., descending: true)
+      try transaction.replace("e", with: [:])
       #expect(try cursor.collect().map(\.id) == ["d", "c"])
     }
   }
@@ -59,7 +59,7 @@ struct TransactionTests {
   @Test func `writing a document that was read before another change is a conflict`() throws {
     let database = try store()
     let read = try #require(try database.snapshot().get("a"))
-    try database.write { try $0.overwrite("a", with: ["n": 2]) }
+    try database.write { try $0.replace("a", with: ["n": 2]) }
     #expect(code { try database.write { _ = try $0.put(read) } } == .conflict)
     #expect(code { try database.write { _ = try $0.delete(read) } } == .conflict)
     #expect(code { try database.write { _ = try $0.put(Document(id: "a", [:])) } } == .conflict)
@@ -76,20 +76,20 @@ struct TransactionTests {
   @Test func `ranges of IDs include and exclude their bounds as declared`() throws {
     let database = try store()
     try database.write { try $0.delete(id: "b") }
-    try database.write { try $0.overwrite("cc", with: [:]) }
+    try database.write { try $0.replace("cc", with: [:]) }
     let snapshot = try database.snapshot()
-    func ids(_ range: IDRange) throws -> [String] {
-      var ids = snapshot.ids(range)
+    func ids(_ range: some IDRangeExpression) throws -> [String] {
+      let ids = snapshot.ids(range)
       return try ids.collect()
     }
     #expect(try ids(.all) == ["a", "c", "cc"])
     #expect(try ids(.prefix("c")) == ["c", "cc"])
     #expect(try ids(.prefix("")) == ["a", "c", "cc"])
-    #expect(try ids(.from("b")) == ["c", "cc"])
-    #expect(try ids(.from("a", upTo: "c")) == ["a"])
-    #expect(try ids(.from("a", through: "c")) == ["a", "c"])
+    #expect(try ids("b"...) == ["c", "cc"])
+    #expect(try ids("a"..<"c") == ["a"])
+    #expect(try ids("a"..."c") == ["a", "c"])
     #expect(try ids(.after("a")) == ["c", "cc"])
-    #expect(try ids(.before("c")) == ["a"])
+    #expect(try ids(..<"c") == ["a"])
   }
 
   @Test func `a snapshot has the revisions of deleted documents, too`() throws {
@@ -203,7 +203,7 @@ struct TransactionTests {
     do {
       let database = try Database(at: "/store.divan", configuration: configuration)
       try database.write(durability: .relaxed(maxDelay: .milliseconds(30))) {
-        try $0.overwrite("a", with: [:])
+        try $0.replace("a", with: [:])
       }
     }
     // The flush comes due after the database is gone.
@@ -219,7 +219,7 @@ struct TransactionTests {
     let task = Task {
       while !Task.isCancelled { await Task.yield() }
       var codes: [DatabaseError.Code?] = []
-      do { try await database.write { try $0.overwrite("x", with: [:]) } } catch {
+      do { try await database.write { try $0.replace("x", with: [:]) } } catch {
         codes.append((error as? DatabaseError)?.code)
       }
       do { _ = try await database.read { try $0.get("a") } } catch {

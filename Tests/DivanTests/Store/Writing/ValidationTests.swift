@@ -39,7 +39,7 @@ struct ValidationTests {
 
   private func contents() throws -> [String] {
     let snapshot = try database.snapshot()
-    var changes = snapshot.changes()
+    let changes = snapshot.changes()
     return try changes.collect().map { "\($0.sequence) \($0.document)" } + ["\(snapshot.count)"]
   }
 
@@ -64,7 +64,7 @@ struct ValidationTests {
             ])
         }
       ),
-      ("overwrite", "kept", { try $0.overwrite("kept", with: ["bad": 1]) }),
+      ("overwrite", "kept", { try $0.replace("kept", with: ["bad": 1]) }),
       ("update", "kept", { try $0.update("kept") { $0["bad"] = 1 } }),
       ("delete", "kept", { try $0.delete(try #require(try $0.get("kept"))) }),
       ("delete by ID", "kept", { try $0.delete(id: "kept") }),
@@ -91,7 +91,7 @@ struct ValidationTests {
           try transaction.update("kept") { $0["n"] = 2 }
           document["bad"] = 1
           do {
-            try transaction.put(document, allowingConflict: true)
+            try transaction.put(document, onConflict: .branch)
           } catch {
             // Earlier changes of the transaction stay.
             try transaction.purge("kept")
@@ -142,7 +142,7 @@ struct ValidationTests {
       try transaction.put(Document(id: "before"))
       try transaction.put(Document(id: "after"))
     }
-    var expected = try other.snapshot().changes()
+    let expected = try other.snapshot().changes()
     #expect(
       try contents().dropLast() == expected.collect().map { "\($0.sequence) \($0.document)" }[...])
     #expect(try database.check().isSound)
@@ -190,7 +190,7 @@ struct ValidationTests {
       try $0.put(Document(id: "a", ["same": 1, "changed": 1, "removed": 1]))
     }
     let second = try database.write {
-      try $0.overwrite("a", with: ["same": 1, "changed": 1.0, "added": 1])
+      try $0.replace("a", with: ["same": 1, "changed": 1.0, "added": 1])
     }
     let third = try database.write { try $0.delete(second) }
     let fourth = try database.write { try $0.put(Document(id: "a", ["again": 1])) }

@@ -6,7 +6,7 @@ import DivanLog
 ///
 /// ```swift
 /// try database.addIndex(DocumentIndex("by year", on: "year"))
-/// var films = try database.snapshot().documents(by: "by year", .from(1920, upTo: 1930))
+/// var films = try database.snapshot().documents(by: "by year", 1920..<1930)
 /// while let film = try films.next() { print(film.id) }
 /// ```
 ///

@@ -6,7 +6,7 @@ import DivanLog
 /// in ``all`` and ``equal(to:)``.
 ///
 /// In an index of several properties, a range constrains the first one, and ``then(_:)`` adds the
-/// next: `.equal(to: "home").then(.less(than: date))`. A property without a constraint can have any
+/// next: `.equal(to: "home").then(..<date)`. A property without a constraint can have any
 /// value.
 public struct IndexRange: Sendable, Hashable {
   /// One end of a range.
@@ -35,6 +35,25 @@ public struct IndexRange: Sendable, Hashable {
   /// Constrains the first properties, at least one.
   init(parts: [Kind]) { self.parts = parts }
 
+  /// Creates the range of the values from `first`, if given, up to `end`, which is not included.
+  ///
+  /// The values are of the type of the bounds. The range is empty if these have different types, or
+  /// are in the wrong order. Without bounds it is ``all``.
+  public init(from first: Value? = nil, upTo end: Value? = nil) {
+    let lower = first.map { End(value: $0, isIncluded: true) }
+    let upper = end.map { End(value: $0, isIncluded: false) }
+    self.init(kind: lower == nil && upper == nil ? .all : .between(lower, upper))
+  }
+
+  /// Creates the range of the values from `first`, if given, through `last`, which is included.
+  ///
+  /// The values are of the type of the bounds. The range is empty if these have different types, or
+  /// are in the wrong order.
+  public init(from first: Value? = nil, through last: Value) {
+    let lower = first.map { End(value: $0, isIncluded: true) }
+    self.init(kind: .between(lower, End(value: last, isIncluded: true)))
+  }
+
   /// The constraint on the last constrained property.
   var kind: Kind { parts[parts.count - 1] }
 
@@ -44,40 +63,9 @@ public struct IndexRange: Sendable, Hashable {
   /// The documents with this value; numbers compare by value, however they are written.
   public static func equal(to value: Value) -> IndexRange { IndexRange(kind: .equal(value)) }
 
-  /// The values from `first` onward, of the same type.
-  public static func from(_ first: Value) -> IndexRange {
-    IndexRange(kind: .between(End(value: first, isIncluded: true), nil))
-  }
-
-  /// The values from `first` up to `end`, which is not included.
-  ///
-  /// Empty if the two have different types.
-  public static func from(_ first: Value, upTo end: Value) -> IndexRange {
-    IndexRange(
-      kind: .between(End(value: first, isIncluded: true), End(value: end, isIncluded: false)))
-  }
-
-  /// The values from `first` through `last`, which is included.
-  ///
-  /// Empty if the two have different types.
-  public static func from(_ first: Value, through last: Value) -> IndexRange {
-    IndexRange(
-      kind: .between(End(value: first, isIncluded: true), End(value: last, isIncluded: true)))
-  }
-
   /// The values greater than `value`, of the same type.
   public static func greater(than value: Value) -> IndexRange {
     IndexRange(kind: .between(End(value: value, isIncluded: false), nil))
-  }
-
-  /// The values less than `value`, of the same type.
-  public static func less(than value: Value) -> IndexRange {
-    IndexRange(kind: .between(nil, End(value: value, isIncluded: false)))
-  }
-
-  /// The values through `last`, which is included, of the same type.
-  public static func through(_ last: Value) -> IndexRange {
-    IndexRange(kind: .between(nil, End(value: last, isIncluded: true)))
   }
 
   /// The strings that begin with `prefix`, compared by UTF-8 bytes.
@@ -88,7 +76,7 @@ public struct IndexRange: Sendable, Hashable {
   /// Returns this range, with the next property of the index constrained to another range.
   ///
   /// ```swift
-  /// let range = IndexRange.equal(to: "home").then(.from("2026-01-01", upTo: "2027-01-01"))
+  /// let range = IndexRange.equal(to: "home").then("2026-01-01"..<"2027-01-01")
   /// ```
   ///
   /// Costs no more than a range of one property: the entries are contiguous. Therefore this range
@@ -98,7 +86,9 @@ public struct IndexRange: Sendable, Hashable {
   ///
   /// - Parameter next: The range of the next property; a missing property counts as null.
   /// - Returns: A range with that many more properties.
-  public func then(_ next: IndexRange) -> IndexRange { IndexRange(parts: parts + next.parts) }
+  public func then(_ next: some IndexRangeExpression) -> IndexRange {
+    IndexRange(parts: parts + next.indexRange.parts)
+  }
 }
 
 extension IndexRange.Kind: Hashable {

@@ -1,7 +1,7 @@
 import DivanLog
 
 /// A cursor over document IDs in index order, and in byte order where values are equal.
-public struct IndexedIDCursor {
+public struct IndexedIDCursor: Cursor {
   private var entries: IndexEntryCursor
   private let view: ReadView
 
@@ -15,19 +15,12 @@ public struct IndexedIDCursor {
     guard try entries.advance() else { return nil }
     return try view.text(ofID: entries.id)
   }
-
-  /// Returns all remaining IDs as an array.
-  public mutating func collect() throws -> [String] {
-    var all: [String] = []
-    while let id = try next() { all.append(id) }
-    return all
-  }
 }
 
 /// A cursor over documents in index order, and in ID byte order where values are equal.
 ///
 /// A damaged document makes `next()` throw; the next call continues after it.
-public struct IndexedDocumentCursor {
+public struct IndexedDocumentCursor: Cursor {
   private var entries: IndexEntryCursor
   private let view: ReadView
 
@@ -45,12 +38,5 @@ public struct IndexedDocumentCursor {
       }
     }
     return nil
-  }
-
-  /// Returns all remaining documents as an array.
-  public mutating func collect() throws -> [Document] {
-    var all: [Document] = []
-    while let document = try next() { all.append(document) }
-    return all
   }
 }

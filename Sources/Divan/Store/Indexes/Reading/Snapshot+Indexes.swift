@@ -49,24 +49,24 @@ extension Snapshot {
   ///   complete yet; ``DatabaseError/Code/invalidQuery`` if the range has more properties than the
   ///   index, or one after a property that may have several values.
   public func documents(
-    by index: String, _ range: IndexRange = .all, descending: Bool = false
+    by index: String, _ range: some IndexRangeExpression = .all, descending: Bool = false
   ) throws -> IndexedDocumentCursor {
-    try IndexedDocumentCursor(view, index, range, descending: descending)
+    try IndexedDocumentCursor(view, index, range.indexRange, descending: descending)
   }
 
   /// Returns a cursor over document IDs, otherwise as ``documents(by:_:descending:)``.
   ///
   /// It reads no document, unless long values have equal beginnings.
   public func ids(
-    by index: String, _ range: IndexRange = .all, descending: Bool = false
+    by index: String, _ range: some IndexRangeExpression = .all, descending: Bool = false
   ) throws -> IndexedIDCursor {
-    try IndexedIDCursor(view, index, range, descending: descending)
+    try IndexedIDCursor(view, index, range.indexRange, descending: descending)
   }
 
   /// Returns the number of documents with index values in a range.
   ///
   /// Costs a step for each, and reads no document, unless long values have equal beginnings.
-  public func count(by index: String, _ range: IndexRange = .all) throws -> Int {
-    try view.count(by: index, range)
+  public func count(by index: String, _ range: some IndexRangeExpression = .all) throws -> Int {
+    try view.count(by: index, range.indexRange)
   }
 }

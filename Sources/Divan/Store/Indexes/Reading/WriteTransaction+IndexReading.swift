@@ -7,8 +7,7 @@ extension WriteTransaction {
   func ids(of index: DocumentIndex, equalTo value: Value) throws -> [String] {
     try check()
     if state.indexes.contains(where: { $0.index == index && $0.isReady }) {
-      var ids = try ids(by: index.name, .equal(to: value))
-      return try ids.collect()
+      return try ids(by: index.name, .equal(to: value)).collect()
     }
     var ids: [String] = []
     var documents = try documents()
@@ -25,23 +24,23 @@ extension WriteTransaction {
   ///
   /// See ``Snapshot/documents(by:_:descending:)``.
   public func documents(
-    by index: String, _ range: IndexRange = .all, descending: Bool = false
+    by index: String, _ range: some IndexRangeExpression = .all, descending: Bool = false
   ) throws -> IndexedDocumentCursor {
     try check()
-    return try IndexedDocumentCursor(view, index, range, descending: descending)
+    return try IndexedDocumentCursor(view, index, range.indexRange, descending: descending)
   }
 
   /// Returns a cursor over the IDs of these documents: see ``Snapshot/ids(by:_:descending:)``.
   public func ids(
-    by index: String, _ range: IndexRange = .all, descending: Bool = false
+    by index: String, _ range: some IndexRangeExpression = .all, descending: Bool = false
   ) throws -> IndexedIDCursor {
     try check()
-    return try IndexedIDCursor(view, index, range, descending: descending)
+    return try IndexedIDCursor(view, index, range.indexRange, descending: descending)
   }
 
   /// Returns the number of these documents: see ``Snapshot/count(by:_:)``.
-  public func count(by index: String, _ range: IndexRange = .all) throws -> Int {
+  public func count(by index: String, _ range: some IndexRangeExpression = .all) throws -> Int {
     try check()
-    return try view.count(by: index, range)
+    return try view.count(by: index, range.indexRange)
   }
 }
