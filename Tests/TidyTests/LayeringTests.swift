@@ -41,11 +41,11 @@ struct LayeringTests {
       [
         Group(name: "Errors", uses: []), Group(name: "Collections", uses: []),
         Group(
-          name: "Document", uses: ["Errors"],
+          name: "Document", uses: ["Errors", "Collections"],
           layers: ["Value", "JSON", "Collation", "Revisions", "", "Codable"]),
         Group(name: "BTree", uses: ["Errors"]),
         Group(
-          name: "Store", uses: ["Errors", "Document", "BTree"],
+          name: "Store", uses: ["Errors", "Collections", "Document", "BTree"],
           layers: [
             "Records", "Indexes/Definition", "Engine", "Reading", "Writing", "Indexes/Upkeep",
             "Indexes/Reading", "History", "Recovery", "Attachments", "Maintenance", "", "Changes",

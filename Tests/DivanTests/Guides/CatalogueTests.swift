@@ -763,8 +763,8 @@ struct CatalogueTests {
       (errand.number, errand.due) = (number, Date(timeIntervalSince1970: Double(number)))
     }
     try context.save()
-    let next = Query<Errand>().filter { $0.done == false && $0.due != nil }.sorted(by: \.due).limit(
-      3)
+    let undone = Query<Errand>().filter { $0.done == false && $0.due != nil }
+    let next = undone.sorted(by: \.due).limit(3)
     let errands = try context.find(next)
     #expect(errands.map(\.number) == [0, 1, 2])
     #expect(try context.explain(next).indexes == ["model:errand.done+due"])

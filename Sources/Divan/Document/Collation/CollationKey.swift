@@ -9,25 +9,16 @@ import DivanLog
 ///
 ///     10  null     20  false     21  true
 ///     30  a number: its nearest double, in ten bytes with the difference of the number from it
-///     40  a text, in its ``TextOrder``
+///     40  a text, in its ``TextOrder``. By bytes: the UTF-8 with each 00 as 00 FF, and 00 00.
+///         Collated: the weights of the letters, 00, the marks, with a 02 after the marks of each
+///         letter up to the last one with marks, 00, the forms without the small letters at the
+///         end, 00; and then 00 if these identify the text, else 01 and the text by its bytes
 ///     50  an array: the elements, 00
 ///     60  an object: for each property its name as a text and its value, 00
 ///
 /// The bytes of a value are never a prefix of the bytes of another. So the bytes that follow them
 /// do not affect the order, and no two keys are the same.
 struct CollationKey: ~Copyable {
-  /// The order of texts.
-  enum TextOrder: Sendable {
-    /// By the bytes of their UTF-8, which follow with each 00 as 00 FF, and 00 00 at the end.
-    case bytes
-    /// The order of ``Collation``.
-    ///
-    /// The bytes are: the weights of the letters, 00, the marks, with a 02 after the marks of each
-    /// letter up to the last one with marks, 00, the forms without the small letters at the end,
-    /// 00; and then 00 if these identify the text, else 01 and the text as in ``bytes``.
-    case collated
-  }
-
   private var writer: ByteWriter
   private let order: TextOrder
   private var depth = 0
