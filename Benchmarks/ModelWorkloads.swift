@@ -9,6 +9,8 @@ final class SampleModel: Model {
   @Persisted var tags: [String]
   @Persisted var note = ""
   @Persisted var created = ""
+  /// None, because the documents of all benchmarks have none.
+  override class var documentType: String? { nil }
 }
 
 /// The same as a plain class that is never stored, for comparison.
