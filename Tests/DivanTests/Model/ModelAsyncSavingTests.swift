@@ -129,6 +129,39 @@ struct ModelAsyncSavingTests {
     #expect(last.attachments.keys.sorted() == ["kept", "new"] && !note.needsSave)
   }
 
+  /// Regression: found by reading; a set of names took two with the same characters for one.
+  @Test func `undeclared properties whose names differ only in bytes stay apart`() async throws {
+    let (one, two) = ("\u{E9}", "e\u{301}")
+    let note = Note(in: context, id: "a")
+    note.text = "x"
+    let writer = HeldWriter(database)
+    let saving = await beginSaving(context)
+    try note.setValue(1, for: one)
+    try note.setValue(2, for: two)
+    writer.release()
+    try await saving.value
+    #expect(try note.value(for: one) == 1 && note.value(for: two) == 2)
+  }
+
+  /// Regression: found by reading; the save took the model for one changed after its deletion.
+  @Test func `a save after a deletion in flight leaves out what was deleted`() async throws {
+    let (deleted, other) = (Note(in: context, id: "a"), Note(in: context, id: "b"))
+    try await context.save()
+    deleted.text = "changed"
+    other.text = "changed"
+    let context = context
+    let writer = HeldWriter(database)
+    let deleting = Task { try await deleted.delete() }
+    while context.core.commitInFlight == nil { await Task.yield() }
+    let saving = Task { try await context.save() }
+    await Task.yield()
+    writer.release()
+    try await deleting.value
+    try await saving.value
+    #expect(deleted.isDeleted && !other.needsSave)
+    #expect(try database.json("b")?.contains("changed") == true)
+  }
+
   @Test func `external changes that come first are merged`() async throws {
     let note = Note(in: context, id: "a")
     try await context.save()

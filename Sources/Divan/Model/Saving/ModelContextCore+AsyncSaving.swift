@@ -30,7 +30,8 @@ extension ModelContextCore {
     }
     try requireNotInHook()
     await finishCommit()
-    let prepared = try prepare(models, isEverything: isEverything)
+    // A commit that was in flight may have deleted some of the models.
+    let prepared = try prepare(isEverything ? unsavedModels : models, isEverything: isEverything)
     var chosen = prepared.filter(\.hasChanges)
     if chosen.isEmpty { return noteUnchanged(amid: prepared) }
     let indexes = takeIndexesToBuild(for: chosen.lazy.map { $0.modelClass })
@@ -62,7 +63,7 @@ extension ModelContextCore {
         await finishCommit()
         // Some may have been saved, deleted or reverted in the meantime.
         chosen.removeAll { $0.core !== self || !$0.hasChanges }
-        if chosen.isEmpty { return }
+        if chosen.isEmpty { return noteUnchanged(amid: prepared) }
         try validate(chosen)
         let next = try encode(chosen, over: try database.snapshot())
         guard !next.isOverSameRevisions(as: encoded) else { throw error }

@@ -68,13 +68,14 @@ extension SavedModel {
     }
     let (before, now) = (pendingChanges ?? PendingChanges(), model.pendingChanges)
     var left = PendingChanges()
-    for key in Set(before.undeclared.keys).union(now?.undeclared.keys.map { $0 } ?? []) {
+    // Not in a set, which would take names for one that differ only in their bytes.
+    for key in before.undeclared.keys.map({ $0 }) + (now?.undeclared.keys.map { $0 } ?? []) {
       let shown = now?.undeclared[key] ?? (try? model.storedProperties?.property(key)?.decode())
       let saved = try? properties.property(key)?.decode()
       if shown != saved { left.undeclared[key] = .some(shown) }
     }
     let original = now?.originalAttachments ?? before.originalAttachments ?? [:]
-    for name in Set(before.attachments.keys).union(now?.attachments.keys.map { $0 } ?? []) {
+    for name in before.attachments.keys.map({ $0 }) + (now?.attachments.keys.map { $0 } ?? []) {
       let shown = now?.attachments[name] ?? original[name]
       if shown != attachments[name] { left.attachments[name] = .some(shown) }
     }
