@@ -20,8 +20,8 @@ private struct Coded<Number: CountedNumber>: Codable, Sendable {
 }
 
 private protocol CountedNumber: Codable, Sendable, Hashable, _EmptyPersistableValue,
-  _PersistableElement, _QueryOrdered
-where QueryConstant == Self {}
+  _PersistableElement, _QueryOrdered, _QueryNumber
+where QueryConstant == Self, QuerySum: Equatable {}
 
 extension Int: CountedNumber {}
 extension Int8: CountedNumber {}
@@ -71,7 +71,7 @@ struct NumberTableTests {
     // Null counts as a missing property, but not as an element.
     #expect(mismatches.count == (found != nil ? 0 : json == "null" ? 1 : 3), "\(label)")
 
-    let document = try #require(try database.snapshot().get("a"))
+    let document = try #require(try database.snapshot().document("a"))
     func decoded(_ key: String) -> Coded<Number>? {
       try? Document(id: "b", [key: document[key] ?? .null]).decode(Coded<Number>.self)
     }
@@ -80,9 +80,13 @@ struct NumberTableTests {
 
     let query = Query<Counted<Number>>()
     let value = try Value(json: json)
-    #expect(
-      try context.sum(query) { $0.n } == (found == nil ? 0 : value.doubleValue), "\(label)")
-    #expect(try context.sum(query) { $0.maybe } == context.sum(query) { $0.n }, "\(label)")
+    let (sum, least) = try context.aggregate(query, .sum { $0.n }, .minimum { $0.n })
+    #expect(Double("\(sum)") == (found == nil ? 0 : value.doubleValue), "\(label)")
+    #expect(least == found, "\(label)")
+    #expect(try context.sum(query) { $0.maybe } == sum, "\(label)")
+    let row = try #require(try context.values(query, { $0.n }, { $0.maybe }).first)
+    #expect(row.0 == model.n && row.1 == found, "\(label)")
+    #expect(try context.distinct(query) { $0.maybe } == (found.map { [$0] } ?? []), "\(label)")
     let average = try context.average(query) { $0.n }
     #expect((average == nil) == (found == nil), "\(label)")
     if let found, !isRounded(found, value) {
@@ -148,9 +152,9 @@ struct NumberTableTests {
       try database.put("\(index)", #"{"n": \#(json)}"#)
     }
     let context = database.makeContext()
-    #expect(try context.aggregate(Query<Counted<Int>>(), .sum { $0.n }) == [.int(5)])
+    #expect(try context.aggregate(Query<Counted<Int>>(), .sum { $0.n }) == 5)
     #expect(try context.average(Query<Counted<Int>>()) { $0.n } == 2.5)
-    #expect(try context.aggregate(Query<Counted<Double>>(), .sum { $0.n }) == [.double(1e30 + 7.5)])
+    #expect(try context.aggregate(Query<Counted<Double>>(), .sum { $0.n }) == 1e30 + 7.5)
   }
 
   /// The failure message contains the table that the article should have.

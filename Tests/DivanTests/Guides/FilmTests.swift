@@ -9,7 +9,7 @@ import Testing
   @Test func `every film survives a round trip`() throws {
     guard let collection = try FilmCollection.shared() else { return }
     let snapshot = try collection.database.snapshot()
-    let stored = try snapshot.get(Film.self, collection.films.compactMap(\.id))
+    let stored = try snapshot.value(Film.self, id: collection.films.compactMap(\.id))
     #expect(stored.count == collection.films.count && stored.count > 10_000)
     #expect(try snapshot.count == stored.count)
     for (film, other) in zip(collection.films, stored) where film != other {
@@ -39,9 +39,7 @@ import Testing
     try expectResults(try collection.database.snapshot())
     let years = try collection.database.snapshot().groups(all, by: { $0.year }, .count)
     var counts: [Int: Int] = [:]
-    for group in years {
-      counts[(group.key.intValue ?? 0) / 10 * 10, default: 0] += group.values[0].intValue ?? 0
-    }
+    for (year, count) in years { counts[year / 10 * 10, default: 0] += count }
     #expect(counts == decades)
 
     let isFilm = [IndexCondition.equal("type", "Film")]

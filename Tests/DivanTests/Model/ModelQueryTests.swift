@@ -62,8 +62,8 @@ struct ModelQueryTests {
   }
 
   /// Returns the stored priorities in the order of the IDs.
-  private func priorities() throws -> [Value] {
-    try database.makeContext(registry).values(Query<Job>(), { $0.priority }).map { $0[0] }
+  private func priorities() throws -> [Int] {
+    try database.makeContext(registry).values(Query<Job>(), { $0.priority })
   }
 
   // MARK: Querying
@@ -80,12 +80,13 @@ struct ModelQueryTests {
     #expect(try context.average(all) { $0.priority } == 2.5)
     #expect(try context.minimum(all) { $0.title } == "Job 0")
     #expect(try context.maximum(all) { $0.priority } == 5)
-    #expect(try context.aggregate(urgent, .count, .sum { $0.priority }) == [2, 9])
-    let groups = try context.groups(all, by: { $0.isDone }, .count, .max { $0.priority })
-    #expect(groups.map(\.key) == [false, true] && groups.map(\.values) == [[3, 5], [3, 4]])
+    #expect(try context.aggregate(urgent, .count, .sum { $0.priority }) == (2, 9))
+    let groups = try context.groups(all, by: { $0.isDone }, .count, .maximum { $0.priority })
+    #expect(groups.map(\.key) == [false, true] && groups.map(\.1) == [3, 3])
+    #expect(groups.map(\.2) == [5, 4])
     #expect(try context.distinct(urgent) { $0.isDone } == [false, true])
     let rows = try context.values(urgent, { $0.title }, { $0.priority })
-    #expect(rows == [["Job 4", 4], ["Job 5", 5]])
+    #expect(rows.map(\.0) == ["Job 4", "Job 5"] && rows.map(\.1) == [4, 5])
     #expect(try context.explain(urgent).results == 2)
     #expect(try context.ids(Query<Rush>()) == ["j5"])
     #expect(try context.find(Query<Document>()).count == 6)
@@ -188,7 +189,7 @@ struct ModelQueryTests {
     #expect(try context.update(urgent) { $0.priority += 10 } == 2)
     #expect(titled.title == "Mine" && titled.priority == 14 && titled.needsSave)
     try titled.save()
-    #expect(try database.snapshot().get("j4")?["title"] == "Mine")
+    #expect(try database.snapshot().document("j4")?["title"] == "Mine")
     #expect(raised.priority == 6 && code { try raised.save() } == .conflict)
     #expect(try priorities() == [0, 1, 2, 3, 14, 15])
     raised.revert()
@@ -213,12 +214,12 @@ struct ModelQueryTests {
     let context = database.makeContext()
     context.undoLimit = 1
     #expect(try context.update(Query<Echo>()) { $0.times = 1 } == 1)
-    #expect(try database.snapshot().get("echo")?["times"] == 3)
+    #expect(try database.snapshot().document("echo")?["times"] == 3)
     try context.undo()
-    #expect(try database.snapshot().get("echo")?["times"] == 0)
+    #expect(try database.snapshot().document("echo")?["times"] == 0)
     // An endless loop of saves is reported as an error, and nothing is changed.
     #expect(code { try context.update(Query<Echo>()) { $0.last = 100 } } == .invalidModel)
-    #expect(try database.snapshot().get("echo")?["last"] == 3)
+    #expect(try database.snapshot().document("echo")?["last"] == 3)
   }
 
   @Test func `a model kept after an update by query can be read but not saved`() throws {
@@ -265,7 +266,7 @@ struct ModelQueryTests {
     try context.save()
     #expect(try context.delete(Query<Worker>()) == 2)
     #expect(ada.isDeleted && bob.isDeleted && jobs[0].owner == nil)
-    #expect(try database.snapshot().get("j5")?["owner"] == nil)
+    #expect(try database.snapshot().document("j5")?["owner"] == nil)
     #expect(try context.delete(urgent) == 2)
     #expect(jobs[0].isDeleted && jobs[1].isDeleted)
     #expect(try priorities() == [0, 1, 2, 3])

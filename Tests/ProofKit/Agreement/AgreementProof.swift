@@ -12,7 +12,7 @@ package struct AgreementProof: Proof {
   package init() {}
 
   package func gather(_ run: ProofRun) throws {
-    let count = run.budget.choose(test: 300, ci: 10_000, night: 500_000, release: 5_000_000)
+    let count = run.budget.choose(test: 300, ci: 5_000, night: 500_000, release: 5_000_000)
     let length = 40
     let directory =
       FileManager.default.temporaryDirectory.path

@@ -28,7 +28,7 @@ package struct ByteProof: Proof {
         step: 1009, isEveryBitOfSmall: false, isEveryBitOfAll: false, sectorStep: 600, fileStep: 12,
         pairCount: 1),
       ci: .init(
-        step: 1, largeStep: 23, isEveryBitOfSmall: true, isEveryBitOfAll: false, sectorStep: 4,
+        step: 1, largeStep: 61, isEveryBitOfSmall: true, isEveryBitOfAll: false, sectorStep: 4,
         pairCount: 200),
       night: .init(
         step: 1, isEveryBitOfSmall: true, isEveryBitOfAll: true, sectorStep: 1, pairCount: 20_000),

@@ -84,7 +84,7 @@ package struct CrashProof: Proof {
     run.require("workloads", atLeast: run.budget.choose(test: 20, ci: 60, night: 60, release: 60))
     run.require(
       "distinct states",
-      atLeast: run.budget.choose(test: 1_000, ci: 250_000, night: 5_000_000, release: 20_000_000))
+      atLeast: run.budget.choose(test: 1_000, ci: 200_000, night: 5_000_000, release: 20_000_000))
     run.require(
       "crashes in recovery",
       atLeast: run.budget.choose(test: 20, ci: 25_000, night: 250_000, release: 1_000_000))

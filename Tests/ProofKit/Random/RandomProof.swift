@@ -10,7 +10,7 @@ package struct RandomProof: Proof {
   package init() {}
 
   package func gather(_ run: ProofRun) throws {
-    let count = run.budget.choose(test: 8, ci: 1000, night: 200_000, release: 1_000_000)
+    let count = run.budget.choose(test: 8, ci: 500, night: 200_000, release: 1_000_000)
     let length = run.budget.choose(test: 150, ci: 300, night: 300, release: 500)
     var cases = FoundSeeds.all.filter { $0.proof == RandomProof.name }
       .map { Case(seed: $0.seed, isRich: false) }

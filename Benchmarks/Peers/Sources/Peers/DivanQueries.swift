@@ -45,7 +45,7 @@ extension DivanEngine: QueryEngine {
     var answer = Answer()
     for title in try database.snapshot().values(query, { $0["title"] }) {
       answer.count += 1
-      guard let title = title[0].stringValue else { continue }
+      guard let title = title.stringValue else { continue }
       answer.titleSize &+= UInt64(title.utf8.count)
     }
     return answer

@@ -108,8 +108,11 @@ extension QueryProperty {
   ) -> QueryProperty<Inner> {
     guard refusal == nil else { return QueryProperty<Inner>(path, refusal: refusal) }
     do throws(DatabaseError) {
-      if let key = try ModelKeys.key(of: member, in: Target.self) {
-        return QueryProperty<Inner>(path.appending(.key(key)))
+      if let property = try ModelKeys.property(at: member, in: Target.self) {
+        // A property of a model that is reached by a reference may also lack the model.
+        return QueryProperty<Inner>(
+          path.appending(.key(property.key)), declared: path.steps.isEmpty ? property.declared : nil
+        )
       }
     } catch {
       return QueryProperty<Inner>(path, refusal: QueryRejection(error))

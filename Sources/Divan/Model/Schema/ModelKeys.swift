@@ -12,11 +12,27 @@ enum ModelKeys {
   ///
   /// - Throws: `invalidQuery` if the key path is not a ``Persisted`` property.
   static func key(of path: AnyKeyPath, in root: Model.Type) throws(DatabaseError) -> String? {
+    try property(at: path, in: root)?.key
+  }
+
+  /// A stored property of a model class.
+  struct Property {
+    let key: String
+    /// The stored form of its declared value; nil if that is nil or a reference.
+    let declared: Value?
+  }
+
+  /// Returns the property at a key path, as ``key(of:in:)`` does.
+  static func property(at path: AnyKeyPath, in root: Model.Type) throws(DatabaseError) -> Property?
+  {
     let cacheKey = CacheKey(root: ObjectIdentifier(root), path: path)
     if let found = cache.withLock({ $0[cacheKey] }) { return try found.get() }
-    let found: Result<String?, DatabaseError>
+    let found: Result<Property?, DatabaseError>
     do throws(DatabaseError) {
-      found = .success(try search(for: path, in: root))
+      found = .success(
+        try search(for: path, in: root).map {
+          Property(key: $0, declared: (try? root.init().value(for: $0)) ?? nil)
+        })
     } catch {
       found = .failure(error)
     }
@@ -37,7 +53,7 @@ enum ModelKeys {
   }
 
   /// Cached results, including errors, since a search creates models and reads them several times.
-  private static let cache = Mutex<[CacheKey: Result<String?, DatabaseError>]>([:])
+  private static let cache = Mutex<[CacheKey: Result<Property?, DatabaseError>]>([:])
   /// Far more than a program has properties; only key paths with subscripts are unlimited.
   private static let countLimit = 10_000
 

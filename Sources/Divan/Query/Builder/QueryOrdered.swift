@@ -9,9 +9,9 @@
 /// You can compare such properties with `<` and the like. Numbers, texts, truth values, dates and
 /// optionals of them conform; `Decimal`, `URL`, `UUID` and `Data`, which are stored as texts, do
 /// not. Your own enumeration may conform if its stored values have its order.
-public protocol _QueryOrdered: Encodable, SendableMetatype {
+public protocol _QueryOrdered: Codable, SendableMetatype {
   /// The type that the property is compared with: the type itself, or an optional's wrapped type.
-  associatedtype QueryConstant: Encodable = Self
+  associatedtype QueryConstant: Codable = Self
   /// Whether texts are always sorted by their bytes: for dates, that is the order of time.
   static var sortsByBytes: Bool { get }
 }

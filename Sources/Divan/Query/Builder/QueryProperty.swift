@@ -7,9 +7,12 @@ public struct QueryProperty<PropertyValue>: Sendable {
   let path: QueryPath
   /// The reason why the property cannot be queried, or nil.
   let refusal: QueryRejection?
+  /// The stored form of the value that the property of a model has if its document has none.
+  let declared: Value?
 
-  init(_ path: QueryPath, refusal: QueryRejection? = nil) {
+  init(_ path: QueryPath, refusal: QueryRejection? = nil, declared: Value? = nil) {
     self.path = path
+    self.declared = declared
     self.refusal = refusal ?? (path.isTooLong ? QueryPath.tooLong : nil)
   }
 
@@ -84,6 +87,17 @@ extension QueryProperty where PropertyValue == Value {
 
   /// Whether the property does not exist; a property that is null exists.
   public var isMissing: Filter { test(.isMissing) }
+}
+
+extension QueryProperty {
+  /// The same property, which is nil where a document has no value of its type.
+  ///
+  /// ```swift
+  /// let names = try context.values(films) { $0.director.name.optional }
+  /// ```
+  public var optional: QueryProperty<PropertyValue?> {
+    QueryProperty<PropertyValue?>(path, refusal: refusal)
+  }
 }
 
 // MARK: - Comparing

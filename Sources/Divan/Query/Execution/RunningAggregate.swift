@@ -4,6 +4,7 @@ struct RunningAggregate {
   private let path: CompiledPath
   private let byBytes: Bool
   private let counting: NumberCounting
+  private let accepts: @Sendable (Value) -> Bool
   private var count = 0
   private var whole: Int128 = 0
   private var fraction = 0.0
@@ -12,13 +13,17 @@ struct RunningAggregate {
   private var isWhole = true
   private var extreme: (bytes: [UInt8], value: Value)?
 
-  init<Subject>(_ aggregate: QueryAggregate<Subject>) throws(DatabaseError) {
+  init<Subject, Result>(_ aggregate: QueryAggregate<Subject, Result>) throws(DatabaseError) {
     if let refusal = aggregate.refusal { throw refusal }
     kind = aggregate.kind
     path = CompiledPath(aggregate.path)
     byBytes = aggregate.byBytes
     counting = aggregate.counting
+    accepts = aggregate.accepts
   }
+
+  /// Whether documents are read.
+  var isReading: Bool { kind != .count }
 
   /// Counts a result whose document is not read.
   mutating func addUnread() { count += 1 }
@@ -46,7 +51,7 @@ struct RunningAggregate {
             ? bytes.lexicographicallyPrecedes($0.bytes)
             : $0.bytes.lexicographicallyPrecedes(bytes)
         } ?? true
-      if isBetter { extreme = (bytes, value) }
+      if isBetter, accepts(value) { extreme = (bytes, value) }
     }
   }
 

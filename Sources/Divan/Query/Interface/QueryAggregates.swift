@@ -1,129 +1,169 @@
 // Aggregates, groups and single properties of the results of a query, without creating documents.
 
-/// The results of a query that have the same value of a property.
-public struct QueryGroup: Sendable, Hashable {
-  /// The value that they share; null if it is missing.
-  public let key: Value
-  /// The values of the group's aggregates, in their order.
-  public let values: [Value]
-}
-
 extension QuerySource {
   /// Computes aggregates of the results of a query.
   ///
   /// It reads each matching document once, however many aggregates there are. For a count it reads
   /// none, if indexes answer the filter.
   ///
-  /// - Returns: as many values as there are aggregates, in their order.
-  public func aggregate<Subject>(
-    _ query: Query<Subject>, _ aggregates: QueryAggregate<Subject>...
-  ) throws -> [Value] {
-    var sums = try aggregates.map { try RunningAggregate($0) }
-    let isReading = aggregates.contains { $0.kind != .count }
+  /// ```swift
+  /// let (count, oldest) = try snapshot.aggregate(Query<Film>(), .count, .minimum { $0.year })
+  /// ```
+  ///
+  /// - Returns: The value of each aggregate, in their order.
+  /// - Throws: The errors of every call of a ``QuerySource``.
+  public func aggregate<Subject, each R>(
+    _ query: Query<Subject>, _ aggregates: repeat QueryAggregate<Subject, each R>
+  ) throws -> (repeat each R) {
+    var running: [RunningAggregate] = []
+    for aggregate in repeat each aggregates { running.append(try RunningAggregate(aggregate)) }
+    let isReading = running.contains(where: \.isReading)
     let execution = try execution(of: query, readsResults: isReading)
     try execution.forEachInAnyOrder { candidate in
       if isReading { try execution.read(&candidate) }
-      for index in sums.indices {
-        if isReading { try sums[index].add(candidate.row) } else { sums[index].addUnread() }
+      for index in running.indices {
+        if isReading { try running[index].add(candidate.row) } else { running[index].addUnread() }
       }
       return true
     }
-    return sums.map(\.result)
+    var index = 0
+    return (repeat try (each aggregates).next(of: running, at: &index))
   }
 
   /// Returns the sum of a property over the results of a query; 0 if there is no number.
   ///
-  /// An integer sum beyond 2⁵³ is rounded to a `Double` here; ``aggregate(_:_:)`` returns it
-  /// exactly.
-  public func sum<Subject, V>(
+  /// - Throws: The errors of every call of a ``QuerySource``; `invalidQuery` if the sum of integers
+  ///   is beyond the range of its type.
+  public func sum<Subject, V: _QueryNumber>(
     _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
-  ) throws -> Double { try aggregate(query, .sum(property))[0].doubleValue ?? 0 }
+  ) throws -> V.QuerySum { try aggregate(query, .sum(property)) }
 
   /// Returns the average of a property over the results of a query; nil if there is no number.
-  public func average<Subject, V>(
+  public func average<Subject, V: _QueryNumber>(
     _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
-  ) throws -> Double? { try aggregate(query, .average(property))[0].doubleValue }
+  ) throws -> Double? { try aggregate(query, .average(property)) }
 
   /// Returns the least value of a property among the results of a query; nil if there is none.
-  public func minimum<Subject, V>(
+  public func minimum<Subject, V: _QueryOrdered>(
     _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
-  ) throws -> Value? { try aggregate(query, .min(property))[0].unlessNull }
+  ) throws -> V.QueryConstant? { try aggregate(query, .minimum(property)) }
 
   /// Returns the greatest value of a property among the results of a query; nil if there is none.
-  public func maximum<Subject, V>(
+  public func maximum<Subject, V: _QueryOrdered>(
     _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
-  ) throws -> Value? { try aggregate(query, .max(property))[0].unlessNull }
+  ) throws -> V.QueryConstant? { try aggregate(query, .maximum(property)) }
 
   /// Groups the results of a query by equal values of a property, in the sort order of the values.
   ///
-  /// Numbers are compared by value, however they are written. Null and missing values form one
-  /// group.
+  /// Numbers are compared by value, however they are written. The key of a group is read as in
+  /// ``values(_:_:)``.
+  ///
+  /// ```swift
+  /// for (year, count) in try snapshot.groups(Query<Film>(), by: { $0.year }, .count) {
+  ///   print(year, count)
+  /// }
+  /// ```
   ///
   /// - Parameters:
-  ///   - query: the query.
-  ///   - property: the property to group by.
-  ///   - aggregates: the aggregates of each group.
-  /// - Returns: the groups, with as many values each as there are aggregates.
-  /// - Throws: the errors of every call of a ``QuerySource``.
-  public func groups<Subject, V>(
+  ///   - query: The query.
+  ///   - property: The property to group by.
+  ///   - aggregates: The aggregates of each group.
+  /// - Returns: The key of each group, and the value of each of its aggregates.
+  /// - Throws: The errors of every call of a ``QuerySource``, and those of ``values(_:_:)``.
+  public func groups<Subject, V: Decodable, each R>(
     _ query: Query<Subject>, by property: (QuerySubject<Subject>) -> QueryProperty<V>,
-    _ aggregates: QueryAggregate<Subject>...
-  ) throws -> [QueryGroup] {
-    let property = property(QuerySubject())
-    if let refusal = property.refusal { throw refusal.error }
-    let fresh = try aggregates.map { try RunningAggregate($0) }
-    let path = CompiledPath(property.path)
-    let byBytes = QueryAggregate<Subject>.sortsByBytes(V.self)
-    var groups: [[UInt8]: (key: Value, sums: [RunningAggregate])] = [:]
+    _ aggregates: repeat QueryAggregate<Subject, each R>
+  ) throws -> [(key: V, repeat each R)] {
+    var running: [RunningAggregate] = []
+    for aggregate in repeat each aggregates { running.append(try RunningAggregate(aggregate)) }
+    return try groups(
+      query, by: property(QuerySubject()), isByBytes: PropertyType.sortsByBytes(V.self), running
+    ).map { group in
+      var index = 0
+      return (key: group.key, repeat try (each aggregates).next(of: group.running, at: &index))
+    }
+  }
+
+  private func groups<Subject, V: Decodable>(
+    _ query: Query<Subject>, by property: QueryProperty<V>, isByBytes: Bool,
+    _ fresh: [RunningAggregate]
+  ) throws -> [(key: V, running: [RunningAggregate])] {
+    let key = try ProjectedProperty(property)
+    var groups: [[UInt8]: (key: V, running: [RunningAggregate])] = [:]
     let execution = try execution(of: query, readsResults: true)
     try execution.forEachInAnyOrder { candidate in
       try execution.read(&candidate)
-      let value = try candidate.row.value(at: path) ?? .null
-      let bytes = SortKeys.bytes(of: value, byBytes: byBytes)
+      let (value, stored) = try key.read(candidate.row)
+      let bytes = SortKeys.bytes(of: stored, byBytes: isByBytes)
       var group = groups.removeValue(forKey: bytes) ?? (value, fresh)
-      for index in group.sums.indices { try group.sums[index].add(candidate.row) }
+      for index in group.running.indices { try group.running[index].add(candidate.row) }
       groups[bytes] = group
       return true
     }
-    return groups.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map {
-      QueryGroup(key: $0.value.key, values: $0.value.sums.map(\.result))
+    return groups.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
+  }
+
+  /// Returns the distinct values of a property among the results of a query, in sort order.
+  ///
+  /// Values that the property's type does not have are left out, such as null and missing values.
+  public func distinct<Subject, V: Decodable>(
+    _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
+  ) throws -> [V] {
+    let property = property(QuerySubject())
+    let stored = QueryProperty<Value>(property.path, refusal: property.refusal)
+    let isByBytes = PropertyType.sortsByBytes(V.self)
+    return try groups(query, by: stored, isByBytes: isByBytes, []).compactMap {
+      $0.key.isNull ? nil : PropertyType.read($0.key, as: V.self)
     }
   }
 
   /// Returns the distinct values of a property among the results of a query, in sort order.
   ///
-  /// Null and missing values are left out.
-  public func distinct<Subject, V>(
-    _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
-  ) throws -> [Value] { try groups(query, by: property).map(\.key).filter { !$0.isNull } }
+  /// Values that the property's type does not have are left out, such as null and missing values.
+  public func distinct<Subject, V: Decodable>(
+    _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V?>
+  ) throws -> [V] {
+    let property = property(QuerySubject())
+    return try distinct(query) { _ in QueryProperty<V>(property.path, refusal: property.refusal) }
+  }
 
-  /// Returns some properties of each result of a query, in its order; null for missing ones.
+  /// Returns some properties of each result of a query, in its order.
   ///
-  /// Nothing else of the documents is decoded.
-  public func values<Subject, each V>(
+  /// Each value is the one that the property of the result would have. If a document has no such
+  /// value, a property of a model has its declared value, and an optional is nil. Otherwise the
+  /// call throws; ``QueryProperty/optional`` reads such values as nil. Nothing else of the documents
+  /// is decoded.
+  ///
+  /// ```swift
+  /// for (title, year) in try snapshot.values(Query<Film>(), { $0.title }, { $0.year }) {
+  ///   print(title, year)
+  /// }
+  /// ```
+  ///
+  /// - Throws: The errors of every call of a ``QuerySource``; `mismatchedType` if a document has no
+  ///   value of a property's type.
+  public func values<Subject, each V: Decodable>(
     _ query: Query<Subject>,
     _ properties: repeat (QuerySubject<Subject>) -> QueryProperty<each V>
-  ) throws -> [[Value]] {
-    var paths: [CompiledPath] = []
-    for property in repeat each properties {
-      let property = property(QuerySubject())
-      if let refusal = property.refusal { throw refusal.error }
-      paths.append(CompiledPath(property.path))
-    }
+  ) throws -> [(repeat each V)] {
+    let projected = (repeat try ProjectedProperty((each properties)(QuerySubject())))
     let execution = try execution(of: query, readsResults: true)
-    var rows: [[Value]] = []
+    var rows: [(repeat each V)] = []
     try execution.forEach { candidate in
       try execution.read(&candidate)
-      var row: [Value] = []
-      row.reserveCapacity(paths.count)
-      for path in paths { row.append(try candidate.row.value(at: path) ?? .null) }
-      rows.append(row)
+      rows.append((repeat try (each projected).read(candidate.row).value))
       return true
     }
     return rows
   }
 }
 
-extension Value {
-  fileprivate var unlessNull: Value? { isNull ? nil : self }
+extension QueryAggregate {
+  /// Returns the result of the running aggregate at an index, and advances the index.
+  fileprivate func next(
+    of running: [RunningAggregate], at index: inout Int
+  ) throws(DatabaseError) -> Result {
+    defer { index += 1 }
+    return try result(running[index].result)
+  }
 }

@@ -1,0 +1,28 @@
+import DivanLog
+
+/// How stored values are read as the type of a property, by the rules of ``DocumentDecoder``.
+enum PropertyType {
+  /// Returns a stored value as a value of a type; nil if the type does not have it.
+  static func read<V: Decodable>(_ value: Value, as _: V.Type) -> V? {
+    switch value {
+    case _ where V.self == Value.self: value as? V
+    case .string(let text) where V.self == String.self: text as? V
+    case .int(let number) where V.self == Int.self: Int(exactly: number) as? V
+    case .bool(let isSo) where V.self == Bool.self: isSo as? V
+    case .double(let number) where V.self == Double.self: number as? V
+    default: decode(value, as: V.self)
+    }
+  }
+
+  private static func decode<V: Decodable>(_ value: Value, as _: V.Type) -> V? {
+    guard let stored = try? ValueCoding.encode(value) else { return nil }
+    let part = DecodingPart(DecodingSession(userInfo: [:], id: nil, revision: nil), stored)
+    guard let location = part.whole(hasMetadata: false) else { return nil }
+    return try? part.decode(V.self, at: location)
+  }
+
+  /// Whether values of a type are stored as texts that are sorted by their bytes.
+  static func sortsByBytes(_ type: Any.Type) -> Bool {
+    (type as? any _QueryOrdered.Type)?.sortsByBytes ?? false
+  }
+}
