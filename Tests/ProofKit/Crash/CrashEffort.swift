@@ -35,7 +35,7 @@ package struct CrashEffort: Sendable {
     olderCuts = budget.choose(test: 0, ci: 1, night: 3, release: 8)
     changes = budget.choose(test: 2, ci: 24, night: 64, release: 256)
     seeds = budget.choose(test: 1, ci: 6, night: 8, release: 32)
-    stride = budget.choose(test: isPicked ? 1 : 10, ci: 2, night: 1, release: 1)
+    stride = budget.choose(test: isPicked ? 1 : 20, ci: 2, night: 1, release: 1)
     // With so many states, a sample is enough.
     goingOnStride = budget.choose(test: 3, ci: 4, night: 10, release: 10)
     recoveryStride = budget.choose(test: 150, ci: 460, night: 400, release: 100)
@@ -50,6 +50,6 @@ package struct CrashEffort: Sendable {
       return
     }
     if isRich, budget == .ci { stride = 6 }
-    heavyStride = budget.choose(test: 160, ci: 24, night: 8, release: 4)
+    heavyStride = budget.choose(test: 320, ci: 24, night: 8, release: 4)
   }
 }

@@ -147,8 +147,8 @@ struct IndexBuildWorkersTests {
   // MARK: Progress
 
   @Test func `progress is reported on the thread that builds the index, and increases`() throws {
-    let database = try open(3) { $0.indexBuildBatchSize = 7000 }
-    try fill(database, 20_000)
+    let database = try open(3) { $0.indexBuildBatchSize = 2800 }
+    try fill(database, 8000)
     let thread = ThreadID.current
     var shares: [Double] = []
     try database.addIndex(store.byYear) { share in
@@ -156,15 +156,15 @@ struct IndexBuildWorkersTests {
       shares.append(share)
     }
     #expect(shares.count >= 3 && shares == shares.sorted() && shares.last == 1, "\(shares)")
-    #expect(try database.snapshot().count(by: "by year") == 16_000)
+    #expect(try database.snapshot().count(by: "by year") == 6400)
   }
 
   @Test(arguments: 1...5)
   func `cancelling an index build with several readers leaves nothing`(
     number: Int
   ) throws {
-    let database = try open(3) { $0.indexBuildBatchSize = 9000 }
-    try fill(database, 20_000)
+    let database = try open(3) { $0.indexBuildBatchSize = 3600 }
+    try fill(database, 8000)
     var count = 0
     #expect(throws: CancellationError.self) {
       try database.addIndex(store.byYear) { _ in
@@ -175,7 +175,7 @@ struct IndexBuildWorkersTests {
     #expect(count == number)
     #expect(try database.indexes() == [])
     try database.addIndex(store.byYear)
-    #expect(try database.snapshot().count(by: "by year") == 16_000)
+    #expect(try database.snapshot().count(by: "by year") == 6400)
     #expect(try database.check().isSound)
   }
 
@@ -234,7 +234,7 @@ struct IndexBuildWorkersTests {
 
   @Test func `an index build with several readers throws closed if the store is closed`() throws {
     let database = try open(3)
-    try fill(database, 20_000)
+    try fill(database, 8000)
     var isClosed = false
     let error = #expect(throws: DatabaseError.self) {
       try database.addIndex(store.byYear) { _ in
