@@ -42,7 +42,7 @@ enum Place {
   static let checkpointing = "Store+Checkpoint.swift"
   static let merging = "Store+Compaction.swift"
   static let revisionEdit = "WriteTransaction+RevisionEdits.swift"
-  static let mergeJudge = "LivenessFilter.swift"
+  static let compactionFilter = "CompactionFilter.swift"
   static let repair = "Store+Repair.swift"
   static let mainStore = "Store.swift"
   static let documentRecord = "DocumentRecord.swift"
