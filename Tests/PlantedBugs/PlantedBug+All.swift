@@ -43,6 +43,7 @@ enum Place {
   static let merging = "Store+Compaction.swift"
   static let revisionEdit = "WriteTransaction+RevisionEdits.swift"
   static let compactionFilter = "CompactionFilter.swift"
+  static let compactionPolicy = "CompactionPolicy.swift"
   static let repair = "Store+Repair.swift"
   static let mainStore = "Store.swift"
   static let documentRecord = "DocumentRecord.swift"

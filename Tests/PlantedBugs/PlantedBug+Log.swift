@@ -233,7 +233,7 @@ extension PlantedBug {
     PlantedBug(
       "empty-segment-merged-for-ever", rule: "4",
       "a segment without records seems worth a compaction",
-      in: Place.merging,
+      in: Place.compactionPolicy,
       find: "var deadShare: Double { total == 0 ? 0 : Double(total - live) / Double(total) }",
       plant:
         "var deadShare: Double { total == 0 ? PLANTED ? 1 : 0 : Double(total - live) / Double(total) }",
