@@ -120,7 +120,7 @@ extension LogDump {
       text += "salt \(hexadecimal(header.preamble.salt)), after commit \(header.predecessor.commit)"
       if let merge = header.merge {
         fields += [
-          ("through", .number(merge.end.commit)), ("judgedAt", .number(merge.evaluatedAt)),
+          ("through", .number(merge.end.commit)), ("evaluatedAt", .number(merge.evaluatedAt)),
           ("releasedThrough", .number(merge.releasedThrough)),
         ]
         text += " through \(merge.end.commit), compacted as of commit \(merge.evaluatedAt)"

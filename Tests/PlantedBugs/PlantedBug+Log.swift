@@ -113,14 +113,14 @@ extension PlantedBug {
       ],
       killedBy: .rules("rule 4: changes made during a compaction survive it")),
     PlantedBug(
-      "judged-at-not-stated", rule: "4",
+      "evaluated-at-not-stated", rule: "4",
       "a compacted segment does not state the commit that was evaluated",
       in: Place.merge,
       find: "evaluatedAt: order.evaluatedAt,",
       plant: "evaluatedAt: PLANTED ? 0 : order.evaluatedAt,",
       killedBy: .rules("rule 7: a compaction states the commit it evaluated")),
     PlantedBug(
-      "judged-at-no-watermark", rule: "4, 12",
+      "evaluated-at-no-watermark", rule: "4, 12",
       "the commit that a compacted segment states is no watermark",
       in: Place.recovery,
       find: "self.init(commit: merge.evaluatedAt, offset: 0, witness: \"a compacted segment\")",
@@ -129,7 +129,7 @@ extension PlantedBug {
       killedBy: .rules("rule 4: a log that ends before the commit a compacted")),
     PlantedBug(
       "tombstone-dropped", rule: "5", "a compaction drops tombstones",
-      in: Place.mergeJudge,
+      in: Place.compactionFilter,
       find: "guard try TreeSlot(of: item, in: view)?.locator(in: view) == item.locator else {",
       plant: """
         let place = try TreeSlot(of: item, in: view)
@@ -233,7 +233,7 @@ extension PlantedBug {
     PlantedBug(
       "empty-segment-merged-for-ever", rule: "4",
       "a segment without records seems worth a compaction",
-      in: Place.merging,
+      in: Place.compactionPolicy,
       find: "var deadShare: Double { total == 0 ? 0 : Double(total - live) / Double(total) }",
       plant:
         "var deadShare: Double { total == 0 ? PLANTED ? 1 : 0 : Double(total - live) / Double(total) }",

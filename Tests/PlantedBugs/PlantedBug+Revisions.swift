@@ -9,7 +9,7 @@ extension PlantedBug {
       killedBy: .rules("retained revisions are found where recovery reappended them")),
     PlantedBug(
       "purge-dropped", rule: "5", "a compaction drops purges that older files still need",
-      in: Place.mergeJudge,
+      in: Place.compactionFilter,
       find: "return try !forgettableKeys().contains(removal)",
       plant: "return PLANTED ? false : try !forgettableKeys().contains(removal)",
       killedBy: .rules("rule 5: a purge survives compaction while an older file")),

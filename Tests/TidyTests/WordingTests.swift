@@ -20,7 +20,7 @@ struct WordingTests {
   /// Coinages of the past, and the terms that replaced them.
   private static let coinages = [
     "StoreState": "Version", "StoreView": "ReadView", "WriteTurn": "WriterLock",
-    "MergeJudge": "LivenessFilter", "SegmentMerge": "SegmentCompaction",
+    "MergeJudge": "CompactionFilter", "SegmentMerge": "SegmentCompaction",
     "MergePolicy": "CompactionPolicy", "HeldHistory": "RetainedRevisions",
     "MomentRecord": "CommitPointRecord", "NamedMoment": "NamedCommitPoint",
     "KeptIndex": "IndexDefinition", "DocumentPlace": "DocumentLocation",

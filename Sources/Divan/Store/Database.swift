@@ -44,7 +44,7 @@ public final class Database: Sendable {
       try store.releaseHistoryWithoutContent()
       if store.report.ending == .interrupted { try store.deleteOrphanedAttachments() }
     } catch {
-      // A later step tries again. Until then only space is lost.
+      // A later pass tries again. Until then only space is lost.
       store.maintenance.note(error)
     }
     store.noteOpened()
@@ -84,7 +84,7 @@ extension Database {
 
   /// Closes the database: makes everything durable, and releases the store's files.
   ///
-  /// First it waits for the transaction and the cleaning step that are running. It also writes the
+  /// First it waits for the transaction and the maintenance pass that are running. It also writes the
   /// rows of views that are worth keeping.
   ///
   /// Later calls throw ``DatabaseError/Code/closed``, those on its snapshots too, and so do calls

@@ -7,7 +7,7 @@ import Divan
 /// Rules 4 to 7: how segments are compacted, and what must survive that.
 extension RuleCase {
   static let merging: [RuleCase] = [
-    judgedByDurable(inputCount: 1), judgedByDurable(inputCount: 2),
+    evaluatedByDurable(inputCount: 1), evaluatedByDurable(inputCount: 2),
     RuleCase(name: "rule 4: changes made during a compaction survive it") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
@@ -126,7 +126,7 @@ extension RuleCase {
         guard let merge = try SegmentFile(numbers, in: fixture.directory).header.merge else {
           continue
         }
-        try expect(merge.evaluatedAt == commits, "judged at \(merge.evaluatedAt)")
+        try expect(merge.evaluatedAt == commits, "evaluated at \(merge.evaluatedAt)")
         try expect(merge.releasedThrough == commits, "released \(merge.releasedThrough)")
       }
     },
@@ -199,7 +199,7 @@ extension RuleCase {
   ]
 
   /// Checks that the commits that a compaction evaluates are durable before its output is renamed.
-  private static func judgedByDurable(inputCount: Int) -> RuleCase {
+  private static func evaluatedByDurable(inputCount: Int) -> RuleCase {
     RuleCase(name: "rule 4: a compaction (inputs: \(inputCount)) evaluates durable commits only") {
       // Files so large that only the compaction has a reason to flush.
       let fixture = CrashFixture.fresh()

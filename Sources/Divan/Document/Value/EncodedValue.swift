@@ -23,17 +23,7 @@ package struct EncodedValue: Sendable {
 extension EncodedValue {
   /// The kind of value, or nil if the bytes are not a value.
   package var kind: Kind? {
-    guard !bytes.isEmpty else { return nil }
-    return switch bytes[0] {
-    case 0x00...0x3F, 0x80...0x9F: .integer
-    case 0x40...0x7F, 0xA8...0xAB: .string
-    case 0xA0: .null
-    case 0xA1, 0xA2: .bool
-    case 0xA3...0xA5, 0xD0...0xFF: .double
-    case 0xB0...0xBF: .array
-    case 0xC0...0xCF: .object
-    default: nil
-    }
+    bytes.isEmpty ? nil : ValueFormat.kind(ofTag: bytes[0])
   }
 
   /// Returns the whole value.
@@ -192,10 +182,10 @@ extension ValueFormat {
   static func int64(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int64? {
     guard !range.isEmpty else { return nil }
     let tag = bytes[range.lowerBound]
-    switch tag {
-    case 0x00...0x3F: return range.count == 1 ? Int64(tag) : nil
-    case 0x80...0x8F: return range.count == 1 ? -1 - Int64(tag & 0xF) : nil
-    case 0x90...0x9F:
+    switch form(ofTag: tag) {
+    case .smallInteger: return range.count == 1 ? Int64(tag) : nil
+    case .smallNegative: return range.count == 1 ? -1 - Int64(tag & 0xF) : nil
+    case .integer:
       let width = Int(tag & 7) + 1
       guard range.count == 1 + width,
         let number = integer(bytes, at: range.lowerBound + 1, width: width),
@@ -211,9 +201,9 @@ extension ValueFormat {
     guard !range.isEmpty else { return nil }
     let tag = bytes[range.lowerBound]
     let header: Int
-    switch tag {
-    case 0x40...0x7F: header = 1
-    case 0xA8...0xAB: header = 2 + Int(tag & 3)
+    switch form(ofTag: tag) {
+    case .shortText: header = 1
+    case .text: header = 2 + Int(tag & 3)
     default: return nil
     }
     guard skip(bytes, at: range.lowerBound, end: range.upperBound) == range.upperBound else {

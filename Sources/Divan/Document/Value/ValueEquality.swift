@@ -18,7 +18,10 @@ extension Value {
     case (.double(let a), .double(let b)): a.bitPattern == b.bitPattern
     case (.string(let a), .string(let b)): haveSameUTF8(a, b)
     case (.array, .array), (.object, .object): nil
-    default: false
+    // Not `default`, with which a value of a new case would not equal itself.
+    case (.null, _), (.bool, _), (.int, _), (.unsigned, _), (.double, _), (.string, _),
+      (.array, _), (.object, _):
+      false
     }
   }
 

@@ -112,21 +112,20 @@ extension ValueFormat {
     guard offset < end else { return nil }
     let tag = bytes[offset]
     let next: Int
-    switch tag {
-    case 0x00...0x3F, 0x80...0x8F, 0xA0...0xA3, 0xB0, 0xC0: next = offset + 1
-    case 0x40...0x7F: next = offset + 1 + Int(tag & 0x3F)
-    case 0x90...0x9F: next = offset + 2 + Int(tag & 7)
-    case 0xA4: next = offset + 5
-    case 0xA5: next = offset + 9
-    case 0xA8...0xAB: return skip(bytes, at: offset, sizeWidth: Int(tag & 3) + 1, end: end)
-    case 0xB1...0xB4, 0xC1...0xC4:
-      return skip(bytes, at: offset, sizeWidth: Int(tag & 0xF), end: end)
-    case 0xB6...0xB9, 0xC6...0xC9:
+    switch form(ofTag: tag) {
+    case .smallInteger, .smallNegative, .null, .no, .yes, .negativeZero, .emptyContainer:
+      next = offset + 1
+    case .shortText: next = offset + 1 + Int(tag & 0x3F)
+    case .integer, .decimal: next = offset + 2 + Int(tag & 7)
+    case .float: next = offset + 5
+    case .double: next = offset + 9
+    case .text: return skip(bytes, at: offset, sizeWidth: Int(tag & 3) + 1, end: end)
+    case .container: return skip(bytes, at: offset, sizeWidth: Int(tag & 0xF), end: end)
+    case .containerWithTable:
       return skip(bytes, at: offset, sizeWidth: Int(tag & 0xF) - 5, end: end)
-    case 0xD0...0xD6, 0xD8...0xDE, 0xE0...0xE6: next = offset + 2 + Int(tag & 7)
-    case 0xE8...0xED: next = offset + 3 + Int(tag & 7)
-    case 0xF0...0xF4: next = offset + 4 + Int(tag & 7)
-    default: return nil
+    case .scaledDecimal: next = offset + 3 + Int(tag & 7)
+    case .farScaledDecimal: next = offset + 4 + Int(tag & 7)
+    case .containerToTheEnd, nil: return nil
     }
     return next <= end ? next : nil
   }

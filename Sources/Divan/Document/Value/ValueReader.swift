@@ -65,10 +65,12 @@ struct ValueReader {
     if tag & 0xF0 == ValueFormat.Tag.array || tag & 0xF0 == ValueFormat.Tag.object {
       return readHeader(bytes, end: end, isCanonical: isCanonical)
     }
-    guard let next = ValueFormat.skip(bytes, at: position, end: end) else { return nil }
-    switch tag {
-    case 0x00...0x3F: sink.add(Int64(tag))
-    case 0x40...0x7F, 0xA8...0xAB:
+    guard let form = ValueFormat.form(ofTag: tag),
+      let next = ValueFormat.skip(bytes, at: position, end: end)
+    else { return nil }
+    switch form {
+    case .smallInteger: sink.add(Int64(tag))
+    case .shortText, .text:
       let width = tag < 0x80 ? 0 : Int(tag & 3) + 1
       let size = next - position - 1 - width
       if width > 0 {
@@ -78,8 +80,8 @@ struct ValueReader {
       let text = bytes.extracting(next - size..<next)
       guard firstInvalidUTF8(in: text) == nil else { return nil }
       sink.add(text: text)
-    case 0x80...0x8F: sink.add(-1 - Int64(tag & 0xF))
-    case 0x90...0x9F:
+    case .smallNegative: sink.add(-1 - Int64(tag & 0xF))
+    case .integer:
       let width = Int(tag & 7) + 1
       let isNegative = tag >= ValueFormat.Tag.negative
       guard let number = ValueFormat.integer(bytes, at: position + 1, width: width),
@@ -93,10 +95,12 @@ struct ValueReader {
       } else {
         sink.add(unsigned: number)
       }
-    case 0xA0: sink.addNull()
-    case 0xA1: sink.add(false)
-    case 0xA2: sink.add(true)
-    default:
+    case .null: sink.addNull()
+    case .no: sink.add(false)
+    case .yes: sink.add(true)
+    case .negativeZero, .float, .double, .decimal, .scaledDecimal, .farScaledDecimal,
+      // Containers are no scalars, and no doubles either.
+      .emptyContainer, .container, .containerToTheEnd, .containerWithTable:
       guard let number = ValueFormat.double(bytes, at: position), number.isFinite else {
         return nil
       }
@@ -178,21 +182,21 @@ extension ValueFormat {
     let tag = bytes[offset]
     let exponent: Int
     let digitsStart: Int
-    switch tag {
-    case Tag.negativeZero: return -0.0
-    case Tag.float:
+    switch form(ofTag: tag) {
+    case .negativeZero: return -0.0
+    case .float:
       guard let bits = integer(bytes, at: offset + 1, width: 4) else { return nil }
       return Double(Float(bitPattern: UInt32(truncatingIfNeeded: bits)))
-    case Tag.double:
+    case .double:
       return integer(bytes, at: offset + 1, width: 8).map { Double(bitPattern: $0) }
-    case 0xD0...0xD6, 0xD8...0xDE, 0xE0...0xE6:
+    case .decimal:
       exponent = -Int(tag - Tag.decimal) / 8
       digitsStart = offset + 1
-    case 0xE8...0xED:
+    case .scaledDecimal:
       guard offset + 1 < bytes.count else { return nil }
       exponent = Int(Int8(bitPattern: bytes[offset + 1]))
       digitsStart = offset + 2
-    case 0xF0...0xF4:
+    case .farScaledDecimal:
       guard let bits = integer(bytes, at: offset + 1, width: 2) else { return nil }
       exponent = Int(Int16(truncatingIfNeeded: bits))
       digitsStart = offset + 3

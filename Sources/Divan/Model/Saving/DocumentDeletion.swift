@@ -35,7 +35,7 @@ struct DocumentDeletion: Sendable {
       self.target = target.id
       index = relation.index
       key = relation.property.key
-      areRemoved = relation.rule == .nullify
+      areRemoved = relation.rule.removesReferences
       self.ids = ids
       includes = relation.documents(in: core, amid: areRemoved ? ids : [])
     }

@@ -59,11 +59,10 @@ extension ModelContextCore {
   fileprivate func requireNoCrossContextRule(_ model: Model) throws(DatabaseError) {
     guard !crossContext.isEmpty else { return }
     let inverse = model.modelClass.inverses.first {
-      $0.rule != .noAction && isInOtherContext($0.source)
+      $0.rule.concernsSources && isInOtherContext($0.source)
     }
     let property = model.modelClass.properties.first {
-      ($0.location.deleteRule == .cascade || $0.location.deleteRule == .deny)
-        && ($0.target.map(isInOtherContext) ?? false)
+      $0.location.deleteRule.concernsTargets && ($0.target.map(isInOtherContext) ?? false)
     }
     guard let name = inverse?.name ?? property?.name else { return }
     throw DatabaseError(
@@ -131,7 +130,7 @@ private struct ModelDeletion {
 
   init(_ core: ModelContextCore) { self.core = core }
 
-  var nullified: [Incoming] { incoming.filter { $0.relation.rule == .nullify } }
+  var nullified: [Incoming] { incoming.filter { $0.relation.rule.removesReferences } }
 
   /// Adds a model, and the models that are deleted with it.
   mutating func add(_ first: Model) throws {
@@ -143,27 +142,25 @@ private struct ModelDeletion {
       }
       models.append(model)
       try core.requireNoCrossContextRule(model)
-      for relation in model.modelClass.inverses where relation.rule != .noAction {
+      for relation in model.modelClass.inverses where relation.rule.concernsSources {
         incoming.append(
           Incoming(
             target: model, relation: relation,
             ids: try core.ids(referringTo: model.id, by: relation)))
-        guard relation.rule != .nullify else { continue }
-        let sources = try core.models(referringTo: model, by: relation, orStored: true)
-        if relation.rule == .cascade {
-          next += sources.reversed()
-        } else {
+        switch relation.rule {
+        case .noAction, .nullify: break
+        case .cascade:
+          next += try core.models(referringTo: model, by: relation, orStored: true).reversed()
+        case .deny:
+          let sources = try core.models(referringTo: model, by: relation, orStored: true)
           denials.append((model, relation.name, sources))
         }
       }
       for property in model.modelClass.properties {
-        let rule = property.location.deleteRule
-        guard rule == .cascade || rule == .deny else { continue }
-        let targets = try property.targets(in: model)
-        if rule == .cascade {
-          next += targets.reversed()
-        } else {
-          denials.append((model, property.name, targets))
+        switch property.location.deleteRule {
+        case .noAction, .nullify: break
+        case .cascade: next += try property.targets(in: model).reversed()
+        case .deny: denials.append((model, property.name, try property.targets(in: model)))
         }
       }
     }

@@ -63,8 +63,8 @@ final class DeclaredIndexes: Sendable {
   /// Returns an index that a class declares, extended to the documents of its known subclasses.
   ///
   /// An earlier program may have named subclasses that this one names later, or never. Types in an
-  /// existing index that no known class declares are therefore kept; otherwise each start of a
-  /// program would rebuild the index twice.
+  /// existing index that no known class declares are therefore kept. Otherwise each start of a
+  /// program would rebuild the index once without them, and again when their classes become known.
   ///
   /// - Parameters:
   ///   - own: the index, for documents of the class alone.

@@ -30,4 +30,41 @@ extension DeleteRule {
     case .deny: PropertyFlags.denying
     }
   }
+
+  /// Creates the rule of a wrapper with these flags.
+  init(flags: UInt16) {
+    self =
+      if flags & PropertyFlags.denying != 0 {
+        .deny
+      } else if flags & PropertyFlags.cascading != 0 {
+        .cascade
+      } else {
+        .noAction
+      }
+  }
+
+  /// Whether it does something, declared with ``Inverse``, about models that refer to the deleted one.
+  var concernsSources: Bool {
+    switch self {
+    case .noAction: false
+    case .nullify, .cascade, .deny: true
+    }
+  }
+
+  /// Whether it does something, declared with ``Persisted``, about models that the deleted one refers
+  /// to.
+  var concernsTargets: Bool {
+    switch self {
+    case .noAction, .nullify: false
+    case .cascade, .deny: true
+    }
+  }
+
+  /// Whether references to the deleted model are removed from the documents that contain them.
+  var removesReferences: Bool {
+    switch self {
+    case .nullify: true
+    case .noAction, .cascade, .deny: false
+    }
+  }
 }

@@ -129,8 +129,7 @@ extension ModelClass {
       location.name = field.name
       location.key = field.name
       let flags = model.flags(at: location)
-      if flags & PropertyFlags.cascading != 0 { location.deleteRule = .cascade }
-      if flags & PropertyFlags.denying != 0 { location.deleteRule = .deny }
+      location.deleteRule = DeleteRule(flags: flags)
       if flags & (PropertyFlags.keyed | PropertyFlags.indexed) != 0 {
         guard let declaration = PropertyKeys.declaration(model.index(at: location)) else {
           // Only wrappers that are initialized during discovery record their declarations.

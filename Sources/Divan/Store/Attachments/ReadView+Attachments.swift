@@ -80,7 +80,7 @@ extension ReadView {
   func isReferenced(_ digest: SHA256.Digest) throws(DatabaseError) -> Bool {
     let isReferenced = try repairing { (version) throws(PageError) in
       for (sequence, id) in try version.state.attachmentReferences(digest)
-      where try version.state.retains(sequence, of: id) {
+      where try version.state.reaches(sequence, of: id) {
         return true
       }
       return false

@@ -54,7 +54,7 @@ extension Store {
     var idle: [UInt64] = []
     for (sequence, id) in references {
       let isRetained = try view.repairing { (version) throws(PageError) in
-        try version.state.retains(sequence, of: id)
+        try version.state.reaches(sequence, of: id)
       }
       if !isRetained { idle.append(sequence) }
     }

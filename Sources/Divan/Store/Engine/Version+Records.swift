@@ -175,8 +175,8 @@ extension Version {
     return references
   }
 
-  /// Whether a document's record is its newest one or is retained.
-  func retains(_ sequence: UInt64, of id: SharedBytes) throws(PageError) -> Bool {
+  /// Whether a document's record is reachable: its newest one, or a retained one.
+  func reaches(_ sequence: UInt64, of id: SharedBytes) throws(PageError) -> Bool {
     let value = try id.withSpan { (key) throws(PageError) in try documents.find(key) }
     guard let value, let entry = try? DocumentEntry.decode(value) else { return false }
     if entry.sequence == sequence { return true }

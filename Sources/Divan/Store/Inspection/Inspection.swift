@@ -146,7 +146,7 @@ extension InspectedIndex {
     let record = try AttachmentRecord.decode(payload)
     var ids: Set<DocumentKey> = []
     for reference in try replay.state.attachmentReferences(record.digest)
-    where try replay.state.retains(reference.sequence, of: reference.id) {
+    where try replay.state.reaches(reference.sequence, of: reference.id) {
       if let id = reference.id.text { ids.insert(DocumentKey(id)) }
     }
     let isFile = if case .file = record.content { true } else { false }
@@ -196,7 +196,7 @@ extension InspectedIndex {
       guard let digest = try? reader.readDigest(), !referred.contains(digest) else { continue }
       let references = try replay.state.attachmentReferences(digest)
       guard
-        let id = try references.first(where: { try replay.state.retains($0.sequence, of: $0.id) })?
+        let id = try references.first(where: { try replay.state.reaches($0.sequence, of: $0.id) })?
           .id
       else { continue }
       referred.insert(digest)

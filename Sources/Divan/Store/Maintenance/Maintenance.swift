@@ -4,20 +4,20 @@ import Synchronization
 
 /// Keeps an open store small and quick to open: writes checkpoints, compacts segments, frees space.
 ///
-/// One step runs at a time. It takes the writer lock only to take a snapshot and to publish its
+/// One pass runs at a time. It takes the writer lock only to take a snapshot and to publish its
 /// result.
 final class Maintenance: Sendable {
   struct State {
     var checkpoint: Checkpoint?
     /// The bytes that were appended to the log since the last checkpoint was begun.
     var pendingSize: Int
-    /// The bytes of attachments that documents have released since the last step.
+    /// The bytes of attachments that documents have released since the last pass.
     var releasedSize = 0
-    /// Whether a step has run since the store was opened.
+    /// Whether a pass has run since the store was opened.
     ///
     /// The first commit starts one. Otherwise the garbage of many short sessions would never be
     /// removed.
-    var hasStepped = false
+    var hasRunPass = false
     var isScheduled = false
     var isStopped = false
     /// Segments that a compacted one has replaced; deleted once a checkpoint does not list them.
@@ -38,7 +38,7 @@ final class Maintenance: Sendable {
     var storedFiles: Set<SHA256.Digest> = []
     /// Whether there may be unneeded history, though none is kept.
     var isPruningDue = true
-    /// The error of the last step; nil if it succeeded.
+    /// The error of the last pass; nil if it succeeded.
     var problem: DatabaseError?
     var waiters: [DispatchSemaphore] = []
     /// The highest number of any checkpoint so far.
@@ -69,9 +69,16 @@ final class Maintenance: Sendable {
 }
 
 extension Maintenance.State {
-  /// Whether `interval` bytes were appended or released since the last step.
-  fileprivate func isDue(every interval: Int) -> Bool {
-    pendingSize >= interval || releasedSize >= interval
+  /// Whether so many bytes were appended since the last checkpoint was begun that another is due.
+  ///
+  /// All checkpoints that are written without a request depend on it, except those that follow a
+  /// compaction or an index build: passes at ``Configuration/checkpointInterval``, closing at
+  /// ``Maintenance/closingInterval``.
+  func isCheckpointDue(every interval: Int) -> Bool { pendingSize >= interval }
+
+  /// Whether a pass is due: `interval` bytes were appended, or released since the last pass.
+  fileprivate func isPassDue(every interval: Int) -> Bool {
+    isCheckpointDue(every: interval) || releasedSize >= interval
   }
 
   /// The dropped attachments to which no version in memory refers.
@@ -84,20 +91,20 @@ extension Maintenance.State {
 }
 
 extension Maintenance {
-  /// The error of the last step in the background; nil if it succeeded.
+  /// The error of the last pass in the background; nil if it succeeded.
   var problem: DatabaseError? { state.withLock { $0.problem } }
 
   /// Records the error of background work.
   func note(_ problem: DatabaseError?) { state.withLock { $0.problem = problem } }
 
-  /// Counts log growth and the size of released attachments, and schedules a step when one is due.
+  /// Counts log growth and the size of released attachments, and schedules a pass when one is due.
   func noteAppended(_ size: Int, released: Int, _ store: Store) {
     let interval = store.configuration.checkpointInterval
     let isDue = state.withLock { state in
       state.pendingSize += size
       state.releasedSize += min(released, (1 << 60) - state.releasedSize)
       guard store.configuration.maintenance == .background, !state.isScheduled, !state.isStopped,
-        !state.hasStepped || state.isDue(every: interval)
+        !state.hasRunPass || state.isPassDue(every: interval)
       else { return false }
       state.isScheduled = true
       return true
@@ -108,27 +115,27 @@ extension Maintenance {
   private func schedule(_ store: Store) {
     // Closing the store waits for this queue, so the closure does not retain the store any longer.
     queue.async {
-      while self.step(store) {}
+      while self.runPass(store) {}
     }
   }
 
-  /// Runs a step on the caller's thread when it is due, in inline mode.
+  /// Runs a pass on the caller's thread when it is due, in inline mode.
   func runInline(_ store: Store) {
     guard store.configuration.maintenance == .inline,
-      state.withLock({ $0.isDue(every: store.configuration.checkpointInterval) })
+      state.withLock({ $0.isPassDue(every: store.configuration.checkpointInterval) })
     else { return }
-    while step(store) {}
+    while runPass(store) {}
   }
 
   /// Prunes history and attachments, writes a checkpoint if it is due, and compacts segments.
   ///
-  /// It compacts as much as is worth it. Returns true if a checkpoint became due during the step.
-  private func step(_ store: Store) -> Bool {
+  /// It compacts as much as is worth it. Returns true if a checkpoint became due during the pass.
+  private func runPass(_ store: Store) -> Bool {
     let interval = store.configuration.checkpointInterval
     let isCheckpointDue = state.withLock { state in
-      state.hasStepped = true
+      state.hasRunPass = true
       state.releasedSize = 0
-      return state.pendingSize >= interval
+      return state.isCheckpointDue(every: interval)
     }
     var problem: DatabaseError?
     do throws(DatabaseError) {
@@ -142,9 +149,10 @@ extension Maintenance {
     }
     let (isDueAgain, waiters) = state.withLock { state in
       state.problem = problem
-      // No other step is scheduled while this one runs.
+      // No other pass is scheduled while this one runs.
       let isDueAgain =
-        !isCheckpointDue && state.pendingSize >= interval && problem == nil && !state.isStopped
+        !isCheckpointDue && state.isCheckpointDue(every: interval) && problem == nil
+        && !state.isStopped
       state.isScheduled = isDueAgain
       defer { state.waiters = [] }
       return (isDueAgain, state.waiters)
@@ -158,11 +166,11 @@ extension Maintenance {
   /// For manual maintenance, so that the index does not grow in memory without bound.
   func writeCheckpointIfDue(_ store: Store) throws(DatabaseError) {
     let interval = store.configuration.checkpointInterval
-    guard state.withLock({ $0.pendingSize >= interval }) else { return }
+    guard state.withLock({ $0.isCheckpointDue(every: interval) }) else { return }
     try exclusively(store) { () throws(DatabaseError) in try store.writeCheckpoint() }
   }
 
-  /// Runs work without waiting for it: between steps, or on the caller's thread in inline mode.
+  /// Runs work without waiting for it: between passes, or on the caller's thread in inline mode.
   ///
   /// In manual mode, and when the store is being closed, the work is not run.
   func perform(_ store: Store, _ work: @escaping @Sendable () -> Void) {
@@ -188,24 +196,29 @@ extension Maintenance {
   /// Whether the store is being closed, so that no long work should be begun.
   var isStopped: Bool { state.withLock { $0.isStopped } }
 
-  /// Waits for the step that runs, and prevents any other.
+  /// Waits for the pass that runs, and prevents any other.
   func stop() {
     state.withLock { $0.isStopped = true }
     expiry.stop()
     queue.sync {}
   }
 
-  /// Whether so much was written since the last checkpoint that the next opening would be slower.
-  var isWorthACheckpoint: Bool { state.withLock { $0.pendingSize >= 1 << 20 } }
+  /// The bytes of log after which closing a store writes a checkpoint.
+  static let closingInterval = 1 << 20
 
-  /// Runs work between steps.
+  /// Whether so much was written since the last checkpoint that the next opening would be slower.
+  var isWorthACheckpoint: Bool {
+    state.withLock { $0.isCheckpointDue(every: Maintenance.closingInterval) }
+  }
+
+  /// Runs work between passes.
   func exclusively<R>(_ store: Store, _ work: () throws(DatabaseError) -> R) throws(DatabaseError)
     -> R
   {
-    // A step may be saving the rows of a view, or the thread with the writer lock may wait for
+    // A pass may be saving the rows of a view, or the thread with the writer lock may wait for
     // these.
     try MapFunctionGuard.refuse("compacts or copies a database")
-    // A step may be waiting for the writer lock, and this would wait for the step.
+    // A pass may be waiting for the writer lock, and this would wait for the pass.
     guard !store.writerLock.isHeldByThisThread else {
       throw DatabaseError(
         .nestedWrite, "this call is not allowed inside `write`",

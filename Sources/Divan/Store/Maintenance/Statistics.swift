@@ -47,7 +47,7 @@ public struct Statistics: Sendable {
   public let pinnedSize: Int
   /// The number of index entries in memory that are in no checkpoint yet.
   public let pendingIndexEntries: Int
-  /// The error of the last background maintenance step; nil if it succeeded.
+  /// The error of the last maintenance pass in the background; nil if it succeeded.
   public let maintenanceProblem: DatabaseError?
 
   /// Bytes of records that are current.

@@ -276,8 +276,8 @@ struct MaintenanceFailureTests {
     try database.close()
   }
 
-  /// Writes do not start another maintenance step while one runs.
-  @Test func `writes during a maintenance step start the next step at once`() throws {
+  /// Writes do not start another maintenance pass while one runs.
+  @Test func `writes during a maintenance pass start the next pass at once`() throws {
     for _ in 0..<8 {
       let database = try store(1)
       try database.close()

@@ -7,7 +7,7 @@ import DivanLog
 /// copied until the document is purged.
 ///
 /// RECOVERY.md, rules 5 and 9.
-struct LivenessFilter {
+struct CompactionFilter {
   private let view: ReadView
   private let inputs: [Segment]
   /// Files that are no longer used but still exist.
@@ -31,7 +31,7 @@ struct LivenessFilter {
   private static let readFactor: UInt64 = 64
 }
 
-extension LivenessFilter {
+extension CompactionFilter {
   /// Returns whether the compaction copies a record.
   mutating func keeps(_ item: RecordScan.Entry) throws(DatabaseError) -> Bool {
     // Only a later version may drop the records that a later version wrote.
@@ -110,7 +110,7 @@ extension LivenessFilter {
     }
     let older = view.state.segments.segments.filter { $0.header.numbers.upperBound < first }
     let cost = older.reduce(0) { $0 + $1.end.offset }
-    guard isForced || cost <= size * LivenessFilter.readFactor else { return [] }
+    guard isForced || cost <= size * CompactionFilter.readFactor else { return [] }
     try forEachRecord(of: older) { item in
       for key in RemovalKey.keys(of: item.record) { keys.remove(key) }
     }
