@@ -125,9 +125,8 @@ extension InspectedContents {
 
   /// Measures each index that is complete, in the order of their names' bytes.
   ///
-  /// Costs a scan of their entries.
-  ///
-  /// - Parameter progress: called repeatedly with the number of entries so far.
+  /// Costs a scan of their entries. It calls `progress` repeatedly with the number of entries so
+  /// far.
   package func indexMeasures(progress: (Int) -> Void) throws -> [IndexMeasure] {
     var count = 0
     return try view.state.indexes.filter(\.isReady).map { definition in
