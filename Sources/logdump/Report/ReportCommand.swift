@@ -84,32 +84,32 @@ extension ReportFile {
   /// old page is replaced by a whole one.
   func write(_ text: String) throws -> Int {
     let bytes = SharedBytes(utf8: text)
-    let (file, temporary) = try makeTemporary()
+    let file = try makeTemporary()
     do {
       try file.write(bytes, at: 0)
       try file.flush()
       try file.close()
       // Something may have got the name since it was checked.
       try checkPath()
-      try fileSystem.rename(temporary, to: path)
+      try fileSystem.rename(file.path, to: path)
     } catch {
-      try? fileSystem.remove(temporary)
+      try? fileSystem.remove(file.path)
       throw error
     }
     try fileSystem.flushDirectory(folder)
     return bytes.count
   }
 
-  private func makeTemporary() throws -> (any OpenFile, String) {
+  private func makeTemporary() throws -> any OpenFile {
     for number in 1..<100 {
-      let temporary = "\(path).unfinished-\(number)"
-      do throws(SystemError) {
-        return (try fileSystem.open(temporary, .creating), temporary)
-      } catch  where error.code == .exists {
-        // An interrupted or parallel run has this name.
-        continue
-      }
+      if let file = try makeFile("\(path).unfinished-\(number)") { return file }
     }
     throw UsageError(reason: "there are too many files `\(path).unfinished-…`; remove them")
+  }
+
+  /// Makes a file; nil if an interrupted or parallel run has its name.
+  private func makeFile(_ path: String) throws(SystemError) -> (any OpenFile)? {
+    guard try !fileSystem.isTaken(path) else { return nil }
+    return try fileSystem.open(path, .creating)
   }
 }
