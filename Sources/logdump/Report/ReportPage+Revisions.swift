@@ -38,6 +38,9 @@ extension ReportPage {
         " \(count(hidden, "revision")) \(hidden == 1 ? "is" : "are") not drawn; dotted lines stand "
         + "for them."
     }
+    if picture.omittedLeafCount > 0 {
+      text += " \(grouped(picture.omittedLeafCount)) of the leaves are not drawn."
+    }
     html.add("p", "class=\"note\"", text: text)
     html.add("<div class=\"scroll\" tabindex=\"0\">\(picture.svg)</div>")
     guard contents.revisions.chosen != nil else { return }
