@@ -52,7 +52,10 @@ extension HTMLText {
 
   /// Adds a table; the cells are markup, and the first one of each row is its head.
   mutating func addTable(caption: String, heads: [Head], rows: [[String]], footer: String? = nil) {
-    add("<div class=\"scroll\"><table>")
+    // A narrow window scrolls it, also with the keyboard.
+    add(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\""
+        + HTMLText.escaped(caption) + "\"><table>")
     add("caption", text: caption)
     add(
       "<thead><tr>"
@@ -83,6 +86,10 @@ extension HTMLText {
     static func chart(_ text: String) -> Head { Head(text: text, kind: "chart") }
     /// A column with an ID, which breaks anywhere.
     static func name(_ text: String) -> Head { Head(text: text, kind: "name") }
+    static func file(_ text: String) -> Head { Head(text: text, kind: "file") }
+    static func time(_ text: String) -> Head { Head(text: text, kind: "time") }
+    /// A short bar beside its number.
+    static let smallChart = Head(text: "", kind: "small-chart")
   }
 }
 
@@ -120,4 +127,11 @@ func readableShare(_ part: some BinaryInteger, of whole: some BinaryInteger) -> 
   if share > 99.9 { return "> 99.9 %" }
   let tenths = Int((share * 10).rounded())
   return share < 10 || share > 99 ? "\(tenths / 10).\(tenths % 10) %" : "\((tenths + 5) / 10) %"
+}
+
+/// Returns milliseconds since 1970 as a day and a time in UTC, to the second.
+func readableTime(_ milliseconds: UInt64) -> String {
+  let text = timestamp(milliseconds)
+  return text.hasSuffix("Z")
+    ? "\(text.prefix(10)) \(text.dropFirst(11).prefix(8)) UTC" : text
 }

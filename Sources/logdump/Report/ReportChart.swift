@@ -25,9 +25,11 @@ enum ReportChart {
     var svg = start("bar", label, "0 0 1000 12")
     var offset: UInt64 = 0
     for part in parts where part.size > 0 {
+      // The only part is always visible.
+      let width = max(Double(part.size) * scale, parts.count == 1 ? 3 : 0)
       svg +=
         "<rect class=\"\(part.style)\" x=\"\(short(Double(offset) * scale))\" "
-        + "width=\"\(short(Double(part.size) * scale))\" height=\"12\">"
+        + "width=\"\(short(width))\" height=\"12\">"
         + HTMLText.element("title", text: part.title) + "</rect>"
       offset += part.size
     }

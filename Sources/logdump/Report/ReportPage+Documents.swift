@@ -36,7 +36,7 @@ extension ReportPage {
       page.html.addTable(
         caption: "The largest documents, without attachments and older revisions",
         heads: [
-          .name("ID"), .number("Size"), .number("Generation"), .name("Segment"), .chart(""),
+          .name("ID"), .number("Size"), .number("Generation"), .file("Segment"), .smallChart,
         ],
         rows: largest.map { document in
           [
@@ -109,7 +109,7 @@ extension ReportPage {
           caption: "Indexes of documents",
           heads: [
             .name("Name"), .name("Properties"), .number("Entries"), .number("Distinct"),
-            .number("Size"), .number("Selectivity"), Self.smallChart,
+            .number("Size"), .number("Selectivity"), .smallChart,
           ],
           rows: shown.map { measure in
             let share = readableShare(measure.distinctCount, of: measure.entryCount)
@@ -130,8 +130,6 @@ extension ReportPage {
       page.addViews()
     }
   }
-
-  private static var smallChart: HTMLText.Head { HTMLText.Head(text: "", kind: "small-chart") }
 
   private func words(for index: DocumentIndex) -> String {
     var text = index.paths.map { $0.joined(separator: " / ") }.joined(separator: ", ")

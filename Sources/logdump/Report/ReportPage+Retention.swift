@@ -36,15 +36,13 @@ extension ReportPage {
           caption: "Uses of the bytes in segments",
           heads: [
             .text("Use"), .number("Records"), .number("Size"), .number("Share"),
-            Self.narrowChart, .text("How to release it"),
+            .smallChart, .text("How to release it"),
           ], rows: rows)
       }
       page.addSnapshots()
       page.html.add("p", "class=\"note\"", text: page.otherReasons)
     }
   }
-
-  private static var narrowChart: HTMLText.Head { HTMLText.Head(text: "", kind: "small-chart") }
 
   private var otherReasons: String {
     var text = ""
@@ -74,7 +72,7 @@ extension ReportPage {
     html.addTable(
       caption: "Named snapshots, and what each needs besides the newest version; they may share it",
       heads: [
-        .name("Name"), .number("Sequence number"), .number("Documents"), .text("Version of"),
+        .name("Name"), .number("Sequence number"), .number("Documents"), .time("Version of"),
         .number("Keeps"), .chart("Bytes kept"),
       ],
       rows: shown.map { snapshot in
@@ -83,7 +81,7 @@ extension ReportPage {
           UInt64(exactly: (snapshot.date.timeIntervalSince1970 * 1000).rounded()) ?? .max
         return [
           HTMLText.name(snapshot.name), grouped(snapshot.sequence),
-          grouped(snapshot.documentCount), HTMLText.escaped(timestamp(milliseconds)),
+          grouped(snapshot.documentCount), HTMLText.escaped(readableTime(milliseconds)),
           readableSize(snapshot.pinnedSize),
           ReportChart.bar(
             "Bytes that \(snapshot.name) keeps",

@@ -14,8 +14,8 @@ extension ReportPage {
       if !use.pictures.isEmpty {
         page.addLegend(
           [
-            ("winner documents", "Winner"), ("branch leaves", "Branch in conflict"),
-            ("dead", "Ancestor"), ("framing", "Deleted, or without retained content"),
+            ("documents", "Winner"), ("leaves", "Branch in conflict"), ("ancestor", "Ancestor"),
+            ("ring", "Only the ID is known, or with a cross: deleted"),
           ], isRound: true)
       }
       for picture in use.pictures { page.add(picture) }
@@ -133,7 +133,8 @@ extension ReportPage {
   }
 
   private static let damageHeads: [HTMLText.Head] = [
-    .name("File"), .text("Kind"), .number("Offset"), .number("Size"), .text("Finding"),
+    .file("File"), .text("Kind"), .number("Offset"), .number("Size"),
+    HTMLText.Head(text: "Finding", kind: "finding"),
   ]
 
   private func row(_ damage: Damage) -> [String] {
@@ -170,12 +171,12 @@ extension ReportPage {
     html.addTable(
       caption: "Damaged segments, from the first byte to the last, with the damage where it is",
       heads: [
-        .name("Segment"), .number("Size"), .number("Locations"), .chart("Place in the file"),
+        .file("Segment"), .chart("Place in the file"), .number("Size"), .number("Locations"),
       ],
       rows: shown.map { segment in
         let found = damage.filter { $0.path == segment.path }
         return [
-          HTMLText.escaped(segment.name), readableSize(segment.size), grouped(found.count),
+          HTMLText.escaped(segment.name),
           ReportChart.bar(
             "Damage in \(segment.name)",
             [ReportChart.Part(size: segment.size, style: "framing", title: segment.name)],
@@ -183,7 +184,7 @@ extension ReportPage {
             marks: found.map {
               ReportChart.Mark(
                 offset: $0.offset, size: $0.size, title: "At byte \($0.offset): \($0.reason)")
-            }, size: segment.size),
+            }, size: segment.size), readableSize(segment.size), grouped(found.count),
         ]
       }, footer: omitted(files.count - shown.count, "damaged segment"))
   }

@@ -36,7 +36,7 @@ extension ReportPage {
     let shown = contents.checkpoints.suffix(ReportContents.rowLimit)
     html.addTable(
       caption: "Checkpoints: an opening reads only the log after the newest one",
-      heads: [.name("File"), .number("Size"), .text("Use")],
+      heads: [.file("File"), .number("Size"), .text("Use")],
       rows: shown.map {
         [HTMLText.escaped($0.file), readableSize($0.size), HTMLText.escaped($0.explanation)]
       }, footer: omitted(contents.checkpoints.count - shown.count, "older checkpoint"))
@@ -75,17 +75,18 @@ extension ReportPage {
               offset: $0.offset, size: $0.size, title: "At byte \($0.offset): \($0.reason)")
           }
         return [
-          HTMLText.escaped(group.title), readableSize(group.size), readableSize(group.live),
-          readableSize(group.sizes[.dead] ?? 0), HTMLText.escaped(group.timeText),
+          HTMLText.escaped(group.title),
           ReportChart.bar(
             group.title, page.parts(of: group.sizes), of: longest, marks: marks, size: group.size),
+          readableSize(group.size), readableSize(group.live),
+          readableSize(group.sizes[.dead] ?? 0), HTMLText.escaped(group.timeText),
         ]
       }
       page.html.addTable(
         caption: "Bytes of each segment by use",
         heads: [
-          .name("Segment"), .number("Size"), .number("Live"), .number("Superseded"),
-          .text("Written"), .chart("Use"),
+          .file("Segment"), .chart("Use"), .number("Size"), .number("Live"),
+          .number("Superseded"), .time("Written"),
         ], rows: rows,
         footer: groups.count < page.contents.segments.count
           ? "There are \(grouped(page.contents.segments.count)) segments; each row combines "
@@ -178,15 +179,15 @@ extension ReportPage {
       let period = Self.duration(timeline.width)
       page.html.add(ReportChart.columns("Bytes written in each \(period)", columns))
       page.html.add(
-        "<div class=\"axis\">\(HTMLText.element("span", text: timestamp(first.start)))"
+        "<div class=\"axis\">\(HTMLText.element("span", text: readableTime(first.start)))"
           + HTMLText.element(
             "span", text: "each column: \(period); the highest: \(readableSize(highest))")
-          + HTMLText.element("span", text: timestamp(last.start)) + "</div>")
+          + HTMLText.element("span", text: readableTime(last.start)) + "</div>")
     }
   }
 
   private func parts(of slice: Timeline.Slice) -> [ReportChart.Part] {
-    let head = "\(timestamp(slice.start)), \(count(slice.commitCount, "commit")): "
+    let head = "\(readableTime(slice.start)), \(count(slice.commitCount, "commit")): "
     return [
       ("documents", "current", slice.current), ("history", "retained", slice.retained),
       ("dead", "superseded", slice.dead),

@@ -75,7 +75,7 @@ extension ReportPage {
   private mutating func addHeader() {
     html.add("<header>")
     html.add("<h1>\(HTMLText.name(contents.path))</h1>")
-    let time = contents.time.map { " at \(timestamp($0))" } ?? ""
+    let time = contents.time.map { " at \(readableTime($0))" } ?? ""
     html.add(
       "p", "class=\"lead\"",
       text: "Store \(contents.storeID ?? "without an ID") as of commit "
@@ -108,7 +108,7 @@ extension ReportPage {
     addTile("Superseded", readableSize(dead), "compaction frees it")
     addTile(
       "In conflict", grouped(conflicts), conflicts == 1 ? "document" : "documents",
-      style: conflicts > 0 ? "bad" : "")
+      style: conflicts > 0 ? "warning" : "")
     let damage = contents.damage.count
     addTile(
       "Damage", damage > 0 ? grouped(damage) : hasDamage ? "yes" : "none",

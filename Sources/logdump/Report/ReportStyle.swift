@@ -50,7 +50,7 @@ enum ReportStyle {
     dt { color: var(--muted); font-size: 13px; }
     dd { margin: 0; font-size: 22px; line-height: 1.3; font-variant-numeric: tabular-nums; }
     dd small { display: block; font-size: 13px; color: var(--muted); }
-    dd.bad { color: var(--damage); } dd.good { color: var(--good); }
+    dd.bad { color: var(--damage); } dd.warning { color: var(--leaves); } dd.good { color: var(--good); }
     .scroll { overflow-x: auto; margin: 14px 0 4px; }
     table { border-collapse: collapse; width: 100%; font-size: 14px; }
     caption { text-align: left; padding: 0 0 6px; }
@@ -62,11 +62,14 @@ enum ReportStyle {
     .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
     .chart { width: 45%; min-width: 140px; }
     .small-chart { width: 14%; min-width: 80px; }
-    .name { overflow-wrap: anywhere; min-width: 120px; }
-    .name, code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 13px; }
-    thead .name { font-family: inherit; }
+    .name { overflow-wrap: anywhere; min-width: 160px; }
+    .file, .time { white-space: nowrap; }
+    .finding { min-width: 200px; }
+    .time { font-variant-numeric: tabular-nums; }
+    .name, .file, code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 13px; }
+    thead .name, thead .file { font-family: inherit; }
     svg.bar { display: block; width: 100%; height: 12px; background: var(--track); border-radius: 2px; }
-    svg.thick { height: 22px; }
+    #segments svg.bar { background: none; }
     svg.columns { display: block; width: 100%; height: 150px; border-bottom: 1px solid var(--line); margin-top: 14px; }
     svg.tree { display: block; }
     .axis { display: flex; justify-content: space-between; font-size: 13px; padding-top: 4px; font-variant-numeric: tabular-nums; }
@@ -86,13 +89,16 @@ enum ReportStyle {
     .framing { fill: var(--framing); background: var(--framing); }
     .unread { fill: var(--unread); background: var(--unread); }
     .damage { fill: var(--damage); background: var(--damage); }
-    svg text { font-size: 13px; fill: var(--text); }
+    svg .damage { stroke: var(--damage); stroke-width: 1.5px; vector-effect: non-scaling-stroke; }
+    svg text { font-size: 13px; fill: var(--text); paint-order: stroke; stroke: var(--card); stroke-width: 4px; }
     svg text.axis { fill: var(--muted); font-size: 12px; }
     .edge { fill: none; stroke: var(--muted); stroke-width: 1.5; }
     .skipped { stroke-dasharray: 2 5; stroke-linecap: round; }
     .node { stroke-width: 2; fill: var(--muted); stroke: var(--muted); }
     .winner { fill: var(--documents); stroke: var(--documents); }
     .branch { fill: var(--leaves); stroke: var(--leaves); }
+    .ancestor { background: var(--muted); }
+    .ring { border: 2px solid var(--muted); }
     .gone { fill: var(--card); stroke: var(--muted); }
     .node.hollow { fill: var(--card); }
     .cross { stroke: var(--muted); stroke-width: 1.5; }
