@@ -63,12 +63,12 @@ struct ModeledStore {
           edits[id, default: 0] += 1
           if documents[id] != nil, Int.random(in: 0..<5, using: &random) == 0 {
             documents[id] = nil
-            try transaction.delete(id: id)
+            try transaction.delete(id)
             continue
           }
           let properties = ModeledStore.properties(&random)
           documents[id] = properties
-          if let old = try transaction.get(id) ?? transaction.tombstone(id), !old.isDeleted {
+          if let old = try transaction.document(id) ?? transaction.tombstone(id), !old.isDeleted {
             var document = old
             document.properties = properties
             try attach(to: &document, &random)
