@@ -12,7 +12,7 @@ PROOF ?= rules
 ONLY ?=
 SECONDS ?= 60
 
-.PHONY: help format lint systems build check test tests proof proofs bugs threads checks fuzz fuzzers programs benchmarks docs api ci
+.PHONY: help format lint systems build check test tests proof proofs bugs threads checks fuzz fuzzers programs report benchmarks docs api ci
 
 help: ## lists the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -52,6 +52,9 @@ proofs: ## all proofs, with the budget of a change that lands
 
 bugs: ## each planted bug must be noticed, with the internal checks on
 	Tests/prove ci bugs
+
+report: ## the page of `logdump report` in Chromium, if that is installed
+	Tests/report-screenshot
 
 fuzzers: ## all fuzzers, with the budget and the seed of a change that lands
 	Tests/prove ci fuzzers

@@ -65,6 +65,7 @@ extension LogDump {
     case .verify: return try verify(options)
     case .export: return try export(options)
     case .salvage: return try salvage(options)
+    case .report: return try report(options)
     }
   }
 

@@ -4,7 +4,7 @@ import DivanLog
 /// The options of the command line.
 struct Options {
   enum Command: String, CaseIterable {
-    case info, ls, frames, tx, doc, att, stats, verify, export, salvage
+    case info, ls, frames, tx, doc, att, stats, verify, export, salvage, report
   }
 
   var store = ""
@@ -22,6 +22,12 @@ struct Options {
   var target: String?
   /// `verify --sizes-only`: checks only the names and sizes of attachments.
   var isByName = false
+  /// `report --html`.
+  var page: String?
+  /// `report --document`: the ID of the document whose revisions are drawn.
+  var document: String?
+  /// `report --force`: replaces an existing file.
+  var isForced = false
   var wantsHelp = false
   var wantsVersion = false
 }
@@ -58,6 +64,9 @@ extension Options {
       case "--everything": content = .everything
       case "--sizes-only": isByName = true
       case "--to": target = try value(of: argument)
+      case "--html": page = try value(of: argument)
+      case "--document": document = try value(of: argument)
+      case "--force": isForced = true
       case "--by":
         switch try value(of: argument) {
         case "id": isBySequence = false
@@ -108,6 +117,10 @@ extension Options {
     if command == .salvage, target == nil {
       throw UsageError(reason: "`salvage` needs `--to` and the path of a new store")
     }
+    if command == .report, page == nil {
+      // `info`, `stats` and `verify` answer as text already.
+      throw UsageError(reason: "`report` needs `--html` and the path of a new file")
+    }
   }
 
   /// The output of `--version`.
@@ -149,6 +162,10 @@ extension Options {
                          its revisions, conflicts, expiry and attachments, and local
                          documents, and lists the losses; deleted documents stay deleted,
                          and past versions and named snapshots are not copied
+      report --html FILE shows the store as one page for a browser: what its bytes are used for,
+                         what keeps them, the largest documents and attachments, indexes,
+                         revisions, damage. --document ID draws the revisions of a document,
+                         --force replaces an existing file
 
       --json             one JSON object a line, for programs
       --                 the arguments after it are no options, even if they begin with `-`
@@ -180,6 +197,7 @@ extension Options.Command {
     case .export:
       ["--by", "--attachments", "--revisions", "--local", "--expiries", "--everything"]
     case .salvage: ["--to"]
+    case .report: ["--html", "--document", "--force"]
     }
   }
 }

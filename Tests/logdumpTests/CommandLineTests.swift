@@ -9,6 +9,8 @@ struct CommandLineTests {
     ["info", "--to", "x"], ["ls", "--revs"], ["doc", "m", "--records"], ["tx", "--revs"],
     ["stats", "--everything"], ["verify", "--by", "sequence"], ["export", "--sizes-only"],
     ["salvage", "--to", "/new.divan", "--local"], ["--attachments"],
+    ["report", "--html", "/x.html", "--revs"], ["doc", "m", "--html", "/x.html"],
+    ["salvage", "--to", "/new.divan", "--force"], ["stats", "--document", "m"],
   ])
   func `an option that a command does not have is refused`(arguments: [String]) throws {
     let run = try DumpedStore.films().dumpAll(arguments)
@@ -70,7 +72,8 @@ struct CommandLineTests {
     let commands = [
       ["info"], ["ls"], ["frames"], ["tx", "--records"], ["att"], ["stats"], ["verify"],
       ["doc", "--revs", "--", Self.hostile], ["doc", "--", "no\u{1B}[2J"], ["frames", "\u{202E}1"],
-      ["\u{1B}c"],
+      ["\u{1B}c"], ["report", "--html", "/page\u{1B}[2J.html"],
+      ["report", "--html", "/page\u{202E}.html", "--document", "no\u{1B}"],
     ]
     for command in commands {
       let run = store.dumpAll(command)
@@ -118,7 +121,7 @@ struct CommandLineTests {
       }
     }
     var time: UInt64 = 0
-    for command in ["verify", "stats", "att", "export", "salvage"] {
+    for command in ["verify", "stats", "att", "export", "salvage", "report"] {
       shown = ""
       let silent = Output { (_: borrowing ByteWriter) in }
       var tool = LogDump(fileSystem: store.fileSystem, output: silent, problems: silent)
@@ -126,7 +129,8 @@ struct CommandLineTests {
         time += 2000
         return time
       }
-      let target = command == "salvage" ? ["--to", "/new.divan"] : []
+      let targets = ["salvage": ["--to", "/new.divan"], "report": ["--html", "/page.html"]]
+      let target = targets[command] ?? []
       _ = tool.run([store.path, command] + target)
       #expect(shown.count > 10, "\(command)")
       #expect(shown.hasSuffix("\r\u{1B}[2K"), "\(command)")

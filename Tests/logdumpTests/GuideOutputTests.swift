@@ -11,6 +11,7 @@ struct GuideOutputTests {
 
   @Test(arguments: [
     ["info"], ["tx", "--records"], ["stats"], ["verify"], ["salvage", "--to", "/Saved.divan"],
+    ["report", "--html", "/Report.html"],
   ])
   func `the guide shows the actual output of a command`(arguments: [String]) throws {
     let guide = try Self.guide()
@@ -18,8 +19,10 @@ struct GuideOutputTests {
     #expect(run.status == .sound)
     // The guide's paths are relative.
     let output = run.output.replacing("/films", with: "Films").replacing("/Saved", with: "Saved")
+      .replacing("/Report", with: "Report")
     #expect(guide.contains(output), "\(output)")
     let command = arguments.joined(separator: " ").replacing("/Saved", with: "Saved")
+      .replacing("/Report", with: "Report")
     #expect(guide.contains("logdump Films.divan \(command)\n"))
   }
 
@@ -30,7 +33,9 @@ struct GuideOutputTests {
     #expect(options.count > 10)
     for option in options { #expect(guide.contains("`\(option)") || guide.contains(" \(option)")) }
     let commands = ["info", "ls", "frames", "tx", "doc", "att", "stats", "verify", "export"]
-    for command in commands + ["salvage"] { #expect(guide.contains("| `\(command)"), "\(command)") }
+    for command in commands + ["salvage", "report"] {
+      #expect(guide.contains("| `\(command)"), "\(command)")
+    }
     for status in 0...5 { #expect(guide.contains("\n| \(status) | ")) }
   }
 }

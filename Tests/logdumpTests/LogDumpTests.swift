@@ -185,7 +185,9 @@ struct LogDumpTests {
   @Test(arguments: [
     [], ["--nonsense"], ["/films.divan", "nonsense"], ["/films.divan", "doc"],
     ["/films.divan", "salvage"], ["/films.divan", "salvage", "--to"],
-    ["/films.divan", "ls", "more"], ["/films.divan", "export", "--by", "size"],
+    ["/films.divan", "report"], ["/films.divan", "report", "--html"],
+    ["/films.divan", "report", "x.html"], ["/films.divan", "ls", "more"],
+    ["/films.divan", "export", "--by", "size"],
   ])
   func `invalid arguments are refused`(arguments: [String]) throws {
     let run = try DumpedStore.films().run(arguments)
@@ -199,6 +201,7 @@ struct LogDumpTests {
     #expect(run.status == .sound)
     let commands = [
       "info", "ls", "frames", "tx, log", "doc ID", "att", "stats", "verify", "export", "salvage",
+      "report",
     ]
     for command in commands { #expect(run.output.contains("\n  \(command)"), "\(command)") }
     for status in 0...5 { #expect(run.output.contains("\n  \(status)  ")) }
