@@ -847,6 +847,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 144)
+    #expect(count == 148)
   }
 }
