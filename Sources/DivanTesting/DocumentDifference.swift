@@ -18,7 +18,7 @@ public struct DocumentDifference: Sendable, Hashable, Identifiable {
     for id in ObservedChanges(inserted: changes.inserted + changes.updated + changes.deleted)
       .inserted
     {
-      let (before, after) = (try earlier.get(id), try later.get(id))
+      let (before, after) = (try earlier.document(id), try later.document(id))
       guard before?.properties != after?.properties || before?.attachments != after?.attachments
       else { continue }
       differences.append(DocumentDifference(id: id, before: before, after: after))

@@ -25,7 +25,7 @@ struct FixtureTests {
     let trips = try context.find(Query<Trip>().sorted(by: \.title))
     #expect(trips.map(\.title) == ["Along the Elbe", "Lisbon", "Rome"])
     #expect(trips.map(\.nights) == [3, 0, 0])
-    #expect(try database.snapshot().get("note")?["text"] == "Tickets")
+    #expect(try database.snapshot().document("note")?["text"] == "Tickets")
     #expect(try database.indexes().count == 1)
   }
 
@@ -57,6 +57,6 @@ struct FixtureTests {
       try database.load(.models { Trip(in: $0, id: "a").nights = 1 })
     }
     #expect(throws: DatabaseError.self) { try database.load(.jsonLines(file: "/no such file")) }
-    #expect(try database.snapshot().get("a")?["n"] == 1)
+    #expect(try database.snapshot().document("a")?["n"] == 1)
   }
 }

@@ -13,7 +13,7 @@ struct MigrationTrialTests {
     Trip.self,
     migrations: [
       Migration(id: "no drafts") { transaction in
-        _ = try transaction.delete(id: "draft")
+        _ = try transaction.delete("draft")
       },
       Migration(id: "nights are numbers") { transaction in
         for var trip in try transaction.find(Query<Document>()) {
@@ -44,7 +44,7 @@ struct MigrationTrialTests {
         +   nights: 3
             type: "Trip"
         """)
-    #expect(try trial.before.count == 3 && trial.before.get("draft")?["nights"] == "1")
+    #expect(try trial.before.count == 3 && trial.before.document("draft")?["nights"] == "1")
     let trips = try trial.database.makeContext().find(Query<Trip>().sorted(by: \.nights))
     #expect(trips.map(\.nights) == [3, 4])
     #expect(try trial.database.indexes().count == 1)
@@ -97,7 +97,7 @@ struct MigrationTrialTests {
     #expect(trial.changes.map(\.id) == ["elbe", "settings"])
     #expect(try trial["elbe"]?.after?.attachments["map"]?.data().count == 200_000)
     #expect(try trial["elbe"]?.before?.attachments["map"]?.data().count == 200_000)
-    try trial.database.write { _ = try $0.delete(id: "lisbon") }
+    try trial.database.write { _ = try $0.delete("lisbon") }
     #expect(try trial.before.count == 3)
     try trial.database.close()
     #expect(try files(in: folder) == before)

@@ -23,11 +23,11 @@ struct ObservedChangesTests {
       try database.write { transaction in
         _ = try transaction.put(Document(id: "z", ["n": 1]))
         _ = try transaction.put(Document(id: "d", ["n": 1]))
-        _ = try transaction.delete(id: "c")
+        _ = try transaction.delete("c")
       }
       // The effect of all commits together.
       try database.write { _ = try $0.put(Document(id: "short", [:])) }
-      try database.write { _ = try $0.delete(id: "short") }
+      try database.write { _ = try $0.delete("short") }
     }
     #expect(changes == ObservedChanges(inserted: ["z", "d"], updated: ["b"], deleted: ["c"]))
     #expect(changes.inserted == ["d", "z"])
@@ -42,7 +42,7 @@ struct ObservedChangesTests {
     let changes = try observeChanges(in: database) {
       try database.write { _ = try $0.purge("a") }
       // The same document, deleted and made again.
-      try database.write { _ = try $0.delete(id: "b") }
+      try database.write { _ = try $0.delete("b") }
       try database.write { _ = try $0.put(Document(id: "b", ["n": 1])) }
       try database.write { try $0.setExpiry(Date(timeIntervalSince1970: 1), of: "c") }
       try database.purgeExpiredDocuments()
@@ -72,7 +72,7 @@ struct ObservedChangesTests {
           let id = ids[Int(random.next() % 12)]
           edits += 1
           if random.next() % 3 == 0, plain.removeValue(forKey: id) != nil {
-            try database.write { _ = try $0.delete(id: id) }
+            try database.write { _ = try $0.delete(id) }
           } else {
             plain[id] = edits
             try database.write { _ = try $0.replace(id, with: ["edit": .int(Int64(edits))]) }

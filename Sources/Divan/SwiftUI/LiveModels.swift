@@ -19,7 +19,7 @@ public import Observation
 ///
 /// It lives as long as the view's identity, belongs to the main actor, and shows the state of the
 /// context in the view's environment. It is `Observable`: a view that gets it from another view is
-/// updated as well. In code without SwiftUI, use ``ModelContext/live(_:)``.
+/// updated as well. In code without SwiftUI, use ``ModelContext/liveQuery(_:)``.
 @MainActor
 public final class LiveModels<M: Model>: Observable {
   private let observers = ObservationRegistrar()

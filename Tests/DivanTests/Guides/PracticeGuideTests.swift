@@ -213,7 +213,7 @@ struct PracticeGuideTests {
     #expect(trial.migrationIDs == ["2026-03 nights are numbers"])
     #expect(trial.changes.map(\.id) == ["old"])
     #expect(trial["old"]?.before?["nights"] == "3" && trial["old"]?.after?["nights"] == 3)
-    #expect(try trial.database.snapshot().get("odd")?["nights"] == "some")
+    #expect(try trial.database.snapshot().document("odd")?["nights"] == "some")
   }
 
   @MainActor @Test func `a preview has sample data`() throws {
@@ -222,7 +222,7 @@ struct PracticeGuideTests {
     }
     let shown = try sample.open()
     #expect(try shown.mainContext.count(Query<Trip>()) == 2)
-    let trips = shown.mainContext.live(Query<Trip>().sorted(by: \.title))
+    let trips = shown.mainContext.liveQuery(Query<Trip>().sorted(by: \.title))
     #expect(trips.results.map(\.title) == ["Along the Elbe", "Lisbon"])
     try shown.close()
   }
@@ -281,9 +281,9 @@ struct PracticeGuideTests {
     try Database.restore(from: folder + "/Backup.divan", to: folder + "/Restored.divan")
     let restored = try Database(at: folder + "/Restored.divan")
     #expect(restored.storeID != database.storeID)
-    #expect(try restored.snapshot().get("note")?["round"] == 99)
+    #expect(try restored.snapshot().document("note")?["round"] == 99)
     let before = try restored.snapshot(named: "before the import")
-    #expect(try before.get("note")?["round"] == 19)
+    #expect(try before.document("note")?["round"] == 19)
   }
 
   // MARK: Performance
@@ -304,7 +304,7 @@ struct PracticeGuideTests {
       try transaction.replace("position", with: ["page": 12])
     }
     try database.flush()
-    #expect(try database.snapshot().get("position")?["page"] == 12)
+    #expect(try database.snapshot().document("position")?["page"] == 12)
 
     try database.addIndex(
       DocumentIndex("stops by trip", on: "trip", where: [.equal("kind", "stop")]))
@@ -492,7 +492,8 @@ struct PracticeGuideTests {
       try context.refresh()
       try trip.save()
     }
-    #expect(try conflicts == 1 && database.snapshot().get("elbe")?["title"] == "Along the Elbe")
+    #expect(
+      try conflicts == 1 && database.snapshot().document("elbe")?["title"] == "Along the Elbe")
   }
 
   // MARK: FAQ

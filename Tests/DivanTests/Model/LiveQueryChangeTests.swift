@@ -28,7 +28,7 @@ struct LiveQueryChangeTests {
   }
 
   @Test func `another query shows its results at once, and reports the differences`() throws {
-    let live = context.live(all.limit(2))
+    let live = context.liveQuery(all.limit(2))
     var changes: [ListDifference] = []
     live.onChange = { changes.append($0) }
     let b = live.results[1]
@@ -39,7 +39,7 @@ struct LiveQueryChangeTests {
     live.query = Query<Note>().sorted(by: \.count).offset(1)
     #expect(changes.count == 1)
     // From here on the new query follows the context.
-    try database.write { _ = try $0.delete(id: "c") }
+    try database.write { _ = try $0.delete("c") }
     try context.refresh()
     #expect(live.results.map(\.id) == ["b", "d"] && changes[1].deletions == [1])
     live.query = Query<Note>().sorted(by: \.count, .descending)
@@ -48,7 +48,7 @@ struct LiveQueryChangeTests {
   }
 
   @Test func `a query that fails leaves the results, until another one is set`() throws {
-    let live = context.live(all.limit(1))
+    let live = context.liveQuery(all.limit(1))
     let notifications = Recorder<Int>()
     withObservationTracking {
       _ = (live.query, live.error != nil)
@@ -67,7 +67,7 @@ struct LiveQueryChangeTests {
   }
 
   @Test func `a query that is set while observers are notified is shown after that`() throws {
-    let live = context.live(all.limit(1))
+    let live = context.liveQuery(all.limit(1))
     var counts: [Int] = []
     live.onChange = { _ in
       counts.append(live.results.count)
@@ -84,14 +84,14 @@ struct LiveQueryChangeTests {
     live.query = all
     #expect(live.results.map(\.id) == ["d"])
     live.updating = { $0() }
-    try database.write { _ = try $0.delete(id: "a") }
+    try database.write { _ = try $0.delete("a") }
     try context.refresh()
     #expect(live.results.isEmpty && live.error == nil)
   }
 
   @Test func `random queries, one after another, show what the context finds`() throws {
     var generator = SeededGenerator(seed: 11)
-    let live = context.live(all)
+    let live = context.liveQuery(all)
     for step in 0..<200 {
       let limit = Int(generator.next() % 5)
       let bound = Int(generator.next() % 5)

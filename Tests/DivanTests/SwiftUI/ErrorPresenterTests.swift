@@ -65,7 +65,7 @@ struct ErrorPresenterTests {
   @Test func `errors of live queries are shown, earlier ones too`() throws {
     class Note: Model { @Persisted var text: String }
     let refused = Query<Note>().filter { $0.text.like(String(repeating: "*a", count: 5000)) }
-    let first = context.live(refused)
+    let first = context.liveQuery(refused)
     let presenter = shown(in: context)
     #expect(presenter.isPresented && first.error != nil)
     presenter.isPresented = false
@@ -74,7 +74,7 @@ struct ErrorPresenterTests {
     try context.refresh()
     #expect(!presenter.isPresented)
     let other = Query<Note>().filter { $0.text.like(String(repeating: "*b", count: 5001)) }
-    let second = context.live(other.limit(3))
+    let second = context.liveQuery(other.limit(3))
     #expect(second.error != nil)
   }
 

@@ -239,6 +239,6 @@ struct LiveModelsTests {
     let note = Note(in: context)
     note.text = "lost"
     #expect(throws: DatabaseError.self) { try note.save() }
-    #expect(context.live(all).error != nil)
+    #expect(context.liveQuery(all).error != nil)
   }
 }
