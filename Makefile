@@ -23,7 +23,7 @@ format: ## formats all sources
 lint: ## checks the format and changes nothing
 	swift format lint --strict --recursive Package.swift Sources Tests Benchmarks
 
-systems: ## type-checks the log for macOS, musl and Android
+systems: ## type-checks the log for macOS, musl and Android, and the SwiftUI layer
 	Tests/other-systems
 
 build: ## builds everything for debugging, tests included

@@ -61,6 +61,7 @@ struct LayeringTests {
         Group(
           name: "Model", uses: ["Errors", "Collections", "Document", "Store", "Query", "Views"],
           layers: nil),
+        Group(name: "SwiftUI", uses: ["Errors", "Query", "Store", "Model"]),
       ]
     ),
   ]

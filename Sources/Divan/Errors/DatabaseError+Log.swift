@@ -36,7 +36,7 @@ extension DatabaseError {
       path: damage.path, offset: damage.offset)
   }
 
-  init(_ error: SystemError) {
+  package init(_ error: SystemError) {
     let (code, hint): (Code, String?) =
       switch error.code {
       case .noSpace, .quotaExceeded:

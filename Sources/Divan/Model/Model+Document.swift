@@ -83,7 +83,7 @@ extension Model {
   final func report(_ error: DatabaseError) {
     var error = error
     error.documentID = documentID
-    core?.handle?.errorHandler?(error)
+    core?.handle?.report(error)
   }
 
   /// Makes a reference to a model, inserting the model into its context if it is in none.

@@ -155,40 +155,76 @@ struct PracticeGuideTests {
     #expect(try database.snapshot().count == 1)
   }
 
-  @Test func `a migration is tried before it is run`() throws {
-    let database = try Database.inMemory()
-    try database.write { transaction in
+  @MainActor @Test func `a test begins with fixtures, and expects changes and documents`()
+    async throws
+  {
+    let database = try Database.inMemory(
+      schema: Schema(Trip.self, Traveller.self),
+      fixtures: .jsonLines(
+        """
+        {"_id": "elbe", "type": "Trip", "title": "Along the Elbe", "tags": ["rail"]}
+        {"_id": "lisbon", "type": "Trip", "title": "Lisbon"}
+        """),
+      .models { context in Trip(in: context, id: "rome").title = "Rome" })
+    let context = database.makeFollowingContext(autosavingAfter: .milliseconds(5))
+    let changes = try observeChanges(in: database) {
+      try context.model(Trip.self, id: "lisbon")?.delete()
+    }
+    #expect(changes == ObservedChanges(deleted: ["lisbon"]))
+    try await expectChanges(.init(updated: ["elbe"]), in: database, within: .seconds(10)) {
+      try context.model(Trip.self, id: "elbe")?.title = "Down the Elbe"
+    }
+    try DocumentText(of: Query<Trip>(), in: database.snapshot(), leavingOut: ["stops", "tags"])
+      .requireEqual(
+        to: """
+          elbe
+            title: "Down the Elbe"
+            type: "Trip"
+
+          rome
+            title: "Rome"
+            type: "Trip"
+          """)
+    try database.close()
+  }
+
+  @Test func `migrations are tried on a stored database`() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/Trips.divan"
+    let stored = try Database(at: path)
+    try stored.write { transaction in
       for (id, nights) in [("old", "3"), ("odd", "some")] as [(String, Value)] {
         try transaction.put(Document(id: id, ["type": "Trip", "nights": nights]))
       }
     }
-    let migration = Migration(id: "2026-03 nights are numbers") { transaction in
-      for var trip in try transaction.find(Query<Document>().filter { $0["type"] == "Trip" }) {
-        guard let text = trip["nights"]?.stringValue, let nights = Int64(text) else { continue }
-        trip["nights"] = .int(nights)
-        try transaction.put(trip)
-      }
-    }
-    let run = try database.dryRun(migration)
-    #expect(run.changes.map { $0.document["nights"] } == [3])
-    #expect(try database.migrate([migration]) == ["2026-03 nights are numbers"])
-    #expect(try database.snapshot().document("old")?["nights"] == 3)
-    #expect(try database.snapshot().document("odd")?["nights"] == "some")
-  }
-
-  @MainActor static func sample() throws -> Database {
-    let database = try Database.inMemory(schema: Schema(Trip.self, Traveller.self))
-    let context = database.mainContext
-    for title in ["Along the Elbe", "Lisbon"] { Trip(in: context).title = title }
-    try context.save()
-    return database
+    try stored.close()
+    let schema = Schema(
+      Trip.self,
+      migrations: [
+        Migration(id: "2026-03 nights are numbers") { transaction in
+          for var trip in try transaction.find(Query<Document>().filter { $0["type"] == "Trip" }) {
+            guard let text = trip["nights"]?.stringValue, let nights = Int64(text) else { continue }
+            trip["nights"] = .int(nights)
+            try transaction.put(trip)
+          }
+        }
+      ])
+    let trial = try MigrationTrial(storeAt: path, schema: schema)
+    #expect(trial.migrationIDs == ["2026-03 nights are numbers"])
+    #expect(trial.changes.map(\.id) == ["old"])
+    #expect(trial["old"]?.before?["nights"] == "3" && trial["old"]?.after?["nights"] == 3)
+    #expect(try trial.database.snapshot().document("odd")?["nights"] == "some")
   }
 
   @MainActor @Test func `a preview has sample data`() throws {
-    let database = try PracticeGuideTests.sample()
-    let trips = database.mainContext.liveQuery(Query<Trip>().sorted(by: \.title))
+    let sample = PreviewStore.preview(Schema(Trip.self, Traveller.self)) { context in
+      for title in ["Along the Elbe", "Lisbon"] { Trip(in: context).title = title }
+    }
+    let shown = try sample.open()
+    #expect(try shown.mainContext.count(Query<Trip>()) == 2)
+    let trips = shown.mainContext.liveQuery(Query<Trip>().sorted(by: \.title))
     #expect(trips.results.map(\.title) == ["Along the Elbe", "Lisbon"])
-    try database.close()
+    try shown.close()
   }
 
   // MARK: Disk space and maintenance

@@ -23,7 +23,7 @@ extension ModelContextCore {
     do throws(DatabaseError) {
       try targetCore(of: type).insert(target)
     } catch {
-      handle?.errorHandler?(error)
+      handle?.report(error)
     }
   }
 }

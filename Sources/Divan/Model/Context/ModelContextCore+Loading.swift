@@ -105,7 +105,7 @@ extension ModelContextCore {
       if let known = targetCore.known(id) { return known.state == .deleted ? nil : known as? M }
       return try targetCore.model(type, id: id)
     } catch {
-      handle?.errorHandler?(error)
+      handle?.report(error)
       return nil
     }
   }

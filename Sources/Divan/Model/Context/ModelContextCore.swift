@@ -46,6 +46,8 @@ final class ModelContextCore {
   var observers: [ModelUpdates.WeakObserver] = []
   /// The live queries that show the context's snapshot.
   var liveQueries: [WeakLiveQuery] = []
+  /// The errors for views to show; nil while no view shows errors.
+  var errorReports: ErrorReports?
   /// Documents that their models have not fully taken over; `refresh` checks them again.
   ///
   /// These are changed models with external changes of their documents, and documents that could

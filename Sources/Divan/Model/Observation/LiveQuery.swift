@@ -19,6 +19,7 @@ public import Observation
 public final class LiveQuery<M: Model>: Observable {
   private let core: ModelContextCore
   private let observers = ObservationRegistrar()
+  private var current: Query<M>
   private var rows: LiveRows
   private var models: [M] = []
   private var failure: (any Error)?
@@ -30,6 +31,10 @@ public final class LiveQuery<M: Model>: Observable {
   private var isUpdating = false
   /// Whether the context moved on during the update.
   private var isOutdated = false
+  /// The rows of a query that was set during the update.
+  private var nextRows: LiveRows?
+  /// Performs each change of what observers see, for instance with an animation.
+  var updating: (_ change: () -> Void) -> Void = { $0() }
 
   /// Called with the differences after each change of ``results``.
   ///
@@ -38,11 +43,23 @@ public final class LiveQuery<M: Model>: Observable {
   /// followed by another call. A list that is shown can thus apply one change after another.
   public var onChange: ((ListDifference) -> Void)?
 
-  init(_ core: ModelContextCore, _ query: Query<M>) {
+  /// Creates a live query.
+  ///
+  /// - Parameters:
+  ///   - core: the context.
+  ///   - query: the query.
+  ///   - rows: its rows, executed or not; nil for new ones.
+  ///   - failure: see ``exchange(_:_:failure:)``.
+  init(
+    _ core: ModelContextCore, _ query: Query<M>, rows: LiveRows? = nil,
+    failure: (any Error)? = nil
+  ) {
     self.core = core
-    rows = LiveRows(core.known(query).core, load: nil)
+    current = query
+    self.rows = rows ?? LiveRows(core.known(query).core, load: nil)
+    isAligned = rows == nil
     core.liveQueries.append(WeakLiveQuery(query: self))
-    contextMoved()
+    if let failure { note(failure) } else { contextMoved() }
   }
 
   deinit { core.liveQueries.removeAll { $0.query == nil } }
@@ -69,7 +86,46 @@ extension LiveQuery {
   }
 }
 
+extension LiveQuery {
+  /// The query whose results are shown.
+  ///
+  /// Set it to show the results of another query, such as one for a text that the user types:
+  ///
+  /// ```swift
+  /// late.query = Query<Chore>().filter { $0.title.containsText(search, ignoring: .letterCase) }
+  /// ```
+  ///
+  /// The new query is executed at once. ``onChange`` is called with the differences, and a model
+  /// that is in both results stays. If the new query fails, ``error`` says why, and ``results``
+  /// stays as it was. Setting an equal query changes nothing.
+  public var query: Query<M> {
+    get {
+      observers.access(self, keyPath: \.query)
+      return current
+    }
+    set {
+      guard newValue != current else { return }
+      exchange(newValue, LiveRows(core.known(newValue).core, load: nil))
+    }
+  }
+
+  /// Shows the results of another query.
+  ///
+  /// - Parameters:
+  ///   - query: the query.
+  ///   - newRows: its rows, executed or not.
+  ///   - failure: the error of executing it elsewhere, if it failed. It is then executed when the
+  ///     context moves on.
+  func exchange(_ query: Query<M>, _ newRows: LiveRows, failure: (any Error)? = nil) {
+    observers.withMutation(of: self, keyPath: \.query) { current = query }
+    nextRows = newRows
+    if let failure { note(failure) } else { contextMoved() }
+  }
+}
+
 extension LiveQuery: ContextObserver {
+  var reportedError: (any Error)? { failure }
+
   func contextMoved() {
     // Observers are notified during an update, and `onChange` is called at its end. If they save,
     // the resulting update waits until they return, which keeps the changes in order.
@@ -81,6 +137,9 @@ extension LiveQuery: ContextObserver {
     defer { isUpdating = false }
     repeat {
       isOutdated = false
+      if let new = nextRows {
+        (rows, nextRows, isAligned) = (new, nil, false)
+      }
       if let change = update() { onChange?(change) }
     } while isOutdated
   }
@@ -105,7 +164,9 @@ extension LiveQuery: ContextObserver {
 
   private func note(_ error: (any Error)?) {
     guard error != nil || failure != nil else { return }
-    observers.withMutation(of: self, keyPath: \.error) { failure = error }
+    let isNew = error.map { "\($0)" } != failure.map { "\($0)" }
+    updating { observers.withMutation(of: self, keyPath: \.error) { failure = error } }
+    if let error, isNew { core.errorReports?.add(error) }
   }
 
   /// Updates the models to the changed rows.
@@ -151,7 +212,7 @@ extension LiveQuery: ContextObserver {
 
   private func set(notifying: Bool, _ change: (inout [M]) -> Void) {
     guard notifying else { return change(&models) }
-    observers.withMutation(of: self, keyPath: \.results) { change(&models) }
+    updating { observers.withMutation(of: self, keyPath: \.results) { change(&models) } }
   }
 
   /// Returns the models of rows, without deleted ones.
@@ -178,6 +239,8 @@ extension LiveQuery: ContextObserver {
 /// An object that is updated when its context moves on.
 protocol ContextObserver: AnyObject {
   func contextMoved()
+  /// The error because of which it is not up to date; nil if it is.
+  var reportedError: (any Error)? { get }
 }
 
 /// A weak reference to a live query, for its context.

@@ -16,11 +16,11 @@ extension Model {
       let targetCore = try core.targetCore(of: relation.source)
       if observers != nil, targetCore !== core { targetCore.noteInverseRead(by: self) }
       return try targetCore.models(referringTo: self, by: relation) {
-        core.handle?.errorHandler?($0)
+        core.handle?.report($0)
       }
       .compactMap { $0 as? Source }
     } catch {
-      core.handle?.errorHandler?(error)
+      core.handle?.report(error)
       return []
     }
   }

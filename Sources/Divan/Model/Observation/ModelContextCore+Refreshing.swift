@@ -69,7 +69,7 @@ extension ModelContextCore {
           try update(model, document, settlesConflicts: true, &taken)
         } catch {
           outdated.insert(DocumentKey(model.id))
-          handle?.errorHandler?(error)
+          handle?.report(error)
         }
       }
     }
@@ -162,7 +162,7 @@ extension ModelContextCore {
         try updateOutdated(settlesConflicts: false, &taken)
       }
     } catch {
-      handle?.errorHandler?(error)
+      handle?.report(error)
     }
     updateLiveQueries()
   }

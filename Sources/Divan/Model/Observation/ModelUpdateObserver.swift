@@ -36,7 +36,7 @@ final class ModelUpdateObserver: @unchecked Sendable {
       try core.refresh(settlesConflicts: false)
     } catch {
       if core.source.isClosed { return nil }
-      context.errorHandler?(error)
+      context.report(error)
       // If this refresh made no progress, the next one would not either.
       if core.snapshot?.changesAndPurges == last { return nil }
     }
@@ -61,7 +61,7 @@ final class ModelUpdateObserver: @unchecked Sendable {
   ) async -> AutosaveRound? {
     guard let context else { return nil }
     let core = context.core
-    let round = await context.saveUnsaved(last, after: delay) { context.errorHandler?($0) }
+    let round = await context.saveUnsaved(last, after: delay) { context.report($0) }
     guard !core.source.isClosed else {
       core.stopAutosaving()
       return nil

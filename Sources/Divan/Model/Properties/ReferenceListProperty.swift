@@ -115,7 +115,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     do {
       return try core.targetCore(of: Target.self).model(Target.self, id: reference.id)
     } catch {
-      core.handle?.errorHandler?(error)
+      core.handle?.report(error)
       return nil
     }
   }

@@ -144,7 +144,7 @@ extension Model {
     } catch let error as DatabaseError {
       report(error)
     } catch {
-      core.handle?.errorHandler?(error)
+      core.handle?.report(error)
     }
     return [:]
   }

@@ -16,7 +16,7 @@ extension Model {
       if let error = error as? DatabaseError {
         report(error)
       } else {
-        core?.handle?.errorHandler?(error)
+        core?.handle?.report(error)
       }
     }
   }

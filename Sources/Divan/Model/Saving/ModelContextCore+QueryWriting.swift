@@ -40,7 +40,7 @@ extension ModelContextCore {
   /// Creates a context of the transaction with the settings of this one.
   private func makeBatchContext(of transaction: WriteTransaction) -> ModelContext {
     let batch = transaction.makeContext(registry)
-    batch.errorHandler = handle?.errorHandler
+    batch.errorHandler = handle.map { handle in { handle.report($0) } }
     batch.mismatchHandler = handle?.mismatchHandler
     batch.isStrict = isStrict
     batch.isObservable = false

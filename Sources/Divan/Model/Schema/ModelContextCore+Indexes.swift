@@ -80,7 +80,7 @@ extension ModelContextCore {
     for saved in new {
       for known in saved.andIndexedSuperclasses
       where seen.insert(ObjectIdentifier(known)).inserted {
-        if let refusal = known.indexes.refusal { handle?.errorHandler?(refusal) }
+        if let refusal = known.indexes.refusal { handle?.report(refusal) }
         for own in known.indexes.indexes {
           do {
             try declared.add(own)
@@ -89,7 +89,7 @@ extension ModelContextCore {
             guard !snapshot.hasIndex(index) else { continue }
             indexes.declared.append(.init(index: own, modelClass: known, savedClass: saved))
           } catch {
-            handle?.errorHandler?(error)
+            handle?.report(error)
           }
         }
       }
@@ -109,8 +109,8 @@ extension ModelContextCore {
       case (nil, .alreadyExists?):
         // An existing index of this name stays; the error is reported only once.
         refusedIndexes.insert(failure.index)
-        handle?.errorHandler?(failure.error)
-      default: handle?.errorHandler?(failure.error)
+        handle?.report(failure.error)
+      default: handle?.report(failure.error)
       }
     }
   }

@@ -47,5 +47,5 @@ public struct Migration: Sendable, Identifiable {
   }
 
   /// The local document that records which migrations were run, and when.
-  static let documentID = "divan migrations"
+  package static let documentID = "divan migrations"
 }

@@ -1,0 +1,95 @@
+// The code of Sources/Divan/Divan.docc/SwiftUI.md, which `Tests/other-systems` type-checks. A test compares the two.
+
+import Divan
+import SwiftUI
+
+class TodoList: Model {
+  @Persisted var name = ""
+}
+
+class Todo: Model {
+  @Persisted var text = ""
+  @Persisted var done = false
+  @Persisted var due: Date?
+  @Persisted var list: TodoList?
+}
+
+let todoSchema = Schema(Todo.self, TodoList.self)
+
+@main struct TodoApp: App {
+  private let database = Result {
+    try Database(
+      url: URL.applicationSupportDirectory.appending(path: "Todos.divan"), schema: todoSchema)
+  }
+
+  var body: some Scene {
+    WindowGroup {
+      switch database {
+      case .success(let database): TodoScreen().divan(database, autosavingAfter: .seconds(1))
+      case .failure(let error): Text(verbatim: "\(error)")
+      }
+    }
+  }
+}
+
+struct TodoScreen: View {
+  static let open = Query<Todo>().filter { $0.done == false }.sorted(by: \.due)
+
+  @Live(open, animation: .default) private var todos
+  @Environment(\.divan) private var context
+  @State private var search = ""
+
+  var body: some View {
+    List(todos) { todo in TodoRow(todo: todo) }
+      .searchable(text: $search)
+      .onChange(of: search) {
+        $todos.query = TodoScreen.open.filter {
+          $0.text.containsText(search, ignoring: .caseAndDiacritics)
+        }
+      }
+      .toolbar {
+        Button("Add") { Todo(in: context).text = "New" }
+      }
+      .divanErrors()
+  }
+}
+
+struct TodoRow: View {
+  @Bindable var todo: Todo
+
+  var body: some View {
+    Toggle(todo.text, isOn: $todo.done)
+    TextField("Text", text: $todo.text)
+  }
+}
+
+struct ListScreen: View {
+  @Live private var todos: [Todo]
+
+  init(list: TodoList) {
+    _todos = Live(Query<Todo>().filter { $0.list == list }, loadsInBackground: true)
+  }
+
+  var body: some View {
+    if $todos.isLoading { ProgressView() }
+    List(todos) { todo in TodoRow(todo: todo) }
+  }
+}
+
+let sampleTodos = PreviewStore.preview(todoSchema) { context in
+  for text in ["Buy milk", "Water the plants"] { Todo(in: context).text = text }
+}
+
+// The preview of the page; the macro `#Preview` needs Xcode.
+@MainActor func previewOfScreen() -> some View { TodoScreen().divan(sampleTodos) }
+
+struct TodoEditor: View {
+  @Bindable var todo: Todo
+  @Environment(\.divan) private var context
+
+  var body: some View {
+    TextField("Text", text: $todo.text)
+    Button("Save") { Task { try await context.save() } }
+    Button("Cancel") { todo.revert() }
+  }
+}
