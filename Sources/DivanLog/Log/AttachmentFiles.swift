@@ -114,8 +114,8 @@ extension AttachmentFiles {
     }
   }
 
-  /// Whether this opening has flushed the blob's file and its names.
-  func isDurable(_ digest: SHA256.Digest) -> Bool {
+  /// Whether this session has flushed the blob's file and its names.
+  package func isDurable(_ digest: SHA256.Digest) -> Bool {
     state.withLock { $0.durable.contains(digest) }
   }
 

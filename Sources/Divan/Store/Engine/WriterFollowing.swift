@@ -17,23 +17,24 @@ extension WriterFollowing {
   ///
   /// If a run takes longer, the next one begins after it, and what is overdue is not repeated.
   func start(every interval: Duration, _ work: @escaping @Sendable () -> Void) {
-    let timer = DispatchSource.makeTimerSource(
-      queue: DispatchQueue(label: "divan.following", qos: .utility))
     // A shorter interval would keep a processor busy.
     let interval = max(interval, .milliseconds(1)).dispatchInterval
-    timer.setEventHandler(handler: work)
-    timer.schedule(deadline: .now() + interval, repeating: interval, leeway: .milliseconds(1))
-    timer.activate()
-    let former = source.withLock { source in
-      defer { source = timer }
-      return source
+    source.withLock { source in
+      source?.cancel()
+      let timer = DispatchSource.makeTimerSource(
+        queue: DispatchQueue(label: "divan.following", qos: .utility))
+      timer.setEventHandler(handler: work)
+      timer.schedule(deadline: .now() + interval, repeating: interval, leeway: .milliseconds(1))
+      timer.activate()
+      source = timer
     }
-    former?.cancel()
   }
 
   /// Stops the timer; work that has begun is completed.
   func stop() {
-    let timer = source.withLock { $0.take() }
-    timer?.cancel()
+    source.withLock { source in
+      source?.cancel()
+      source = nil
+    }
   }
 }
