@@ -4,12 +4,10 @@ extension SegmentChain {
   /// The segments that are known stay as they are, except for the last one, which may have grown.
   /// After it come the segments of the next numbers among `files`.
   ///
-  /// - Parameters:
-  ///   - known: the segments of the log, in order, which are open; the last one ends where reading
-  ///     stopped.
-  ///   - files: the files of the directory; nil if no file was added since.
-  /// - Returns: the chain; nil if it cannot be continued, because a segment was replaced, or
-  ///   commits that were read do not count any more.
+  /// `known` are the segments of the log, in order, which are open; the last one ends where reading
+  /// stopped. `files` are the files of the directory, or nil if no segment was added since. Returns
+  /// nil if the log cannot be continued from there, because a segment was replaced, or commits that
+  /// were read do not count any more.
   package static func following(
     _ known: [Segment], among files: Set<FileName>?, in directory: StoreDirectory, isMapped: Bool
   ) throws(LogError) -> SegmentChain? {

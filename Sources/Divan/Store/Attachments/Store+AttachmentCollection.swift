@@ -103,6 +103,7 @@ extension Store {
   /// - Parameters:
   ///   - isClosing: whether the store is being closed.
   ///   - hasWriterLock: whether the caller holds the writer lock.
+  /// - Throws: the errors of flushing and of removing files.
   func deleteUnreferencedAttachments(
     isClosing: Bool, hasWriterLock: Bool = false
   ) throws(DatabaseError) {

@@ -93,6 +93,7 @@ extension GroupCommit {
   /// - Parameters:
   ///   - commit: the commit.
   ///   - session: the session that it belongs to; nil for the current one.
+  /// - Throws: the failure of that session, if the commit may not be durable.
   func waitUntilDurable(_ commit: UInt64, of session: Int? = nil) throws(DatabaseError) {
     while true {
       enum Step {
