@@ -39,7 +39,7 @@ struct SuspensionConcurrencyTests {
   }
 
   private static func count(_ id: String, in snapshot: Snapshot) throws -> Int {
-    try snapshot.get(id)?["n"]?.intValue ?? 0
+    try snapshot.document(id)?["n"]?.intValue ?? 0
   }
 
   @Test func `suspending races with writers, readers and observers, and no commit is lost`()
@@ -52,7 +52,7 @@ struct SuspensionConcurrencyTests {
     let isDone = Atomic(false)
     let shown = Recorder<String>()
     let observer = Task.detached {
-      for try await documents in database.updates(of: Query<Document>().sorted(by: "n")) {
+      for try await documents in database.liveResults(of: Query<Document>().sorted(by: "n")) {
         shown.append("\(documents.map { $0["n"]?.intValue ?? 0 }.reduce(0, +))")
       }
     }
@@ -161,7 +161,7 @@ struct SuspensionConcurrencyTests {
       try reader.close()
     }
     let database = try open()
-    #expect(try database.snapshot().get("a")?["n"] == 29)
+    #expect(try database.snapshot().document("a")?["n"] == 29)
   }
 
   @Test func `a follower beside a writer never goes back`() throws {

@@ -40,7 +40,7 @@ extension RuleCase {
       try other.close()
       try database.resume()
       let after = try database.snapshot()
-      try expect(try after.get("x")?["n"] == 1, "the commit of the other opening is missing")
+      try expect(try after.document("x")?["n"] == 1, "the commit of the other opening is missing")
       try expect(try !after.exists("doc-1"), "the purge of the other opening is missing")
       try expect(try before.exists("doc-1") && !before.exists("x"), "a snapshot has changed")
       try expect(after.hasPurged(since: before), "observers do not look for purged documents")

@@ -38,7 +38,7 @@ extension PlainCommits {
             "value": .int(Int64(value)), "text": .string(String(repeating: "x", count: size)),
           ])
       }
-      for id in old.keys.sorted() where state[id] == nil { _ = try transaction.delete(id: id) }
+      for id in old.keys.sorted() where state[id] == nil { _ = try transaction.delete(id) }
     }
     states.append(state)
     if durability == .full { noteDurable() }

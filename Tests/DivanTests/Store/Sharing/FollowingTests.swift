@@ -46,7 +46,7 @@ struct FollowingTests {
     #expect(try ids(reader) == ["a"])
     #expect(try reader.refresh())
     #expect(try ids(reader) == ["b"])
-    #expect(try before.ids().collect() == ["a"] && before.get("b") == nil)
+    #expect(try before.ids().collect() == ["a"] && before.document("b") == nil)
     #expect(try !reader.refresh())
     #expect(try !writer.refresh())
     // The reader's numbers are those of the writer, whatever it has reserved.
@@ -68,7 +68,7 @@ struct FollowingTests {
     let writer = try open(isReadOnly: false)
     try put("a", "b", to: writer)
     let reader = try open()
-    var results = reader.updates(of: Query<Document>().sorted(by: "n")).makeAsyncIterator()
+    var results = reader.liveResults(of: Query<Document>().sorted(by: "n")).makeAsyncIterator()
     #expect(try await results.next()?.map(\.id) == ["a", "b"])
     var feed = reader.changes(since: 2).makeAsyncIterator()
     try put("c", to: writer)
@@ -148,7 +148,7 @@ struct FollowingTests {
     }
     try writer.compact()
     try reader.refresh()
-    #expect(try reader.snapshot().get("19")?["n"] == 299)
+    #expect(try reader.snapshot().document("19")?["n"] == 299)
     #expect(disk.files.openFileCount < before + 20, "\(before), \(disk.files.openFileCount)")
     #expect(reader.openingReport.damage.isEmpty)
   }
@@ -182,7 +182,7 @@ struct FollowingTests {
     let writer = try open(isReadOnly: false)
     try put("a", to: writer)
     let reader = try open { $0.followsWriter = .automatically(every: .milliseconds(2)) }
-    var results = reader.updates(of: Query<Document>()).makeAsyncIterator()
+    var results = reader.liveResults(of: Query<Document>()).makeAsyncIterator()
     #expect(try await results.next()?.count == 1)
     for number in 2...5 {
       try put("\(number)", to: writer)

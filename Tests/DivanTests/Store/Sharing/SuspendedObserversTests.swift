@@ -52,11 +52,11 @@ struct SuspendedObserversTests {
     let byID = MapReduceView("ids", version: "1") { document, emit in
       emit(.string(document.id), 1)
     }
-    let results = collect(database.updates(of: Query<Document>().sorted(by: "n"))) {
+    let results = collect(database.liveResults(of: Query<Document>().sorted(by: "n"))) {
       $0.map(\.id).joined()
     }
     let feed = collect(database.changes()) { $0.id }
-    let rows = collect(database.updates(of: byID)) { $0.compactMap(\.documentID).joined() }
+    let rows = collect(database.liveResults(of: byID)) { $0.compactMap(\.documentID).joined() }
     defer { for task in [results.task, feed.task, rows.task] { task.cancel() } }
     try await wait {
       results.seen.all == ["ab"] && feed.seen.all == ["a", "b"] && rows.seen.all == ["ab"]
@@ -118,7 +118,7 @@ struct SuspendedObserversTests {
     try other.close()
     try await database.resume()
     try await note.save()
-    #expect(try database.snapshot().get("a")?["n"] == 2)
+    #expect(try database.snapshot().document("a")?["n"] == 2)
     #expect(try late.model(Note.self, id: "a")?.n == 2)
     let seen = try follower.model(Note.self, id: "a")
     note.n = 3
@@ -137,13 +137,13 @@ struct SuspendedObserversTests {
     note.n = 1
     try await database.suspend()
     let other = try open()
-    #expect(try other.snapshot().get("a")?["n"] == 1)
+    #expect(try other.snapshot().document("a")?["n"] == 1)
     try other.close()
     note.n = 2
     try await Task.sleep(for: .milliseconds(20))
     #expect(note.isChanged)
     try await database.resume()
-    try await wait { try database.snapshot().get("a")?["n"] == 2 }
+    try await wait { try database.snapshot().document("a")?["n"] == 2 }
     #expect(errors == 0)
     try database.close()
   }

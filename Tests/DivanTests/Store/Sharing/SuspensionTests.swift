@@ -80,12 +80,12 @@ struct SuspensionTests {
     expect(.suspended) {
       _ = try database.storeAttachment(contentType: "x/y") { () -> [UInt8]? in nil }
     }
-    #expect(try snapshot.get("a")?["n"] == 1)
+    #expect(try snapshot.document("a")?["n"] == 1)
     try database.suspend()
     #expect(calls() == before)
     try database.resume()
     try database.resume()
-    #expect(try snapshot.get("a")?["n"] == 1)
+    #expect(try snapshot.document("a")?["n"] == 1)
     try put("b", to: database)
     #expect(try ids(database) == ["a", "b"] && snapshot.count == 1)
   }
@@ -100,7 +100,7 @@ struct SuspensionTests {
     #expect(disk.changingCallCount == before)
     expect(.closed) { try database.suspend() }
     expect(.closed) { try database.resume() }
-    expect(.closed) { _ = try snapshot.get("a") }
+    expect(.closed) { _ = try snapshot.document("a") }
     #expect(try ids(try open()) == ["a"])
   }
 
@@ -312,7 +312,7 @@ struct SuspensionTests {
       #expect(try ids(database) == ["a"])
     } else {
       try database.write { try _ = $0.put(document) }
-      let found = try database.snapshot().get("d")?.attachments["x"]?.data()
+      let found = try database.snapshot().document("d")?.attachments["x"]?.data()
       #expect(found.map { Array($0) } == long(1))
     }
     if let problem = try database.check().problems.first { throw problem }
@@ -328,7 +328,7 @@ struct SuspensionTests {
     try database.resume()
     try database.write { try _ = $0.purge("d") }
     try database.compact()
-    let found = try snapshot.get("d")?.attachments["x"]?.data()
+    let found = try snapshot.document("d")?.attachments["x"]?.data()
     #expect(found.map { Array($0) } == long(1))
   }
 }
