@@ -17,7 +17,7 @@ import Synchronization
 /// Everything that happens follows from the seeds and the calls. Used from one thread, the same
 /// test does the same every time, which ``traceHash`` shows.
 public final class SimulatedDisk: Sendable {
-  let files: SimulatedFileSystem
+  package let files: SimulatedFileSystem
   /// The clock of the databases on this disk: see ``configuration(_:hasSmallFiles:)``.
   public let clock: SimulatedClock
   /// The random numbers of the databases on this disk.

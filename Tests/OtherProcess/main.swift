@@ -4,7 +4,7 @@ import Foundation
 import ProofKit
 
 guard let program = OtherProgram(arguments: Array(CommandLine.arguments.dropFirst())) else {
-  print("usage: OtherProcess write|hold|read|churn|check STORE [NAME=VALUE…]")
+  print("usage: OtherProcess write|hold|read|churn|check|suspend|refresh STORE [NAME=VALUE…]")
   exit(64)
 }
 exit(program.run())

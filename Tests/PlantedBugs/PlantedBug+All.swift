@@ -3,7 +3,7 @@ extension PlantedBug {
   static let all: [PlantedBug] =
     flushing + ordering + sequences + merging + segments + opening + reading + checkpoints
     + committing + bytes + indexes + revisions + secondaryIndexes + views + ownership
-    + damage + invariants
+    + damage + invariants + sharing
 
   /// A simulated disk that never loses anything, which makes the proofs worthless.
   static let diskThatNeverLoses = PlantedBug(
@@ -87,4 +87,10 @@ enum Place {
   static let indexSlice = "IndexBuildSlice.swift"
   static let indexWalking = "IndexEntryCursor.swift"
   static let indexRepair = "LeafRepair+Indexes.swift"
+  static let heldLock = "HeldLock.swift"
+  static let suspension = "Store+Suspension.swift"
+  static let refreshing = "Store+Refresh.swift"
+  static let followedChain = "SegmentChain+Following.swift"
+  static let version = "Version.swift"
+  static let attachmentStoring = "WriteTransaction+Attachments.swift"
 }

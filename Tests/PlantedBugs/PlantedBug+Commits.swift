@@ -59,8 +59,8 @@ extension PlantedBug {
       "maintenance-shows-lost-versions", rule: "promise 6",
       "maintenance makes versions visible that were never durable",
       in: Place.commits,
-      find: "guard $0.failure == nil else { return }",
-      plant: "guard PLANTED || $0.failure == nil else { return }",
+      find: "guard $0.failure == nil, $0.visible != nil else { return }",
+      plant: "guard PLANTED || $0.failure == nil, $0.visible != nil else { return }",
       killedBy: .rules("promise 6: after a failed commit, maintenance shows nothing")),
     PlantedBug(
       "directory-failure-survived", rule: "8",
@@ -72,8 +72,8 @@ extension PlantedBug {
       "reading-write-returns-early", rule: "promise 2",
       "a transaction that only reads returns before what it read is durable",
       in: Place.mainStore,
-      find: "try commits.waitUntilVisible(base)",
-      plant: "if !PLANTED { try commits.waitUntilVisible(base) }",
+      find: "try commits.waitUntilVisible(base, of: session)",
+      plant: "if !PLANTED { try commits.waitUntilVisible(base, of: session) }",
       killedBy: .rules("a transaction that only reads returns once what it read")),
     PlantedBug(
       "covered-bound-counts", rule: "3",

@@ -132,11 +132,11 @@ extension PlantedBug {
       in: Place.mainStore,
       find: """
         try commits.flushEverything()
-        maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
+        try? deleteUnreferencedAttachments(isClosing: isClosing, hasWriterLock: true)
         """,
       plant: """
         if !PLANTED { try commits.flushEverything() }
-        maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
+        try? deleteUnreferencedAttachments(isClosing: isClosing, hasWriterLock: true)
         """, killedBy: .crash("commits that do not wait for a flush"), needsLoss: true),
     PlantedBug(
       "checkpoint-ahead-of-log", rule: "19", "the log is not flushed before a checkpoint",

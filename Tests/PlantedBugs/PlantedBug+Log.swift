@@ -80,9 +80,16 @@ extension PlantedBug {
     PlantedBug(
       "same-store-id", rule: "3", "all stores have the same ID, including backups",
       in: Place.storeOpening,
-      find: "storeID: StoreID(high: configuration.random(), low: configuration.random()),",
-      plant:
-        "storeID: PLANTED ? StoreID(high: 1, low: 1) : StoreID(high: configuration.random(), low: configuration.random()),",
+      find: """
+        storeID: expected?.storeID
+          ?? StoreID(high: configuration.random(), low: configuration.random()),
+        """,
+      plant: """
+        storeID: PLANTED
+          ? StoreID(high: 1, low: 1)
+          : expected?.storeID
+            ?? StoreID(high: configuration.random(), low: configuration.random()),
+        """,
       killedBy: .rules("rule 3: a backup has another store ID")),
   ]
 

@@ -109,10 +109,10 @@ extension PlantedBug {
     PlantedBug(
       "lock-not-released", rule: "16", "a closed store keeps its lock",
       in: Place.mainStore,
-      find: "writer = nil\nlock?.release()",
+      find: "writer = nil\ndirectory.lock?.release()",
       plant: """
         writer = nil
-        if !PLANTED { lock?.release() }
+        if !PLANTED { directory.lock?.release() }
         """, killedBy: .rules("a store is open for writing only once")),
     PlantedBug(
       "damage-before-second-look", rule: "16",

@@ -48,7 +48,8 @@ struct LayeringTests {
           name: "Store", uses: ["Errors", "Collections", "Document", "BTree"],
           layers: [
             "Records", "Indexes/Definition", "Engine", "Reading", "Writing", "Indexes/Upkeep",
-            "Indexes/Reading", "History", "Recovery", "Attachments", "Maintenance", "", "Changes",
+            "Indexes/Reading", "History", "Recovery", "Attachments", "Maintenance", "Sharing", "",
+            "Changes",
             "Indexes/Build", "Inspection", "Transfer",
           ]),
         Group(

@@ -24,6 +24,10 @@ extension DatabaseError {
         hint: "Try again when no program writes to it; nothing was stored", path: path)
     case .closed:
       self.init(.closed, "the database was closed", hint: "Open it again to continue")
+    case .suspended:
+      self.init(
+        .suspended, "the database is suspended, or was suspended during the call",
+        hint: "Call `resume`, and then make the call again; snapshots can still be read")
     }
   }
 

@@ -115,6 +115,8 @@ extension DatabaseError.Code {
   public static let cancelled = Self("cancelled")
   /// The database was closed, or the snapshot or transaction has ended.
   public static let closed = Self("closed")
+  /// The database is suspended: `Database.resume()` must come first.
+  public static let suspended = Self("suspended")
 
   /// A validation rejected a revision: ``DatabaseError/validationFailure``.
   public static let validationFailed = Self("validationFailed")

@@ -40,14 +40,8 @@ public final class Database: Sendable {
       return try opening.open()
     }
     store = Store(opened, configuration: configuration)
-    do throws(DatabaseError) {
-      try store.releaseHistoryWithoutContent()
-      if store.report.ending == .interrupted { try store.deleteOrphanedAttachments() }
-    } catch {
-      // A later pass tries again. Until then only space is lost.
-      store.maintenance.note(error)
-    }
-    store.noteOpened()
+    store.dropHistoryWithoutContent()
+    store.finishOpening()
   }
 
   /// Creates an empty store in memory, which ends with its last reference.
@@ -79,7 +73,7 @@ extension Database {
   /// A new ID for a document, from the configuration's generator.
   public func newDocumentID() -> String { store.configuration.documentIDs.next() }
 
-  /// The report of opening the store.
+  /// The report of opening the store, or of resuming after it was suspended.
   public var openingReport: OpeningReport { store.report }
 
   /// Closes the database: makes everything durable, and releases the store's files.

@@ -183,6 +183,9 @@ extension ViewIndex {
     }
   }
 
+  /// Notes that a save that was begun will not be done.
+  func endSaving() { state.withLock { $0.isSaving = false } }
+
   /// Writes the newest contents; an error is reported with those of other background work.
   func save(_ store: Store) {
     let contents = state.withLock { $0.isRemoved ? nil : $0.newest?.value }

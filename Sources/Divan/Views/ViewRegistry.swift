@@ -33,7 +33,7 @@ extension ViewRegistry {
     let index = index(of: view)
     let contents = try index.contents(of: view, in: snapshot, isCancelled: isCancelled)
     let store = snapshot.view.store
-    if store.refusal == nil, index.beginSaving(store, isClosing: false) {
+    if store.refusal == nil, !store.isSuspended, index.beginSaving(store, isClosing: false) {
       store.maintenance.perform(store) { self.save(index, store) }
     }
     return contents
@@ -51,7 +51,7 @@ extension ViewRegistry {
     defer { files.release() }
     let index = indexes.withLock { $0.removeValue(forKey: Array(name.utf8)) }
     index?.remove()
-    guard store.refusal == nil, !store.isClosed else { return index != nil }
+    guard store.refusal == nil, !store.isClosed, !store.isSuspended else { return index != nil }
     do throws(DatabaseError) {
       let exists = try translating { () throws(LogError) in
         let file = FileName.view(named: name)
@@ -71,8 +71,13 @@ extension ViewRegistry {
 extension ViewRegistry: AttachedService {
   func storeIsClosing(_ store: Store) {
     let indexes = indexes.withLock { $0 }.sorted { $0.key.lexicographicallyPrecedes($1.key) }
-    for (_, index) in indexes where index.beginSaving(store, isClosing: true) {
-      save(index, store)
+    for (_, index) in indexes {
+      if index.beginSaving(store, isClosing: true) {
+        save(index, store)
+      } else {
+        // Saving in the background may have been begun, and will not be done.
+        index.endSaving()
+      }
     }
   }
 

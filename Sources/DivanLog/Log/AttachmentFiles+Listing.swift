@@ -120,7 +120,7 @@ extension AttachmentFiles {
     guard let record = try record(of: digest) else { return nil }
     if !isDurable(digest) {
       try flushFile(of: digest)
-      try flushNames(of: AttachmentName(digest))
+      try flushNames(of: AttachmentName(digest), in: session)
     }
     return StoredAttachment(record: record, pin: pin)
   }

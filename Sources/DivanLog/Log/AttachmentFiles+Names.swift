@@ -4,9 +4,9 @@ extension AttachmentFiles {
   private var fileSystem: any FileSystem { directory.fileSystem }
 
   /// Makes an empty temporary file with a name that no other writer of this opening has.
-  func makeTemporary() throws(LogError) -> any OpenFile {
+  func makeTemporary(in session: Int) throws(LogError) -> any OpenFile {
     try state.withLock { (state) throws(LogError) in
-      guard !state.isClosed else { throw .closed }
+      try state.requireOpen(session)
       try directory.checkPath()
       while true {
         let number = state.nextTemporary
@@ -39,22 +39,29 @@ extension AttachmentFiles {
   package func close() -> Set<SHA256.Digest> {
     state.withLock { state in
       state.isClosed = true
-      if !state.temporaries.isEmpty, (try? directory.checkPath()) != nil {
-        for path in state.temporaries.sorted() { try? fileSystem.remove(path) }
-      }
-      state.temporaries = []
+      removeTemporaries(&state)
       return Set(state.pins.keys)
     }
+  }
+
+  /// Removes the temporary files of all writers, which are ended.
+  func removeTemporaries(_ state: inout State) {
+    if !state.temporaries.isEmpty, (try? directory.checkPath()) != nil {
+      for path in state.temporaries.sorted() { try? fileSystem.remove(path) }
+    }
+    state.temporaries = []
   }
 
   /// Gives a whole, flushed temporary file the name of its blob, and flushes the names.
   ///
   /// The blob must be pinned. A file that has the name already is replaced: it has not
   /// been read, and may be damaged.
-  func install(_ temporary: String, as digest: SHA256.Digest) throws(LogError) {
+  func install(
+    _ temporary: String, as digest: SHA256.Digest, in session: Int
+  ) throws(LogError) {
     let name = AttachmentName(digest)
     try state.withLock { (state) throws(LogError) in
-      guard !state.isClosed else { throw .closed }
+      try state.requireOpen(session)
       if let refusal = state.refusal { throw refusal }
       try directory.checkPath()
       try attempt { () throws(SystemError) in
@@ -66,11 +73,11 @@ extension AttachmentFiles {
       }
       state.temporaries.remove(temporary)
     }
-    try flushNames(of: name)
+    try flushNames(of: name, in: session)
   }
 
   /// Flushes the names that lead to a blob, which must be pinned and flushed in its file.
-  func flushNames(of name: AttachmentName) throws(LogError) {
+  func flushNames(of name: AttachmentName, in session: Int) throws(LogError) {
     // The folder is not empty, so no thread removes it.
     try flushDirectory(path(ofFolder: name.folder))
     let (isRootDurable, isFolderDurable) = state.withLock { state in
@@ -79,6 +86,8 @@ extension AttachmentFiles {
     if !isFolderDurable { try flushDirectory(root) }
     if !isRootDurable { try flushDirectory(directory.path) }
     state.withLock { state in
+      // What an earlier session flushed, another process may have removed since.
+      guard session == state.session else { return }
       state.isRootDurable = true
       if state.durable.count >= settings.durableCountLimit { state.durable.removeAll() }
       state.durable.insert(name.digest)

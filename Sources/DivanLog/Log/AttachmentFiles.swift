@@ -7,12 +7,15 @@ import Synchronization
 /// names a file that a crash could remove (RECOVERY.md, rule 22). A name always refers to a whole
 /// file or to none.
 ///
-/// One instance serves one opening of a store, and any number of threads.
+/// One instance serves one opening of a store, and any number of threads. If the store is suspended
+/// and resumed, each time in between is a *session*, for which the invariants hold as for an
+/// opening.
 ///
 /// Invariants:
-/// - If `isDurable` is true for a blob, this opening has flushed its file and names.
-/// - The file of a pinned blob is not removed before the store is closed.
-/// - Once this is closed, no file is made or named: the next opening may be under way.
+/// - If `isDurable` is true for a blob, this session has flushed its file and names.
+/// - The file of a pinned blob is not removed before the store is closed or suspended.
+/// - Once this is closed or suspended, no writer that began before makes or names a file: another
+///   opening may be under way.
 /// - Once a directory could not be flushed, no file is named: it is unknown whether the earlier
 ///   names are durable, and the system may report that error only once.
 package final class AttachmentFiles: Sendable {
@@ -61,6 +64,10 @@ package final class AttachmentFiles: Sendable {
     var temporaries: Set<String> = []
     /// Whether the store was closed, so that its directory no longer belongs to this opening.
     var isClosed = false
+    /// Whether the store is suspended, so that its directory may belong to another opening.
+    var isSuspended = false
+    /// The number of times that the store was suspended.
+    var session = 0
     /// The error after which no file is named, if there was one.
     var refusal: LogError?
   }
@@ -107,17 +114,60 @@ extension AttachmentFiles {
     }
   }
 
-  /// Whether this opening has flushed the blob's file and its names.
-  func isDurable(_ digest: SHA256.Digest) -> Bool {
+  /// Whether this session has flushed the blob's file and its names.
+  package func isDurable(_ digest: SHA256.Digest) -> Bool {
     state.withLock { $0.durable.contains(digest) }
   }
 
-  var isClosed: Bool { state.withLock { $0.isClosed } }
+  /// The number of the current session, which a writer notes when it begins.
+  var session: Int { state.withLock { $0.session } }
+
+  /// Throws if a writer of a session may make and name no more files.
+  func requireOpen(_ session: Int) throws(LogError) {
+    try state.withLock { (state) throws(LogError) in try state.requireOpen(session) }
+  }
 
   /// Removes the record that a blob is durable, because its file proved damaged or missing.
   ///
   /// The next writer of the same blob replaces the file.
   package func distrust(_ digest: SHA256.Digest) {
     state.withLock { _ = $0.durable.remove(digest) }
+  }
+}
+
+extension AttachmentFiles.State {
+  /// Throws if a writer of a session may make and name no more files.
+  func requireOpen(_ session: Int) throws(LogError) {
+    guard !isClosed else { throw .closed }
+    guard !isSuspended, session == self.session else { throw .suspended }
+  }
+}
+
+// MARK: Suspension
+
+extension AttachmentFiles {
+  /// Ends the making and naming of files until ``resume()``, and removes temporary files.
+  ///
+  /// Writers that continue get ``LogError/suspended``, also after the store was resumed.
+  package func suspend() {
+    state.withLock { state in
+      state.isSuspended = true
+      state.session += 1
+      removeTemporaries(&state)
+    }
+  }
+
+  /// Begins another session.
+  ///
+  /// Another process may have removed files and folders meanwhile, so nothing counts as durable.
+  package func resume() {
+    state.withLock { state in
+      state.isSuspended = false
+      state.durable = []
+      state.isRootDurable = false
+      state.durableFolders = []
+      state.changedFolders = []
+      state.refusal = nil
+    }
   }
 }

@@ -11,12 +11,14 @@ package struct StoredAttachment: Sendable {
 /// A small blob is stored in its record. For a larger one, a temporary file is written as the bytes
 /// come, and gets its name after the last byte. Takes ``AttachmentFiles/Settings/bufferSize`` bytes
 /// of memory, and four for each chunk. The written bytes are removed if the writer is released
-/// without ``finish()``, after an error, and when the store is closed. After that last case, calls
-/// throw ``LogError/closed``.
+/// without ``finish()``, after an error, and when the store is closed or suspended. After that last
+/// case, calls throw ``LogError/closed`` or ``LogError/suspended``.
 ///
 /// Use it from one thread at a time.
 package final class AttachmentWriter {
   private let files: AttachmentFiles
+  /// The session in which this writer began.
+  private let session: Int
   private let knownDigest: SHA256.Digest?
   private var hash = SHA256()
   private var chunks: AttachmentChunks.Maker
@@ -30,6 +32,7 @@ package final class AttachmentWriter {
 
   fileprivate init(_ files: AttachmentFiles, digest: SHA256.Digest?) {
     self.files = files
+    session = files.session
     knownDigest = digest
     chunks = AttachmentChunks.Maker(files.settings.chunks)
     buffer = ByteWriter(capacity: files.settings.bufferSize)
@@ -121,10 +124,10 @@ extension AttachmentWriter {
   private func writeOut() throws(LogError) {
     let file: any OpenFile
     if let temporary {
-      guard !files.isClosed else { throw .closed }
+      try files.requireOpen(session)
       file = temporary
     } else {
-      file = try files.makeTemporary()
+      file = try files.makeTemporary(in: session)
       temporary = file
     }
     do throws(SystemError) {
@@ -159,7 +162,7 @@ extension AttachmentWriter {
       // Some systems report only now that bytes could not be written.
       try file.close()
     }
-    try files.install(file.path, as: digest)
+    try files.install(file.path, as: digest, in: session)
     temporary = nil
     return stored
   }

@@ -14,6 +14,8 @@ package enum LogError: Error, Sendable {
   case sourceChanged(path: String, reason: String)
   /// The store was closed before this was done.
   case closed
+  /// The store was suspended before this was done, and its lock was released.
+  case suspended
 }
 
 /// Bytes that differ from the written ones: their location, their number, and the reason.

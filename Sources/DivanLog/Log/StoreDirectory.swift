@@ -2,12 +2,8 @@
 package struct StoreDirectory: Sendable {
   package let fileSystem: any FileSystem
   package let path: String
-  /// The lock on the store, if this process changes names in it.
-  ///
-  /// All operations use names, and a name may come to mean something else: if the directory was
-  /// renamed, another store may be at its path. The lock must therefore be at its path before a
-  /// name is changed.
-  package var lock: (any FileLock)?
+  /// The lock on the store, which all copies of this value share.
+  private let held = HeldLock()
 
   package init(_ path: String, on fileSystem: any FileSystem) {
     self.path = path
@@ -71,8 +67,25 @@ extension StoreDirectory {
     return file
   }
 
-  /// Throws if this is no longer the directory that was locked.
+  /// The lock on the store, if this process changes names in it.
+  ///
+  /// All operations use names, and a name may come to mean something else: if the directory was
+  /// renamed, another store may be at its path. The lock must therefore be at its path before a
+  /// name is changed.
+  package var lock: (any FileLock)? {
+    get { held.lock }
+    nonmutating set { held.lock = newValue }
+  }
+
+  /// Releases the lock of a store that is being suspended.
+  ///
+  /// From now on no name is changed: the store may belong to another process.
+  package func giveUpLock() { held.giveUp() }
+
+  /// Throws if this is no longer the directory that was locked, or if its lock was given up.
   package func checkPath() throws(LogError) {
+    guard !held.isGivenUp else { throw .suspended }
+    let lock = lock
     try attempt { () throws(SystemError) in try lock?.checkPath() }
   }
 

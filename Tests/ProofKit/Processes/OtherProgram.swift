@@ -8,7 +8,7 @@ import Synchronization
 /// It prints its reports one line at a time, and only whole lines.
 package struct OtherProgram: Sendable {
   private let command: String
-  private let path: String
+  let path: String
   private let options: [String: String]
 
   /// Parses `COMMAND STORE [name=value…]`.
@@ -36,6 +36,8 @@ package struct OtherProgram: Sendable {
       case "read": read()
       case "churn": churn()
       case "check": try check()
+      case "suspend": try suspend()
+      case "refresh": try refresh()
       default: return 64
       }
       return 0
@@ -46,11 +48,11 @@ package struct OtherProgram: Sendable {
   }
 
   /// Prints a line with a single call, so that a kill does not split it.
-  private static func say(_ line: String) {
+  static func say(_ line: String) {
     FileHandle.standardOutput.write(Data((line + "\n").utf8))
   }
 
-  private static func text(of error: any Error) -> String {
+  static func text(of error: any Error) -> String {
     guard let error = error as? DatabaseError else { return "error other \(error)" }
     return "error \(error.code) \(error)".replacing("\n", with: " ")
   }
@@ -63,7 +65,7 @@ package struct OtherProgram: Sendable {
     }
   }
 
-  private func open() throws -> Database {
+  func open() throws -> Database {
     var configuration = Configuration()
     configuration.setFilesSmallForTests()
     OtherProgram.say("opening")

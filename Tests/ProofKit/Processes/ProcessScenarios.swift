@@ -5,7 +5,8 @@ import Foundation
 enum ProcessScenarios {
   static let all = [
     racing, racingOnOld, following, samePath, inheriting, deleting, renamed, renamedAndReplaced,
-    removed, unlocked, copiedWhileStopped, copiedLive, occupied, elsewhere,
+    removed, unlocked, copiedWhileStopped, copiedLive, occupied, elsewhere, suspending,
+    killedWhileSuspended, refreshing,
   ]
 
   // MARK: Writers
@@ -81,7 +82,7 @@ enum ProcessScenarios {
   }
 
   /// Returns the rounds in a line such as `seen 0=12 1=14`.
-  private static func rounds(_ line: String) -> [Int: Int] {
+  static func rounds(_ line: String) -> [Int: Int] {
     line.split(separator: " ").dropFirst().reduce(into: [:]) { rounds, part in
       let numbers = part.split(separator: "=").compactMap { Int($0) }
       if numbers.count == 2 { rounds[numbers[0]] = numbers[1] }

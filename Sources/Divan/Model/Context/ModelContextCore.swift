@@ -122,8 +122,17 @@ final class ModelContextCore {
 
   /// Throws if nothing can be read.
   func requireReadable() throws {
-    if let failure { throw failure }
+    if let failure { try recover(from: failure) }
     if isInTransaction, case .transaction(let transaction) = source { try transaction.check() }
+  }
+
+  /// Reads the database, which was suspended when the context was created, if it is no longer.
+  private func recover(from failure: any Error) throws {
+    guard case .database(let database) = source, case DatabaseError.Code.suspended = failure else {
+      throw failure
+    }
+    snapshot = try database.snapshot()
+    self.failure = nil
   }
 
   /// Ends the context: nothing can be read or saved any more, and the source is released.

@@ -29,6 +29,11 @@ extension ModelSource {
   /// Returns an ID for a new document from the store's generator; nil if there is no store.
   func newDocumentID() -> String? { store?.configuration.documentIDs.next() }
 
+  /// Lets tasks wait while the database is suspended; nil if the source is no database.
+  var gate: SuspensionGate? {
+    if case .database(let database) = self { database.store.gate } else { nil }
+  }
+
   /// Whether a failed save can never succeed.
   var isClosed: Bool {
     if case .database(let database) = self { database.store.isClosed } else { true }

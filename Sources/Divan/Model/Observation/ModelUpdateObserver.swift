@@ -5,23 +5,27 @@ final class ModelUpdateObserver: @unchecked Sendable {
   private weak var context: ModelContext?
   private weak var actor: (any Actor)?
   private let changesAndPurges: ChangeSignal
+  private let gate: SuspensionGate
   private let unsaved: ChangeSignal
   /// The context's state when it is created: ``Snapshot/changesAndPurges``.
-  private let first: UInt64?
+  private let first: UInt64
 
   init(_ context: ModelContext, of database: Database, on actor: any Actor) {
     self.context = context
     self.actor = actor
     changesAndPurges = database.store.commits.changesAndPurges
+    gate = database.store.gate
     unsaved = context.core.signalUnsaved()
-    first = context.core.snapshot?.changesAndPurges
+    // Without a snapshot the database is suspended or closed.
+    first = context.core.snapshot?.changesAndPurges ?? 0
   }
 
   /// Refreshes the context at each commit, until it is released or the database is closed.
   func follow() async {
-    var last = first
+    var last: UInt64? = first
     while let count = last, !Task.isCancelled {
       await changesAndPurges.wait(beyond: count)
+      await gate.wait()
       guard !Task.isCancelled, let actor else { return }
       last = await moveOn(from: count, actor)
     }
@@ -34,6 +38,8 @@ final class ModelUpdateObserver: @unchecked Sendable {
     await core.finishCommit()
     do {
       try core.refresh(settlesConflicts: false)
+    } catch DatabaseError.Code.suspended {
+      return last
     } catch {
       if core.source.isClosed { return nil }
       context.report(error)

@@ -43,14 +43,19 @@ public struct ModelUpdates: AsyncSequence {
       let core = observer.core
       // Contexts of transactions and snapshots do not move on.
       guard case .database(let database) = core.source else { return nil }
-      let signal = database.store.commits.changesAndPurges
+      let (signal, gate) = (database.store.commits.changesAndPurges, database.store.gate)
       while !Task.isCancelled, core.handle != nil {
         if let update = observer.missed.take() { return update }
-        let count = try core.requireSnapshot().changesAndPurges
-        await signal.wait(beyond: count)
-        await core.finishCommit()
-        guard !Task.isCancelled, core.handle != nil else { break }
-        try core.refresh(settlesConflicts: false)
+        do {
+          let count = try core.requireSnapshot().changesAndPurges
+          await signal.wait(beyond: count)
+          await gate.wait()
+          await core.finishCommit()
+          guard !Task.isCancelled, core.handle != nil else { break }
+          try core.refresh(settlesConflicts: false)
+        } catch DatabaseError.Code.suspended {
+          await gate.wait()
+        }
       }
       return nil
     }

@@ -16,6 +16,8 @@ extension ModelContext {
   /// periodically: first after two seconds or twice the delay, whichever is longer, then after
   /// twice as long each time, up to one minute.
   ///
+  /// While the database is suspended, the method waits.
+  ///
   /// When the task is cancelled, unsaved models are saved immediately and the method returns. It
   /// also returns when a save fails because the database is closed. It runs on the actor of the
   /// context and retains the context until it returns. In the meantime, closing the database saves
@@ -46,6 +48,7 @@ extension ModelContext {
     isolation actor: isolated (any Actor)? = #isolation, onError: (any Error) -> Void
   ) async -> AutosaveRound {
     if core.lastOrder > last.seen, !Task.isCancelled { try? await Task.sleep(for: delay) }
+    await core.source.gate?.wait()
     // Read before saving: models that hooks change belong to the next round.
     let seen = core.lastOrder
     await core.saveDue(retriesAll: Task.isCancelled, after: delay, onError)

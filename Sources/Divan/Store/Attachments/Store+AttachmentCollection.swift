@@ -99,7 +99,14 @@ extension Store {
   /// Deletes unreferenced files that no version needs and no caller retains.
   ///
   /// When the store is being closed, no caller retains any.
-  func deleteUnreferencedAttachments(isClosing: Bool) throws(DatabaseError) {
+  ///
+  /// - Parameters:
+  ///   - isClosing: whether the store is being closed.
+  ///   - hasWriterLock: whether the caller holds the writer lock.
+  /// - Throws: the errors of flushing and of removing files.
+  func deleteUnreferencedAttachments(
+    isClosing: Bool, hasWriterLock: Bool = false
+  ) throws(DatabaseError) {
     let (forgotten, stored) = maintenance.state.withLock { state in
       (isClosing ? ArraySlice(state.unreferenced) : state.unreachable, state.storedFiles)
     }
@@ -107,8 +114,8 @@ extension Store {
     try commits.flushEverything()
     let digests = stored.union(forgotten.map(\.digest))
     let done =
-      isClosing
-      ? try delete(digests, isClosing: true)
+      hasWriterLock
+      ? try delete(digests, isClosing: isClosing)
       : try withWriterLock { (_) throws(DatabaseError) in
         // The log may contain a commit that was never acknowledged and that refers to such a file.
         guard commits.failure == nil else { return [] }

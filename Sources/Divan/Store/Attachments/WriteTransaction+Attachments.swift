@@ -69,7 +69,10 @@ extension WriteTransaction {
     case .stored(let digest, let source):
       if stored[digest] != nil { return (digest, attachment.length) }
       if try view.isReferenced(digest) { return (digest, attachment.length) }
-      if let source = source as? StoredSource, source.store === store {
+      if let source = source as? StoredSource, source.store === store,
+        // Another process may have deleted a file that was stored before the store was suspended.
+        source.stored.pin == nil || files.isDurable(digest)
+      {
         return try add { () throws(LogError) in source.stored }
       }
       // The content comes from another store, or nothing refers to it here any more.

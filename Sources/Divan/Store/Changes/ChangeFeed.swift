@@ -76,10 +76,13 @@ extension ChangeFeed.Iterator {
       if let end {
         await feed.database.store.commits.changes.wait(beyond: Swift.max(end, position))
       }
+      await feed.database.store.gate.wait()
       let (feed, position) = (feed, position)
-      let batch = try await Database.run { isCancelled in
+      let read = try await Database.run { isCancelled in
         try FeedBatch(feed, since: position, isCancelled)
       }
+      // Nil if the database was suspended in between.
+      guard let batch = read else { continue }
       changes = batch.changes.reversed()
       failure = batch.failure
       self.position = batch.position
@@ -104,9 +107,11 @@ private struct FeedBatch: Sendable {
   /// The maximum number of changes to examine, so that no snapshot is retained for long.
   private static let stepLimit = 4096
 
-  init(_ feed: ChangeFeed, since start: UInt64, _ isCancelled: () -> Bool) throws {
+  /// Reads a batch; nil while the database is suspended.
+  init?(_ feed: ChangeFeed, since start: UInt64, _ isCancelled: () -> Bool) throws {
     position = start
-    let view = try feed.database.store.view().keepingOpen(feed.database)
+    guard let view = try feed.database.store.viewUnlessSuspended()?.keepingOpen(feed.database)
+    else { return nil }
     var cursor = ChangeCursor(view, since: start)
     var size = 0
     for _ in 0..<FeedBatch.stepLimit {

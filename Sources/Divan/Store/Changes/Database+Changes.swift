@@ -15,7 +15,8 @@ extension Database {
   /// Deletions are changes, purges are not. A change is delivered when it can be read: at
   /// ``Durability/full`` once it is durable. The feed does not end before the task is cancelled:
   /// then it ends at once. When the database is closed it throws ``DatabaseError/Code/closed``. A
-  /// database that was opened for reading only has no changes to come.
+  /// database that was opened for reading only has changes to come when it is refreshed. While the
+  /// database is suspended, the feed waits.
   ///
   /// Any number of tasks may follow changes, each at its own pace. A slow reader blocks no other
   /// and skips outdated changes. A feed without a reader retains nothing. A reader reads up to 64
@@ -48,7 +49,9 @@ extension Database {
         hint: "Follow the changes from the beginning", path: path)
     }
     let newest = try snapshot()
-    guard position.sequence <= newest.sequence else {
+    // A database that is open for reading only may be behind the process that writes.
+    guard position.sequence <= max(newest.sequence, store.reservedSequence)
+    else {
       try newest.view.requireWhole()
       throw DatabaseError(
         .feedPositionMismatch, "the position is after the last change of this store",

@@ -12,6 +12,12 @@ struct ObservedVersions: Sendable {
   init(_ database: Database) { self.database = database }
 }
 
+/// A version's count of changes and purges, and what an observer found in the version.
+private struct Looked<Result: Sendable>: Sendable {
+  let count: UInt64
+  let outcome: Swift.Result<Result?, any Error>
+}
+
 extension ObservedVersions {
   /// Reads one version after the other, off the caller's thread, until one gives a result.
   ///
@@ -30,13 +36,14 @@ extension ObservedVersions {
     while !Task.isCancelled {
       let store = database.store
       if let seen { await store.commits.changesAndPurges.wait(beyond: seen) }
-      let (count, outcome) = try await Database.run { isCancelled in
-        let view = try store.view()
-        return (
-          view.state.changesAndPurges, Swift.Result { try look(view, isCancelled) }
-        )
+      await store.gate.wait()
+      let looked = try await Database.run { isCancelled in
+        guard let view = try store.viewUnlessSuspended() else { return nil as Looked<Result>? }
+        return Looked(
+          count: view.state.changesAndPurges, outcome: Swift.Result { try look(view, isCancelled) })
       }
       if Task.isCancelled { break }
+      guard let (count, outcome) = looked.map({ ($0.count, $0.outcome) }) else { continue }
       seen = count
       if let result = try outcome.get() { return result }
     }

@@ -23,6 +23,9 @@ final class ChangeSignal: Sendable {
 }
 
 extension ChangeSignal {
+  /// The last number that was noted.
+  var last: UInt64 { state.withLock { $0.sequence } }
+
   /// The number of tasks that wait.
   var waiterCount: Int { state.withLock { $0.waiters.count } }
 

@@ -198,7 +198,7 @@ extension Checkpoint {
   ) throws(LogError) -> Usable? {
     var numbers: [UInt64] = []
     for case .checkpoint(let number) in files { numbers.append(number) }
-    let isMapped = configuration.readMode == .mapped
+    let isMapped = configuration.readMode.isMapped
     for number in numbers.sorted(by: >) {
       do throws(LogError) {
         if let usable = try open(

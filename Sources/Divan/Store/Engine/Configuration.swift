@@ -17,12 +17,43 @@ public enum Durability: Sendable, Equatable {
 
 /// How bytes that no longer change are read.
 public enum ReadMode: Sendable, Equatable {
+  /// ``buffered`` on iOS, iPadOS, tvOS, watchOS and visionOS, and ``mapped`` on other systems.
+  ///
+  /// On these systems a file can become unreadable while it is open: when the device is locked, if
+  /// its protection class says so. A mapped page of such a file ends the process.
+  case automatic
   /// Through memory maps.
   ///
   /// An error of the medium while a page is fetched ends the process; the system leaves no choice.
   case mapped
   /// By copying them into memory. An error of the medium is thrown.
   case buffered
+
+  /// Whether bytes are read through memory maps on this system.
+  package var isMapped: Bool {
+    switch self {
+    case .mapped: return true
+    case .buffered: return false
+    case .automatic:
+      #if os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
+        return false
+      #else
+        return true
+      #endif
+    }
+  }
+}
+
+/// How a database that is open for reading only follows the process that writes.
+public enum FollowPolicy: Sendable, Equatable {
+  /// It shows the same version until ``Database/refresh()-(_)`` is called.
+  case manually
+  /// It is refreshed whenever this time has passed.
+  ///
+  /// So a commit is seen at most this much later than its writer can read it, plus the time of
+  /// reading it. While nothing is committed, a round costs one read of a small file and one call
+  /// for the size of another. Some tenths of a second suit a user interface.
+  case automatically(every: Duration)
 }
 
 /// How a store handles damage that is found when it is opened.
@@ -58,16 +89,20 @@ public struct Configuration: Sendable {
   /// How far a commit has got when `write` returns, unless the call says otherwise.
   public var durability: Durability = .full
   /// How bytes that no longer change are read.
-  public var readMode: ReadMode = .mapped
+  public var readMode: ReadMode = .automatic
   /// Whether the store is opened without a lock and without writing anything.
   ///
   /// Another process may have it open for writing. Readers see the latest whole commit at the time
-  /// of opening, and it stays the same. The content of attachments that have files of their own is
+  /// of opening, or of the last refresh: ``followsWriter``. The content of attachments that have files of their own is
   /// not retained: a writer that removes the last reference to one deletes its file, however many
   /// readers use the version before. Reading it then throws ``DatabaseError/Code/notFound``, and
   /// ``Database/check(progress:)-7cjfz`` counts it in ``CheckReport/removedAttachmentCount``. Everything
   /// else of the version stays.
   public var isReadOnly = false
+  /// How a read-only database follows the process that writes; without effect on others.
+  ///
+  /// By default you call ``Database/refresh()-(_)``.
+  public var followsWriter = FollowPolicy.manually
   /// Whether new files are private to the owner: files get the mode `0600`, and directories `0700`.
   ///
   /// Otherwise they get `0666` and `0777` less the process's mask (`umask`), as for a store that a

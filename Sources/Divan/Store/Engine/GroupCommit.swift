@@ -6,6 +6,9 @@ import Synchronization
 ///
 /// Committers that wait at the same time share one flush: the first of them flushes for all.
 /// Versions become visible in order, and at ``Durability/full`` only once they are durable.
+///
+/// If the store is suspended and resumed, each time in between is a *session* with a log writer of
+/// its own. A thread that waits for a commit of an earlier session learns how that one ended.
 final class GroupCommit: Sendable {
   fileprivate struct PendingVersion {
     let state: Version
@@ -13,17 +16,22 @@ final class GroupCommit: Sendable {
   }
 
   fileprivate struct State {
-    var visible: VersionBox
+    /// Nil while the store is suspended.
+    var visible: VersionBox?
     /// Newer versions, oldest first.
     var waiting: [PendingVersion] = []
     var durableCommit: UInt64
     var isFlushing = false
     var sleepers: [DispatchSemaphore] = []
     var failure: DatabaseError?
+    var tail: LogTail
+    /// The number of the session.
+    var session = 0
+    /// The last durable commits of earlier sessions that ended with a failure.
+    var failed: [Int: (durableCommit: UInt64, failure: DatabaseError)] = [:]
   }
 
   private let state: Guarded<State>
-  private let tail: LogTail
   private let directory: StoreDirectory
   /// Signals readable changes, by the sequence number of the last change.
   let changes: ChangeSignal
@@ -34,8 +42,8 @@ final class GroupCommit: Sendable {
   ///
   /// Nothing was appended to `tail` yet, and never will be if the store is only read.
   init(_ initial: Version, tail: LogTail, in directory: StoreDirectory) {
-    state = Guarded(State(visible: VersionBox(initial), durableCommit: initial.commit))
-    self.tail = tail
+    state = Guarded(
+      State(visible: VersionBox(initial), durableCommit: initial.commit, tail: tail))
     self.directory = directory
     changes = ChangeSignal(initial.lastSequence)
     changesAndPurges = ChangeSignal(initial.changesAndPurges)
@@ -43,11 +51,14 @@ final class GroupCommit: Sendable {
 }
 
 extension GroupCommit {
-  /// The newest version that readers may see.
-  var visible: VersionBox { state.withLock { $0.visible } }
+  /// The newest version that readers may see; nil while the store is suspended.
+  var visible: VersionBox? { state.withLock { $0.visible } }
 
   /// The file that commits are appended to; nil if there is none yet.
-  var activeFileID: UInt64? { tail.activeFileID }
+  var activeFileID: UInt64? { state.withLock { $0.tail }.activeFileID }
+
+  /// The number of the session, which the holder of the writer lock notes with its commit.
+  var session: Int { state.withLock { $0.session } }
 
   /// The reason why nothing is committed any more; nil if commits go on.
   var failure: DatabaseError? { state.withLock { $0.failure } }
@@ -68,7 +79,7 @@ extension GroupCommit {
   /// visible.
   func replaceNewest(with version: Version) {
     state.withLock {
-      guard $0.failure == nil else { return }
+      guard $0.failure == nil, $0.visible != nil else { return }
       if let last = $0.waiting.popLast() {
         $0.waiting.append(PendingVersion(state: version, needsFlush: last.needsFlush))
       } else {
@@ -78,12 +89,22 @@ extension GroupCommit {
   }
 
   /// Returns when `commit` is durable.
-  func waitUntilDurable(_ commit: UInt64) throws(DatabaseError) {
+  ///
+  /// - Parameters:
+  ///   - commit: the commit.
+  ///   - session: the session that it belongs to; nil for the current one.
+  /// - Throws: the failure of that session, if the commit may not be durable.
+  func waitUntilDurable(_ commit: UInt64, of session: Int? = nil) throws(DatabaseError) {
     while true {
       enum Step {
         case done, failed(DatabaseError), sleep(DispatchSemaphore), flush
       }
       let step: Step = state.withLock { state in
+        if let session, session != state.session {
+          // A session that ended without a failure has flushed everything.
+          guard let end = state.failed[session], commit > end.durableCommit else { return .done }
+          return .failed(end.failure)
+        }
         if state.durableCommit >= commit { return .done }
         if let failure = state.failure { return .failed(failure) }
         if state.isFlushing {
@@ -107,20 +128,25 @@ extension GroupCommit {
   ///
   /// A commit of weaker durability that is based on commits that wait for their flush waits with
   /// them.
-  func waitUntilVisible(_ commit: UInt64) throws(DatabaseError) {
-    guard state.withLock({ $0.visible.state.commit < commit }) else { return }
-    try waitUntilDurable(commit)
+  func waitUntilVisible(_ commit: UInt64, of session: Int) throws(DatabaseError) {
+    let isVisible = state.withLock { state in
+      state.session == session && state.visible.map { $0.state.commit >= commit } ?? false
+    }
+    if !isVisible { try waitUntilDurable(commit, of: session) }
   }
 
   /// Returns when everything is durable that was committed before the call.
   func flushEverything() throws(DatabaseError) {
+    let (tail, session) = state.withLock { ($0.tail, $0.session) }
     guard let commit = tail.appendedCommit else { return }
-    try waitUntilDurable(commit)
+    try waitUntilDurable(commit, of: session)
   }
 
   /// Flushes for all committers that wait.
   private func flush() {
     let outcome: Result<UInt64, DatabaseError>
+    // A session does not end while it flushes.
+    let tail = state.withLock { $0.tail }
     do throws(LogError) {
       let commit = try tail.flush()
       // Only after the flush: a writer that takes the lock after this check reads everything that
@@ -162,7 +188,8 @@ extension GroupCommit {
   }
 
   /// Notifies waiting tasks of the last change that readers can see.
-  private func notify(_ reached: (sequence: UInt64, both: UInt64)) {
+  private func notify(_ reached: (sequence: UInt64, both: UInt64)?) {
+    guard let reached else { return }
     changes.note(reached.sequence)
     changesAndPurges.note(reached.both)
   }
@@ -171,6 +198,53 @@ extension GroupCommit {
   func endSignals() {
     changes.end()
     changesAndPurges.end()
+  }
+
+  /// Ends the session, whose commits are all durable unless it has failed.
+  ///
+  /// The caller holds the writer lock. From now on readers see no version, and the memory of the
+  /// last one is released unless a snapshot uses it.
+  func endSession() {
+    while true {
+      let sleeper: DispatchSemaphore? = state.withLock { state in
+        guard !state.isFlushing else {
+          let sleeper = DispatchSemaphore(value: 0)
+          state.sleepers.append(sleeper)
+          return sleeper
+        }
+        if let failure = state.failure {
+          state.failed[state.session] = (state.durableCommit, failure)
+        }
+        state.session += 1
+        state.visible = nil
+        state.waiting = []
+        return nil
+      }
+      guard let sleeper else { return }
+      sleeper.wait()
+    }
+  }
+
+  /// Begins another session with the version that was read from the files.
+  func beginSession(_ version: Version, tail: LogTail) {
+    let reached = state.withLock { state in
+      state.visible = VersionBox(version)
+      state.durableCommit = version.commit
+      state.failure = nil
+      state.tail = tail
+      return state.reached
+    }
+    notify(reached)
+  }
+
+  /// Shows a later version, which another process has written.
+  func show(_ version: Version) {
+    let reached = state.withLock { state in
+      state.visible = VersionBox(version)
+      state.durableCommit = version.commit
+      return state.reached
+    }
+    notify(reached)
   }
 
   /// Stops all committing; versions that wait for a flush are dropped.
@@ -188,8 +262,8 @@ extension GroupCommit {
 
 extension GroupCommit.State {
   /// The last change that readers can see, by both counts.
-  fileprivate var reached: (sequence: UInt64, both: UInt64) {
-    (visible.state.lastSequence, visible.state.changesAndPurges)
+  fileprivate var reached: (sequence: UInt64, both: UInt64)? {
+    visible.map { ($0.state.lastSequence, $0.state.changesAndPurges) }
   }
 
   fileprivate mutating func noteDurable(_ commit: UInt64) {

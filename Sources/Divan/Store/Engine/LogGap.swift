@@ -7,7 +7,7 @@ import DivanLog
 /// So a document is known exactly only in two cases. Its newest record is after all damage; or it
 /// is not deleted, and only new documents are missing after its record. The store makes no claim
 /// about anything else, nor about documents that are not found.
-struct LogGap: Sendable {
+final class LogGap: Sendable {
   /// A position in the log.
   struct Position: Sendable, Comparable {
     /// The number of the segment; of a compacted one, its first number.
@@ -23,11 +23,17 @@ struct LogGap: Sendable {
   }
 
   /// The position from which the log is whole to its end; nil if its end is missing or damaged.
-  var end: Position?
+  let end: Position?
   /// The position from which only new or previously deleted documents are missing; nil if none.
-  var doubtEnd: Position?
+  let doubtEnd: Position?
   /// The damage to report.
-  var damage: DatabaseError
+  let damage: DatabaseError
+
+  init(end: Position?, doubtEnd: Position?, damage: DatabaseError) {
+    self.end = end
+    self.doubtEnd = doubtEnd
+    self.damage = damage
+  }
 
   /// Returns the error for a result that cannot be known.
   func error(about documentID: String? = nil) -> DatabaseError {

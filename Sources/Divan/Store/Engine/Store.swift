@@ -11,13 +11,8 @@ final class Store: @unchecked Sendable {
   let configuration: Configuration
   let directory: StoreDirectory
   let attachments: AttachmentFiles
-  let storeID: StoreID
-  let report: OpeningReport
-  /// The part of the log that damage makes unknown; nil if none, or if it is to be ignored.
-  let gap: LogGap?
-  let hasGap: Bool
-  /// Whether the index was rebuilt from the log alone because no checkpoint could be used.
-  let isRebuilt: Bool
+  /// The results of the last opening, which a suspended store repeats.
+  let opening: Guarded<OpeningResults>
   let writerLock = WriterLock()
   let commits: GroupCommit
   let maintenance: Maintenance
@@ -25,11 +20,16 @@ final class Store: @unchecked Sendable {
   let validations = Guarded<[Validation]>([])
   /// Objects that the layers above attach while the database is open.
   let services = AttachedServices()
-  private let lock: (any FileLock)?
+  /// Serializes suspending, resuming, refreshing and closing.
+  ///
+  /// It is acquired before ``writerLock``.
+  let transitions = WriterLock()
+  /// Lets observers wait while the store is suspended.
+  let gate = SuspensionGate()
+  /// The reading of what another process writes, while the store is open for reading only.
+  let following = WriterFollowing()
   private let closing = Atomic(false)
-  private let scheduledFlush = ScheduledFlush()
-  /// The error that prevents all writing, if the store was opened with one.
-  let refusal: DatabaseError?
+  let scheduledFlush = ScheduledFlush()
 
   /// Appends to the log; nil if the store cannot be written to.
   ///
@@ -43,6 +43,14 @@ final class Store: @unchecked Sendable {
   ///
   /// Guarded by ``writerLock``.
   var knownPin: UInt64?
+  /// The counters of the last version before the store was suspended; nil if it is not.
+  ///
+  /// Guarded by ``writerLock``.
+  var suspended: Version.Counters?
+  /// How far the log was read, if the store is open for reading only.
+  ///
+  /// Guarded by ``writerLock``.
+  var followed: FollowedLog
   /// The earliest expiry set by a commit that is not yet acknowledged to its writer.
   ///
   /// Guarded by ``writerLock``.
@@ -56,18 +64,13 @@ final class Store: @unchecked Sendable {
     configuration.openingProgress = nil
     self.configuration = configuration
     directory = opened.directory
-    var files = AttachmentFiles.Settings(isMapped: configuration.readMode == .mapped)
+    var files = AttachmentFiles.Settings(isMapped: configuration.readMode.isMapped)
     files.inlineSizeLimit = configuration.attachmentInlineLimit
     attachments = AttachmentFiles(opened.directory, files)
-    storeID = opened.storeID
-    report = opened.report
-    gap = configuration.damage == .salvage ? nil : opened.gap
-    hasGap = gap != nil
-    isRebuilt = opened.checkpoint == nil
-    lock = opened.lock
+    opening = Guarded(OpeningResults(opened))
     writer = opened.writer
     newest = opened.state
-    refusal = opened.refusal
+    followed = FollowedLog(head: opened.head)
     commits = GroupCommit(
       opened.state, tail: opened.writer?.tail ?? LogTail(sequenceBound: 0),
       in: opened.directory)
@@ -76,18 +79,68 @@ final class Store: @unchecked Sendable {
       replayedSize: opened.replayedSize)
   }
 
-  deinit { lock?.release() }
+  deinit { directory.lock?.release() }
 
   static let closedError = DatabaseError(LogError.closed)
+  static let suspendedError = DatabaseError(LogError.suspended)
 
   var isClosed: Bool { closing.load(ordering: .acquiring) }
+
+  /// Whether the store is suspended, so that it has no lock and writes nothing.
+  var isSuspended: Bool { gate.isSuspended }
+}
+
+/// The results of opening a store that outlive the opening.
+struct OpeningResults: Sendable {
+  let storeID: StoreID
+  let report: OpeningReport
+  /// Whether the index was rebuilt from the log alone because no checkpoint could be used.
+  let isRebuilt: Bool
+  /// The error that prevents all writing, if the store was opened with one.
+  let refusal: DatabaseError?
+  /// The last sequence number that may have been used, perhaps by commits that are not seen yet.
+  var reservedSequence: UInt64
+
+  init(_ opened: OpenedStore) {
+    storeID = opened.storeID
+    report = opened.report
+    isRebuilt = opened.checkpoint == nil
+    refusal = opened.refusal
+    reservedSequence = opened.reservedSequence
+  }
+}
+
+extension Store {
+  var storeID: StoreID { opening.withLock { $0.storeID } }
+  var report: OpeningReport { opening.withLock { $0.report } }
+  var isRebuilt: Bool { opening.withLock { $0.isRebuilt } }
+  /// The error that prevents all writing; nil if there is none.
+  var refusal: DatabaseError? { opening.withLock { $0.refusal } }
+
+  /// The last sequence number that may have been used when the files were read last.
+  var reservedSequence: UInt64 { opening.withLock { $0.reservedSequence } }
+
+  /// The error for a call that needs the store's files, which cannot be used now.
+  var unavailableError: DatabaseError {
+    isClosed ? Store.closedError : Store.suspendedError
+  }
 }
 
 extension Store {
   /// The newest version that readers may see.
   func view() throws(DatabaseError) -> ReadView {
     guard !isClosed else { throw Store.closedError }
-    return ReadView(commits.visible, store: self)
+    guard let visible = commits.visible else { throw unavailableError }
+    return ReadView(visible, store: self)
+  }
+
+  /// The newest version that readers may see; nil while the store is suspended.
+  func viewUnlessSuspended() throws(DatabaseError) -> ReadView? {
+    do throws(DatabaseError) {
+      return try view()
+    } catch  where error.code == .suspended {
+      return nil
+    }
   }
 
   /// Runs `body` under the writer lock, and commits its changes.
@@ -100,28 +153,30 @@ extension Store {
     let writer = try acquireWriterLock(timeout: timeout)
     let result: R
     let (base, commit): (UInt64, UInt64)
+    let session: Int
     let expiry: UInt64?
     do {
       defer { writerLock.release() }
+      session = commits.session
       base = newest.commit
       result = try run(writer, durability: durability, body)
       commit = newest.commit
       expiry = earliestExpiry.take()
     }
     if commit > base {
-      try settle(commit, durability)
+      try settle(commit, of: session, durability)
       // Not before the commit can be read.
       if let expiry { noteExpiry(expiry) }
     } else {
       // Nothing changed, but `body` may have read changes that a power loss would still undo.
-      try commits.waitUntilVisible(base)
+      try commits.waitUntilVisible(base, of: session)
     }
     return result
   }
 
   /// Waits for the writer lock; returns the log writer, which only the lock's holder may use.
   func acquireWriterLock(timeout: Duration?) throws(DatabaseError) -> LogWriter {
-    guard !isClosed else { throw Store.closedError }
+    guard !isClosed, !isSuspended else { throw unavailableError }
     try MapFunctionGuard.refuse("writes to a database")
     if let refusal { throw refusal }
     guard !writerLock.isHeldByThisThread else {
@@ -135,9 +190,9 @@ extension Store {
         hint: "Allow more time, or keep transactions short")
     }
     guard let writer else {
-      // The store was closed while waiting.
+      // The store was closed or suspended while waiting, or was resumed for reading only.
       writerLock.release()
-      throw Store.closedError
+      throw isClosed || isSuspended ? unavailableError : refusal ?? unavailableError
     }
     return writer
   }
@@ -235,14 +290,16 @@ extension Store {
   }
 
   /// Returns when a commit is as durable as requested.
-  private func settle(_ commit: UInt64, _ durability: Durability) throws(DatabaseError) {
+  private func settle(
+    _ commit: UInt64, of session: Int, _ durability: Durability
+  ) throws(DatabaseError) {
     switch durability {
-    case .full: try commits.waitUntilDurable(commit)
+    case .full: try commits.waitUntilDurable(commit, of: session)
     case .relaxed(let delay):
       scheduleFlush(after: delay)
-      try commits.waitUntilVisible(commit)
+      try commits.waitUntilVisible(commit, of: session)
     case .none:
-      try commits.waitUntilVisible(commit)
+      try commits.waitUntilVisible(commit, of: session)
     }
     maintenance.runInline(self)
   }
@@ -261,16 +318,18 @@ extension Store {
   /// Makes everything durable that was committed before the call.
   func flush() throws(DatabaseError) {
     guard !isClosed else { throw Store.closedError }
+    // A store that is suspended has flushed everything.
+    guard !isSuspended else { throw Store.suspendedError }
     try commits.flushEverything()
   }
 
   /// Ends writing, closes the log so that it opens fast, and releases the store's resources.
   func close() throws {
-    if writerLock.isHeldByThisThread {
-      throw DatabaseError(
-        .nestedWrite, "`close` was called inside `write`", hint: "Close it after `write` returns")
-    }
+    try requireOutsideOfWrite("close")
+    transitions.acquire()
+    defer { transitions.release() }
     maintenance.stop()
+    following.stop()
     writerLock.acquire()
     defer { writerLock.release() }
     guard !isClosed else { return }
@@ -278,23 +337,40 @@ extension Store {
       closing.store(true, ordering: .releasing)
       _ = scheduledFlush.end()
       writer = nil
-      lock?.release()
+      directory.lock?.release()
       commits.endSignals()
+      gate.end()
       services.end()
     }
     // Attachments that are still being stored can no longer be referenced.
     let stored = attachments.close()
     guard let writer else { return }
+    // No reader is left. ``Database/compact()-npg5`` finds the files that cannot be deleted now.
+    maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
+    try endLog(writer, isClosing: true)
+  }
+
+  /// Makes everything durable, and says in the log that it has ended.
+  ///
+  /// The caller holds the writer lock.
+  func endLog(_ writer: LogWriter, isClosing: Bool) throws {
     // The failure may be unreported: it may have happened in the background.
     if let failure = commits.failure { throw failure }
     try commits.flushEverything()
-    // No reader is left. ``Database/compact()-npg5`` finds the files that cannot be deleted now.
-    maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
-    try? deleteUnreferencedAttachments(isClosing: true)
+    try? deleteUnreferencedAttachments(isClosing: isClosing, hasWriterLock: true)
     if maintenance.isWorthACheckpoint { try writeCheckpointWithLock(writer) }
     try translating { () throws(LogError) in
       try writer.noteClosed()
     }
     services.noteClosing(of: self)
+  }
+
+  /// Refuses a call within a transaction, for whose end the call would wait.
+  func requireOutsideOfWrite(_ call: String) throws(DatabaseError) {
+    guard !writerLock.isHeldByThisThread else {
+      throw DatabaseError(
+        .nestedWrite, "`\(call)` was called inside `write`",
+        hint: "Call it after `write` returns")
+    }
   }
 }

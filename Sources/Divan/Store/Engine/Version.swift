@@ -26,8 +26,12 @@ struct Version: Sendable {
   /// Versions before this commit may be incomplete: they may show a revision that is not retained.
   var historyHorizon: UInt64 = 0
   /// The number of documents that were purged since the store was opened.
+  ///
+  /// One more each time that another process may have purged some.
   var purgeCount: UInt64 = 0
   var segments: SegmentTable
+  /// The part of the log that damage makes unknown; nil if none, or if it is to be ignored.
+  var gap: LogGap?
   /// The indexes of documents, in the order of their names' bytes.
   ///
   /// This process is building the ones that are not ready. Indexes that an earlier process left
@@ -51,6 +55,32 @@ struct Version: Sendable {
 
   /// Rises with every change and with every purge, which is not a change.
   var changesAndPurges: UInt64 { lastSequence + purgeCount }
+
+  /// Makes this version, which was read from the files, the successor of one in this process.
+  ///
+  /// Observers compare the counters of the two. Another process may have written in between, and
+  /// purges that it made cannot be counted.
+  mutating func follow(_ earlier: Version.Counters) {
+    purgeCount = earlier.purgeCount + (commit == earlier.commit ? 0 : 1)
+    lastSequence = max(lastSequence, earlier.lastSequence)
+    epoch = earlier.epoch
+  }
+
+  /// The counters that later versions continue.
+  struct Counters: Sendable {
+    let commit: UInt64
+    let lastSequence: UInt64
+    let purgeCount: UInt64
+    let epoch: Epoch
+    /// Whether the log has a segment, and with it the store's ID.
+    let hasLog: Bool
+  }
+
+  var counters: Counters {
+    Counters(
+      commit: commit, lastSequence: lastSequence, purgeCount: purgeCount, epoch: epoch,
+      hasLog: segments.newest != nil)
+  }
 
   /// Creates an empty version, or one with the runs of each tree.
   ///

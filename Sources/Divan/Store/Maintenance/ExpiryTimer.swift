@@ -53,10 +53,14 @@ extension ExpiryTimer {
   /// Notes that the timer fired.
   fileprivate func noteAwake() { state.withLock { $0.due = nil } }
 
-  /// Stops the timer permanently.
+  /// Lets the timer be armed again.
+  func restart() { state.withLock { $0.isStopped = false } }
+
+  /// Stops the timer, until it is restarted.
   func stop() {
     state.withLock { state in
       state.isStopped = true
+      state.due = nil
       state.source?.cancel()
       state.source = nil
     }

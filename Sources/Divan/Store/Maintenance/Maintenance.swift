@@ -20,6 +20,8 @@ final class Maintenance: Sendable {
     var hasRunPass = false
     var isScheduled = false
     var isStopped = false
+    /// Whether it was stopped only until the store is resumed.
+    var isPaused = false
     /// Segments that a compacted one has replaced; deleted once a checkpoint does not list them.
     var replaced: Set<FileName> = []
     /// Whether a compacted segment has the name of one that the last checkpoint lists.
@@ -197,10 +199,31 @@ extension Maintenance {
   var isStopped: Bool { state.withLock { $0.isStopped } }
 
   /// Waits for the pass that runs, and prevents any other.
-  func stop() {
-    state.withLock { $0.isStopped = true }
+  ///
+  /// - Parameter isPause: whether ``restart(_:highestNumber:replayedSize:)`` may follow.
+  func stop(isPause: Bool = false) {
+    state.withLock {
+      $0.isStopped = true
+      $0.isPaused = isPause
+    }
     expiry.stop()
     queue.sync {}
+  }
+
+  /// Continues with the state of a store that was opened again.
+  ///
+  /// Files that attachments may still have are kept in mind; another process may have deleted them,
+  /// which does no harm.
+  func restart(_ checkpoint: Checkpoint?, highestNumber: UInt64, replayedSize: Int) {
+    let waiters = state.withLock { state in
+      var next = State(checkpoint: checkpoint, pendingSize: replayedSize, lastNumber: highestNumber)
+      next.unreferenced = state.unreferenced
+      next.storedFiles = state.storedFiles
+      defer { state = next }
+      return state.waiters
+    }
+    for waiter in waiters { waiter.signal() }
+    expiry.restart()
   }
 
   /// The bytes of log after which closing a store writes a checkpoint.
@@ -226,7 +249,10 @@ extension Maintenance {
     }
     let result: Result<R, DatabaseError> = queue.sync {
       // Closing has waited for this queue, and does its own last work without it.
-      guard !isStopped else { return .failure(Store.closedError) }
+      let (isStopped, isPaused) = state.withLock { ($0.isStopped, $0.isPaused) }
+      guard !isStopped else {
+        return .failure(isPaused ? Store.suspendedError : Store.closedError)
+      }
       do throws(DatabaseError) {
         return .success(try work())
       } catch {

@@ -213,7 +213,7 @@ extension Store {
   ) throws(DatabaseError) -> [[Run]] {
     try translating { () throws(LogError) in
       let file = try CheckpointFile.open(
-        checkpoint.number, in: directory, isMapped: configuration.readMode == .mapped)
+        checkpoint.number, in: directory, isMapped: configuration.readMode.isMapped)
       let source = CheckpointPages.source(of: file)
       var runs: [[Run]] = []
       for (index, path) in Version.trees.enumerated() {

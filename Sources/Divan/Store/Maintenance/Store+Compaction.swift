@@ -69,7 +69,7 @@ extension Store {
         SegmentCompaction.Order(
           inputs: begun.inputs, fileID: begun.fileID, salt: configuration.random(),
           now: configuration.now(), evaluatedAt: begun.state.commit,
-          releasedThrough: begun.releasedThrough, isMapped: configuration.readMode == .mapped),
+          releasedThrough: begun.releasedThrough, isMapped: configuration.readMode.isMapped),
         in: directory,
         keep: { (entry) throws(LogError) in
           try keepingError { () throws(DatabaseError) in try filter.keeps(entry) }

@@ -46,7 +46,7 @@ extension Store {
 
   /// Schedules the purge of documents that expired while the store was closed.
   func noteOpened() {
-    guard purgesInBackground, !newest.catalog.isEmpty else { return }
+    guard purgesInBackground, let view = try? view(), !view.state.catalog.isEmpty else { return }
     // The program's first calls should not have to wait for it.
     noteExpiry(configuration.now() + 1000)
   }

@@ -2,10 +2,10 @@ import DivanLog
 
 extension ReadView {
   /// The unknown part of the log; nil if there is none, or if this view ignores it.
-  var gap: LogGap? { ignoresGap ? nil : store.gap }
+  var gap: LogGap? { ignoresGap ? nil : state.gap }
 
   /// Whether something may be missing; reads of a sound store check nothing else.
-  var hasGap: Bool { store.hasGap && !ignoresGap }
+  var hasGap: Bool { state.gap != nil && !ignoresGap }
 
   /// Throws if any part of the log may be missing.
   @inline(__always)

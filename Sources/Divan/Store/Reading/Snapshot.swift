@@ -13,7 +13,7 @@ public struct Snapshot: Sendable {
 
 extension Snapshot {
   /// Whether documents were purged between two snapshots, which the change feed does not report.
-  func hasPurged(since earlier: Snapshot) -> Bool {
+  package func hasPurged(since earlier: Snapshot) -> Bool {
     view.state.purgeCount != earlier.view.state.purgeCount
   }
 

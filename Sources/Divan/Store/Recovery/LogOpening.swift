@@ -52,7 +52,7 @@ struct LogOpening {
     var chosen = checkpoint?.chain
     if chosen == nil {
       chosen = try SegmentChain.choose(
-        from: files, in: directory, isMapped: configuration.readMode == .mapped)
+        from: files, in: directory, isMapped: configuration.readMode.isMapped)
     }
     guard let chosen, let last = chosen.segments.last else {
       throw .damaged(
@@ -67,6 +67,36 @@ struct LogOpening {
 }
 
 extension LogOpening {
+  /// Follows a log that was read before, up to the end of the last segment of `state`.
+  ///
+  /// The version takes the place of a checkpoint. `chain` has its segments, and those after them.
+  init(
+    following chain: SegmentChain, from state: Version, _ last: Segment,
+    in directory: StoreDirectory, _ configuration: Configuration, head: Head?, marks: [FlushMark]
+  ) {
+    let position = Checkpoint.Position(
+      segmentNumber: last.header.numbers.upperBound, fileID: last.fileID, end: last.end)
+    let checkpoint = Checkpoint(
+      number: 0, position: position, time: state.time, lastSequence: state.lastSequence,
+      documentCount: state.documentCount, highestFileID: 0, historyHorizon: state.historyHorizon,
+      members: [], trees: [])
+    self.checkpoint = Checkpoint.Usable(
+      checkpoint: checkpoint, chain: chain, state: state, damage: [])
+    self.directory = directory
+    self.configuration = configuration
+    shouldContinue = { _ in true }
+    files = []
+    self.head = head
+    self.marks = marks
+    lock = nil
+    report = OpeningReport()
+    evidence = []
+    self.chain = chain
+    damage = []
+    self.last = chain.segments.last ?? last
+    recovery = LogRecovery(ofMerged: self.last)
+  }
+
   /// Runs all steps.
   mutating func open() throws(LogError) -> OpenedStore {
     try findEnd()
@@ -276,7 +306,10 @@ extension LogOpening {
     report.damage = damage.map { DatabaseError($0) }
     report.replayedCommits = replay.commitCount
     var state = replay.state
-    state.lastSequence = max(state.lastSequence, start.lastSequence)
+    // Only a writer continues above the numbers that a lost transaction may have used. A reader
+    // has seen what it has read: others may be used by the writer that it reads beside.
+    if lock != nil || isClosed { state.lastSequence = max(state.lastSequence, start.lastSequence) }
+    state.gap = configuration.damage == .salvage ? nil : gap
     if writer != nil {
       report.notes += directory.removeUnrelatedViews(
         among: files, of: last.header.preamble.storeID, state)
@@ -284,8 +317,8 @@ extension LogOpening {
     writer?.resume(time: state.time)
     return OpenedStore(
       directory: directory, storeID: last.header.preamble.storeID, report: report, lock: lock,
-      writer: writer, refusal: refusal, gap: gap, state: state,
-      checkpoint: checkpoint?.checkpoint,
+      writer: writer, refusal: refusal, state: state,
+      checkpoint: checkpoint?.checkpoint, head: head, reservedSequence: start.lastSequence,
       highestCheckpoint: highestCheckpoint, replayedSize: replayedSize)
   }
 
@@ -413,7 +446,7 @@ extension LogWriter {
       directory, storeID: storeID,
       settings: Settings(
         segmentSizeGoal: configuration.segmentSizeGoal,
-        isMapped: configuration.readMode == .mapped,
+        isMapped: configuration.readMode.isMapped,
         sequenceReserve: configuration.sequenceReserve,
         unwitnessedLimit: configuration.unwitnessedLimit, now: configuration.now,
         random: configuration.random),

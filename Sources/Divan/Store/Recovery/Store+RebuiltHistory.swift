@@ -1,6 +1,16 @@
 import DivanLog
 
 extension Store {
+  /// Does the same as ``releaseHistoryWithoutContent()``, and keeps an error in mind.
+  func dropHistoryWithoutContent() {
+    do throws(DatabaseError) {
+      try releaseHistoryWithoutContent()
+    } catch {
+      // A later pass tries again. Until then only space is lost.
+      maintenance.note(error)
+    }
+  }
+
   /// Drops superseded revisions whose attachments are gone, in an index rebuilt from the log alone.
   ///
   /// If a compaction has dropped a record, the log no longer says whether the record before it was

@@ -9,10 +9,12 @@ struct OpenedStore {
   /// Nil if the store cannot be written to; ``refusal`` says why.
   var writer: LogWriter?
   var refusal: DatabaseError?
-  /// The part of the log that damage makes unknown; nil if none.
-  var gap: LogGap?
   var state: Version
   var checkpoint: Checkpoint?
+  /// What `HEAD` said; nil if it could not be read.
+  var head: Head?
+  /// The last sequence number that may have been used, perhaps by commits that are not seen yet.
+  var reservedSequence: UInt64 = 0
   /// The highest number of any checkpoint, used or not.
   var highestCheckpoint: UInt64 = 0
   /// Bytes of log after the checkpoint.
@@ -44,6 +46,14 @@ struct StoreOpening {
   /// Receives the progress, and returns whether to continue.
   let shouldContinue: (Double) -> Bool
   private var directory: StoreDirectory
+  /// The store that must be there, because it was open before; nil if any may be, or none.
+  private var expected: Expected?
+
+  /// A store that was open before.
+  private struct Expected {
+    let storeID: StoreID
+    let earlier: Version.Counters
+  }
 
   init(
     _ path: String, on fileSystem: any FileSystem, _ configuration: Configuration,
@@ -55,13 +65,30 @@ struct StoreOpening {
     self.shouldContinue = shouldContinue
     directory = StoreDirectory(path, on: fileSystem)
   }
+
+  /// Opens a store again that was open before in `directory`, with that ID and those counters.
+  ///
+  /// It is not created if it is missing, and must not be older than it was.
+  init(
+    _ directory: StoreDirectory, _ configuration: Configuration, expecting storeID: StoreID,
+    _ earlier: Version.Counters
+  ) {
+    path = directory.path
+    fileSystem = directory.fileSystem
+    self.configuration = configuration
+    shouldContinue = { _ in true }
+    self.directory = directory
+    expected = Expected(storeID: storeID, earlier: earlier)
+  }
 }
 
 extension StoreOpening {
   mutating func open() throws(DatabaseError) -> OpenedStore {
     let clock = ContinuousClock()
     let start = clock.now
+    if configuration.isReadOnly { try requireExpectedID() }
     var opened = configuration.isReadOnly ? try openForReading() : try openForWriting()
+    try requireExpected(opened)
     opened.report.duration = clock.now - start
     return opened
   }
@@ -69,8 +96,9 @@ extension StoreOpening {
   // MARK: For writing
 
   private mutating func openForWriting() throws(DatabaseError) -> OpenedStore {
-    try makeDirectory()
+    if expected == nil { try makeDirectory() }
     let isEmpty = try translating { () throws(LogError) in try directory.checkIsStore() }
+    if isEmpty, expected != nil { throw missing() }
     let lock: any FileLock
     do throws(DatabaseError) {
       lock = try takeLock()
@@ -79,6 +107,7 @@ extension StoreOpening {
     }
     directory.lock = lock
     do throws(DatabaseError) {
+      try requireExpectedID()
       do throws(LogError) {
         // `LOCK` marks the directory as a store's, so it is made durable before any other file.
         if isEmpty { try directory.flush() }
@@ -231,6 +260,44 @@ extension StoreOpening {
       path: first.path ?? path, offset: first.offset, underlying: first)
   }
 
+  // MARK: A store that was open before
+
+  /// Throws if the segments belong to another store, before anything is changed.
+  private func requireExpectedID() throws(DatabaseError) {
+    guard let expected, expected.earlier.hasLog else { return }
+    let files = try translating { () throws(LogError) in try directory.listing().files }
+    for case .segment(let numbers) in files.sorted() {
+      // If a header cannot be read, opening reports the damage.
+      guard let file = try? SegmentFile(numbers, in: directory) else { continue }
+      guard file.header.preamble.storeID == expected.storeID else { throw missing() }
+      return
+    }
+  }
+
+  /// Throws if an opened store is not the one that was open before, or is older.
+  private func requireExpected(_ opened: OpenedStore) throws(DatabaseError) {
+    guard let expected, expected.earlier.hasLog else { return }
+    guard opened.storeID == expected.storeID, opened.state.segments.newest != nil else {
+      throw missing()
+    }
+    guard opened.state.commit >= expected.earlier.commit else {
+      throw DatabaseError(
+        .damaged,
+        "the store ends with commit \(opened.state.commit), and had \(expected.earlier.commit) "
+          + "when this database read it last",
+        hint:
+          "An older copy may have replaced it: close the database, and open the store again to use it",
+        path: path)
+    }
+  }
+
+  private func missing() -> DatabaseError {
+    DatabaseError(
+      .notFound, "the store that this database had open is no longer at its path",
+      hint: "Move it back, or close the database, and open the store at its current path",
+      path: path)
+  }
+
   // MARK: For reading
 
   private func openForReading() throws(DatabaseError) -> OpenedStore {
@@ -294,7 +361,8 @@ extension StoreOpening {
       if isWriter { directory.makeReserve(size: configuration.reserveSize) }
       return opened(
         Version(nodeSize: configuration.nodeSize), .empty,
-        storeID: StoreID(high: configuration.random(), low: configuration.random()),
+        storeID: expected?.storeID
+          ?? StoreID(high: configuration.random(), low: configuration.random()),
         lock: lock, report: report, checkpoint: nil)
     }
     var log = try LogOpening(

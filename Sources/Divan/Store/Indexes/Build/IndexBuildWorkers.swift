@@ -145,7 +145,7 @@ extension IndexBuildWorkers {
   }
 
   private func report(_ count: Int) throws(DatabaseError) {
-    let total = max(1, Int(clamping: store.commits.visible.state.documentCount))
+    let total = max(1, Int(clamping: store.commits.visible?.state.documentCount ?? 0))
     guard progress?(min(1, Double(count) / Double(total))) ?? true else {
       throw DatabaseError(.cancelled, "building the index was cancelled", path: store.path)
     }

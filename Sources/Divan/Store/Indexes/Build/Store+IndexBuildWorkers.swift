@@ -17,7 +17,7 @@ extension Store {
     let most = max(1, configuration.indexBuildBatchSize)
     if let count = configuration.indexBuildWorkerCount { return min(max(1, count), most) }
     guard configuration.maintenance == .background,
-      commits.visible.state.documentCount >= IndexBuildWorkers.documentsWorthSeveral
+      commits.visible?.state.documentCount ?? 0 >= IndexBuildWorkers.documentsWorthSeveral
     else { return 1 }
     return min(ProcessInfo.processInfo.activeProcessorCount, IndexBuildWorkers.countLimit, most)
   }

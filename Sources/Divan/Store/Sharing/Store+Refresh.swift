@@ -1,0 +1,82 @@
+import DivanLog
+import Synchronization
+
+extension Store {
+  /// Shows the latest whole commit of the process that writes; returns whether it is another one.
+  ///
+  /// What was read before is not read again, as long as the segments are there. If the writer has
+  /// removed one, the store is opened again.
+  func refresh() throws(DatabaseError) -> Bool {
+    try requireOutsideOfWrite("refresh")
+    transitions.acquire()
+    defer { transitions.release() }
+    guard !isClosed, !isSuspended else { throw unavailableError }
+    // A store that is open for writing has no other writer.
+    guard configuration.isReadOnly else { return false }
+    writerLock.acquire()
+    defer { writerLock.release() }
+    let earlier = newest.counters
+    switch readNew() {
+    case .nothing: return false
+    case .version(let opened):
+      followed.head = opened.head
+      followed.size += opened.replayedSize
+      opening.withLock { $0.reservedSequence = opened.reservedSequence }
+      newest = opened.state
+      newest.services = AttachedServices()
+    case .unknown:
+      var opening = StoreOpening(directory, configuration, expecting: storeID, earlier)
+      let opened = try opening.open()
+      followed = FollowedLog(head: opened.head)
+      self.opening.withLock { $0 = OpeningResults(opened) }
+      newest = opened.state
+      newest.follow(earlier)
+    }
+    commits.show(newest)
+    return newest.commit != earlier.commit
+  }
+
+  /// What was read of the log after the newest version.
+  private enum NewLog {
+    case nothing
+    case version(OpenedStore)
+    /// The log cannot be continued from there.
+    case unknown
+  }
+
+  /// The size of the log read since the last checkpoint at which the next checkpoint is used.
+  ///
+  /// Until then the changes of the index are in memory, and replaced files take space on the disk.
+  private var followedSizeLimit: Int { 2 * configuration.checkpointInterval }
+
+  /// Reads what was appended to the log; the caller holds the writer lock.
+  private func readNew() -> NewLog {
+    do throws(LogError) {
+      // The evidence is read before the log, which is then at least as long as it says.
+      let marks = try directory.flushMarks().marks
+      let head = try directory.head().head
+      let segments = newest.segments.segments
+        .sorted { $0.header.numbers.lowerBound < $1.header.numbers.lowerBound }
+      guard let last = segments.last else { return head == followed.head ? .nothing : .unknown }
+      let isSameHead = head == followed.head
+      // A compacted segment does not grow.
+      let size = UInt64(try last.file.size())
+      let isGrown = last.header.merge == nil && size > last.end.offset
+      if isSameHead, !isGrown { return .nothing }
+      guard newest.gap == nil, followed.size <= followedSizeLimit else { return .unknown }
+      let chain = try SegmentChain.following(
+        segments, among: isSameHead ? nil : try directory.listing().files, in: directory,
+        isMapped: configuration.readMode.isMapped)
+      guard let chain else { return .unknown }
+      var log = LogOpening(
+        following: chain, from: newest, last, in: directory, configuration, head: head,
+        marks: marks)
+      let opened = try log.open()
+      guard opened.report.damage.isEmpty, opened.checkpoint != nil else { return .unknown }
+      return .version(opened)
+    } catch {
+      // A file may have vanished, or may be read while it is written.
+      return .unknown
+    }
+  }
+}

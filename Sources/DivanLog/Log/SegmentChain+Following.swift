@@ -1,0 +1,68 @@
+extension SegmentChain {
+  /// Follows a log that was read before, without reading again what was read.
+  ///
+  /// The segments that are known stay as they are, except for the last one, which may have grown.
+  /// After it come the segments of the next numbers among `files`.
+  ///
+  /// `known` are the segments of the log, in order, which are open; the last one ends where reading
+  /// stopped. `files` are the files of the directory, or nil if no segment was added since. Returns
+  /// nil if the log cannot be continued from there, because a segment was replaced, or commits that
+  /// were read do not count any more.
+  package static func following(
+    _ known: [Segment], among files: Set<FileName>?, in directory: StoreDirectory, isMapped: Bool
+  ) throws(LogError) -> SegmentChain? {
+    guard let last = known.last else { return nil }
+    var chain = SegmentChain(segments: Array(known.dropLast()), leftovers: [], damage: [])
+    var added: [SegmentFile] = []
+    if let files {
+      // What a compaction replaced is still read from the open files, and kept on the disk by them.
+      guard known.allSatisfy({ files.contains($0.file.name) }) else { return nil }
+      var number = last.header.numbers.upperBound + 1
+      while files.contains(.segment(number...number)) {
+        let file = try SegmentFile(number...number, in: directory)
+        // Only segments as they were written are replayed. RECOVERY.md, rule 20
+        guard file.header.merge == nil,
+          file.header.preamble.storeID == last.header.preamble.storeID
+        else { return nil }
+        added.append(file)
+        number += 1
+      }
+    }
+    var current = last
+    for file in added {
+      let stated = file.header.predecessor
+      if current.header.merge != nil {
+        guard stated.commit == current.end.commit, stated.chain == current.end.chain else {
+          return nil
+        }
+      } else {
+        // The next writer may have found that less was durable than was read here.
+        guard
+          stated.offset > current.end.offset && stated.commit > current.end.commit
+            || stated == current.end, try UInt64(current.file.size()) >= stated.offset
+        else { return nil }
+        current.end = stated
+        current = try remapped(current, Int(clamping: stated.offset), isMapped)
+      }
+      chain.segments.append(current)
+      current = Segment(
+        file: file, mapped: .empty,
+        end: LogEnd(
+          offset: UInt64(SegmentHeader.size), commit: stated.commit, chain: file.headerChain))
+    }
+    chain.segments.append(try remapped(current, current.file.size(), isMapped))
+    return chain
+  }
+
+  /// The growth at which the last segment is mapped again.
+  private static let mappingStep = 1 << 20
+
+  /// Returns a segment whose map has most of its bytes; the others are read.
+  private static func remapped(
+    _ segment: Segment, _ size: Int, _ isMapped: Bool
+  ) throws(LogError) -> Segment {
+    guard isMapped, size - segment.mapped.count >= mappingStep else { return segment }
+    let mapped = try attempt { () throws(SystemError) in try segment.file.file.map(size) }
+    return Segment(file: segment.file, mapped: mapped, end: segment.end)
+  }
+}
