@@ -73,7 +73,7 @@ extension InspectedContents {
     let found = try view.repairing { (version) throws(PageError) in
       var found: [(sequence: UInt64, id: SharedBytes)] = []
       for reference in try version.state.attachmentReferences(digest)
-      where try version.state.retains(reference.sequence, of: reference.id) {
+      where try version.state.reaches(reference.sequence, of: reference.id) {
         found.append(reference)
       }
       return found
