@@ -35,17 +35,26 @@ public final class Database: Sendable {
   public init(at path: String, configuration: Configuration = Configuration()) throws {
     let fileSystem = configuration.usedFileSystem
     let absolute = try absolutePath(path, on: fileSystem)
-    let opened = try reportingProgress(to: configuration.openingProgress) {
-      var opening = StoreOpening(absolute, on: fileSystem, configuration, shouldContinue: $0)
-      return try opening.open()
+    let events = EventDelivery(configuration, path: absolute)
+    let opened: OpenedStore
+    do {
+      opened = try reportingProgress(to: configuration.openingProgress) {
+        var opening = StoreOpening(absolute, on: fileSystem, configuration, shouldContinue: $0)
+        return try opening.open()
+      }
+    } catch {
+      events?.end(with: .openingFailed(error))
+      throw error
     }
-    store = Store(opened, configuration: configuration)
+    store = Store(opened, configuration: configuration, events: events)
+    store.reportOpening()
     do throws(DatabaseError) {
       try store.releaseHistoryWithoutContent()
       if store.report.ending == .interrupted { try store.deleteOrphanedAttachments() }
     } catch {
       // A later step tries again. Until then only space is lost.
       store.maintenance.note(error)
+      store.noteMaintenance(error, after: nil)
     }
     store.noteOpened()
   }

@@ -20,11 +20,17 @@ final class GroupCommit: Sendable {
     var isFlushing = false
     var sleepers: [DispatchSemaphore] = []
     var failure: DatabaseError?
+    /// Outdated versions that readers hold.
+    var held = HeldVersions()
+    /// The number of times that a reader has taken the visible version.
+    var viewCount = 0
   }
 
   private let state: Guarded<State>
   private let tail: LogTail
   private let directory: StoreDirectory
+  private let counters: MetricCounters
+  private let events: EventDelivery?
   /// Signals readable changes, by the sequence number of the last change.
   let changes: ChangeSignal
   /// Signals readable changes and purges, by ``Version/changesAndPurges``.
@@ -33,7 +39,12 @@ final class GroupCommit: Sendable {
   /// Begins with the version that was opened.
   ///
   /// Nothing was appended to `tail` yet, and never will be if the store is only read.
-  init(_ initial: Version, tail: LogTail, in directory: StoreDirectory) {
+  init(
+    _ initial: Version, tail: LogTail, in directory: StoreDirectory,
+    counters: MetricCounters, events: EventDelivery?
+  ) {
+    self.counters = counters
+    self.events = events
     state = Guarded(State(visible: VersionBox(initial), durableCommit: initial.commit))
     self.tail = tail
     self.directory = directory
@@ -45,6 +56,22 @@ final class GroupCommit: Sendable {
 extension GroupCommit {
   /// The newest version that readers may see.
   var visible: VersionBox { state.withLock { $0.visible } }
+
+  /// Returns the newest version that readers may see, and counts that.
+  func takeVisible() -> VersionBox {
+    state.withLock { state in
+      state.viewCount += 1
+      return state.visible
+    }
+  }
+
+  /// The visible version, the number of times that it was taken, and the versions that are held.
+  func usage() -> (visible: VersionBox, viewCount: Int, heldCount: Int, heldAge: Duration) {
+    state.withLock { state in
+      let held = state.held.summary()
+      return (state.visible, state.viewCount, held.count, held.age)
+    }
+  }
 
   /// The file that commits are appended to; nil if there is none yet.
   var activeFileID: UInt64? { tail.activeFileID }
@@ -72,7 +99,7 @@ extension GroupCommit {
       if let last = $0.waiting.popLast() {
         $0.waiting.append(PendingVersion(state: version, needsFlush: last.needsFlush))
       } else {
-        $0.visible = VersionBox(version)
+        $0.show(version)
       }
     }
   }
@@ -120,6 +147,7 @@ extension GroupCommit {
 
   /// Flushes for all committers that wait.
   private func flush() {
+    let start = ContinuousClock.now
     let outcome: Result<UInt64, DatabaseError>
     do throws(LogError) {
       let commit = try tail.flush()
@@ -129,15 +157,20 @@ extension GroupCommit {
     } catch {
       outcome = .failure(GroupCommit.unknownOutcome(error))
     }
-    let (sleepers, reached) = state.withLock { state in
+    let time = start.duration(to: .now)
+    let (sleepers, reached, commitCount, failure) = state.withLock { state in
       state.isFlushing = false
+      let before = state.durableCommit
+      var failure: DatabaseError?
       switch outcome {
       case .success(let commit): state.noteDurable(commit)
-      case .failure(let error): state.fail(error)
+      case .failure(let error): if state.fail(error) { failure = error }
       }
       defer { state.sleepers = [] }
-      return (state.sleepers, state.reached)
+      return (state.sleepers, state.reached, state.durableCommit - before, failure)
     }
+    if case .success = outcome { counters.noteGroup(of: commitCount, time) }
+    if let failure { events?.report(.writingStopped(failure)) }
     notify(reached)
     for sleeper in sleepers { sleeper.signal() }
   }
@@ -174,7 +207,9 @@ extension GroupCommit {
   }
 
   /// Stops all committing; versions that wait for a flush are dropped.
-  func fail(_ error: DatabaseError) { state.withLock { $0.fail(error) } }
+  func fail(_ error: DatabaseError) {
+    if state.withLock({ $0.fail(error) }) { events?.report(.writingStopped(error)) }
+  }
 
   /// The error for commits that may be durable or not after a failure.
   static func unknownOutcome(_ error: LogError) -> DatabaseError {
@@ -207,13 +242,22 @@ extension GroupCommit.State {
       count += 1
     }
     guard count > 0 else { return }
-    visible = VersionBox(waiting[count - 1].state)
+    show(waiting[count - 1].state)
     waiting.removeFirst(count)
   }
 
-  fileprivate mutating func fail(_ error: DatabaseError) {
-    if failure == nil { failure = error }
+  /// Makes a version the visible one.
+  fileprivate mutating func show(_ version: Version) {
+    if !isKnownUniquelyReferenced(&visible) { held.add(visible) }
+    visible = VersionBox(version)
+  }
+
+  /// Stops all committing; returns false if it was stopped before.
+  fileprivate mutating func fail(_ error: DatabaseError) -> Bool {
+    let isFirst = failure == nil
+    if isFirst { failure = error }
     // A flush that is running may still succeed, and then its commits are committed.
     if !isFlushing { waiting = [] }
+    return isFirst
   }
 }

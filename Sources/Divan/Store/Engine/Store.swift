@@ -25,6 +25,9 @@ final class Store: @unchecked Sendable {
   let validations = Guarded<[Validation]>([])
   /// Objects that the layers above attach while the database is open.
   let services = AttachedServices()
+  let counters = MetricCounters()
+  /// Passes on events; nil if no handler is set.
+  let events: EventDelivery?
   private let lock: (any FileLock)?
   private let closing = Atomic(false)
   private let scheduledFlush = ScheduledFlush()
@@ -47,13 +50,19 @@ final class Store: @unchecked Sendable {
   ///
   /// Guarded by ``writerLock``.
   private var earliestExpiry: UInt64?
+  /// How much the last commit has written.
+  ///
+  /// Guarded by ``writerLock``.
+  private var lastSize = CommitSize()
 
-  init(_ opened: OpenedStore, configuration: Configuration) {
+  init(_ opened: OpenedStore, configuration: Configuration, events: EventDelivery?) {
+    self.events = events
     path = opened.directory.path
     var configuration = configuration
     configuration.revisionDepth = min(max(configuration.revisionDepth, 1), 10_000)
     // It may retain the caller, who retains the database.
     configuration.openingProgress = nil
+    configuration.eventHandler = nil
     self.configuration = configuration
     directory = opened.directory
     var files = AttachmentFiles.Settings(isMapped: configuration.readMode == .mapped)
@@ -70,7 +79,7 @@ final class Store: @unchecked Sendable {
     refusal = opened.refusal
     commits = GroupCommit(
       opened.state, tail: opened.writer?.tail ?? LogTail(sequenceBound: 0),
-      in: opened.directory)
+      in: opened.directory, counters: counters, events: events)
     maintenance = Maintenance(
       opened.checkpoint, highestNumber: opened.highestCheckpoint,
       replayedSize: opened.replayedSize)
@@ -87,7 +96,7 @@ extension Store {
   /// The newest version that readers may see.
   func view() throws(DatabaseError) -> ReadView {
     guard !isClosed else { throw Store.closedError }
-    return ReadView(commits.visible, store: self)
+    return ReadView(commits.takeVisible(), store: self)
   }
 
   /// Runs `body` under the writer lock, and commits its changes.
@@ -95,23 +104,29 @@ extension Store {
     durability: Durability, timeout: Duration?, inBackground: Bool = false,
     _ body: (WriteTransaction) throws -> R
   ) throws -> R {
+    var watch = events?.commitWatch
     // A nested write fails at once, without waiting first.
     if !inBackground, !writerLock.isHeldByThisThread { maintenance.throttle(self) }
     let writer = try acquireWriterLock(timeout: timeout)
+    watch?.noteBegin()
     let result: R
     let (base, commit): (UInt64, UInt64)
     let expiry: UInt64?
+    let size: CommitSize
     do {
       defer { writerLock.release() }
       base = newest.commit
       result = try run(writer, durability: durability, body)
       commit = newest.commit
       expiry = earliestExpiry.take()
+      size = lastSize
     }
+    watch?.noteRelease()
     if commit > base {
       try settle(commit, durability)
       // Not before the commit can be read.
       if let expiry { noteExpiry(expiry) }
+      if let event = watch?.event(commit: commit, size) { events?.report(event) }
     } else {
       // Nothing changed, but `body` may have read changes that a power loss would still undo.
       try commits.waitUntilVisible(base)
@@ -207,6 +222,10 @@ extension Store {
       commits.fail(error)
       throw error
     }
+    lastSize = CommitSize(
+      revisionCount: Int(clamping: state.lastSequence) - Int(clamping: newest.lastSequence),
+      bytes: transaction.size)
+    counters.noteCommit(lastSize)
     state.commit = writer.end.commit
     state.services = AttachedServices()
     if let active = writer.active { state.segments.update(active) }
@@ -265,7 +284,9 @@ extension Store {
   }
 
   /// Ends writing, closes the log so that it opens fast, and releases the store's resources.
-  func close() throws {
+  func close() throws { try reportingClosing { try end() } }
+
+  private func end() throws {
     if writerLock.isHeldByThisThread {
       throw DatabaseError(
         .nestedWrite, "`close` was called inside `write`", hint: "Close it after `write` returns")
