@@ -47,7 +47,8 @@ struct LayeringTests {
         Group(
           name: "Store", uses: ["Errors", "Collections", "Document", "BTree"],
           layers: [
-            "Records", "Indexes/Definition", "Engine", "Reading", "Writing", "Indexes/Upkeep",
+            "Monitoring", "Records", "Indexes/Definition", "Engine", "Reading", "Writing",
+            "Indexes/Upkeep",
             "Indexes/Reading", "History", "Recovery", "Attachments", "Maintenance", "", "Changes",
             "Indexes/Build", "Inspection", "Transfer",
           ]),

@@ -845,6 +845,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 137)
+    #expect(count == 141)
   }
 }
