@@ -119,7 +119,7 @@ public struct Configuration: Sendable {
   /// configuration.eventHandler = .standardError()
   /// ```
   ///
-  /// Without a handler nothing is measured or reported. See <doc:EventsAndMetrics>.
+  /// Without a handler no event is made. See <doc:EventsAndMetrics>.
   public var eventHandler: DatabaseEvent.Handler?
   /// The time from which a query is reported to ``eventHandler``; nil reports none.
   ///

@@ -15,10 +15,9 @@ extension EventDelivery {
 extension Store {
   /// Reports that the store was opened, and what opening found.
   func reportOpening() {
+    events?.report(.opened(report))
+    if let recovered = DatabaseEvent.recovered(report) { events?.report(recovered) }
     for error in report.damage { note(error) }
-    guard let events else { return }
-    events.report(.opened(report))
-    if let recovered = DatabaseEvent.recovered(report) { events.report(recovered) }
   }
 
   /// Counts and reports an error if it is about damage; returns the error.

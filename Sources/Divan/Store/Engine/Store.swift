@@ -209,6 +209,7 @@ extension Store {
       try transaction.noteCommitPoint(after: ReadView(state: newest, store: self))
     }
     var state = transaction.state
+    let start = writer.end.offset
     do throws(LogError) {
       state.time = try transaction.withBuffer { (buffer) throws(LogError) in
         try writer.append(
@@ -224,7 +225,7 @@ extension Store {
     }
     lastSize = CommitSize(
       revisionCount: Int(clamping: state.lastSequence) - Int(clamping: newest.lastSequence),
-      bytes: transaction.size)
+      bytes: Int(clamping: writer.end.offset - start))
     counters.noteCommit(lastSize)
     state.commit = writer.end.commit
     state.services = AttachedServices()

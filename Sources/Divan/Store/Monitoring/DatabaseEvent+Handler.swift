@@ -5,7 +5,7 @@ extension DatabaseEvent {
   ///
   /// A handler is called on a queue of its own, outside of all locks of the database, one event at a
   /// time. Events arrive in the order in which they were reported: those of one thread in the order in
-  /// which they happened, ``Kind/opened`` first, and ``Kind/closed`` last. They arrive some
+  /// which they happened, ``DatabaseEvent/Kind/opened`` first, and ``DatabaseEvent/Kind/closed`` last. They arrive some
   /// microseconds after they happened, and no call waits for the handler, except `close`, which
   /// waits for at most a second. A handler cannot change what a call does or throws.
   ///

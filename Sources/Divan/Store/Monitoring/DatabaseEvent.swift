@@ -37,17 +37,17 @@ public struct DatabaseEvent: Sendable {
   public internal(set) var duration: Duration?
   /// The failure or the damage; nil if the event is not about one.
   ///
-  /// It is a ``DatabaseError``, except for ``Kind/autosaveFailed``, which may have any error.
+  /// It is a ``DatabaseError``, except for ``DatabaseEvent/Kind/autosaveFailed``, which may have any error.
   public internal(set) var error: (any Error)?
-  /// The result of opening: ``Kind/opened`` and ``Kind/recovered``.
+  /// The result of opening: ``DatabaseEvent/Kind/opened`` and ``DatabaseEvent/Kind/recovered``.
   public internal(set) var openingReport: OpeningReport?
-  /// The details of ``Kind/checkpointWritten``.
+  /// The details of ``DatabaseEvent/Kind/checkpointWritten``.
   public internal(set) var checkpoint: CheckpointDetails?
-  /// The details of ``Kind/compacted``.
+  /// The details of ``DatabaseEvent/Kind/compacted``.
   public internal(set) var compaction: CompactionDetails?
-  /// The details of ``Kind/slowQuery``.
+  /// The details of ``DatabaseEvent/Kind/slowQuery``.
   public internal(set) var query: QueryDetails?
-  /// The details of ``Kind/slowCommit``.
+  /// The details of ``DatabaseEvent/Kind/slowCommit``.
   public internal(set) var commit: CommitDetails?
 
   init(_ kind: Kind, _ level: Level, _ message: String, _ duration: Duration? = nil) {
@@ -102,7 +102,7 @@ extension DatabaseEvent.Kind {
   public static let opened = Self("opened")
   /// Opening found a store that had not been closed: ``DatabaseEvent/openingReport``.
   ///
-  /// It follows ``opened``.
+  /// It follows ``DatabaseEvent/Kind/opened``.
   public static let recovered = Self("recovered")
   /// The database could not be opened: ``DatabaseEvent/error``, which is also thrown.
   public static let openingFailed = Self("openingFailed")

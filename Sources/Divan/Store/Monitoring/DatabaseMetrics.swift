@@ -81,7 +81,7 @@ public struct DatabaseMetrics: Sendable, Hashable, Codable {
   public internal(set) var openSeconds = 0.0
   /// The documents that are not deleted.
   public internal(set) var documents = 0
-  /// The size of the segments of the log.
+  /// The size of the segments of the log, as of the last visible commit.
   public internal(set) var logBytes = 0
   /// The part of it that superseded records take; compactions reclaim it.
   public internal(set) var deadBytes = 0
