@@ -12,8 +12,8 @@ extension QueryExecution {
     events.report(
       .slowQuery(
         DatabaseEvent.QueryDetails(
-          text: printable(query.description),
-          plan: printable("\(plan.access.description), \(orderDescription)"),
+          text: query.description.shortened,
+          plan: "\(plan.access.description), \(orderDescription)".shortened,
           candidateCount: tally.candidates, documentsRead: tally.documentsRead,
           resultCount: tally.results), duration))
   }
@@ -27,5 +27,15 @@ extension QueryExecution {
       let limit = query.limit.map { ", keeping the first \($0)" } ?? ""
       return "sorted" + limit
     }
+  }
+}
+
+extension String {
+  /// The text without control characters, and at most its first 2,000 characters.
+  ///
+  /// A query can compare with a long text, or with thousands of values.
+  fileprivate var shortened: String {
+    let end = index(startIndex, offsetBy: 2000, limitedBy: endIndex) ?? endIndex
+    return printable(end == endIndex ? self : self[..<end] + " …")
   }
 }

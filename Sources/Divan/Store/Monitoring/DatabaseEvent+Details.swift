@@ -23,7 +23,7 @@ extension DatabaseEvent {
   public struct QueryDetails: Sendable, Equatable {
     /// The query as text, with the values that it compares with.
     ///
-    /// Control characters are escaped.
+    /// Control characters are escaped. A long text is cut after 2,000 characters.
     public let text: String
     /// The access path and the order, as in ``QuerySource/explain(_:)``, with values.
     public let plan: String

@@ -100,10 +100,19 @@ struct SlowWorkTests {
     let query = Query<Document>().filter { $0["word"] == "pass\u{1B}word" }
     _ = try database.snapshot().find(query)
     let event = try #require(recorder.of(.slowQuery, from: database).last)
-    #expect(!event.message.contains("pass") && event.details.contains(#"pass\u{1b}word"#))
+    #expect(!event.message.contains("pass") && event.details.contains(#"pass\u001bword"#))
     for text in [event.message, event.details, event.logLine, event.description] {
       #expect(!text.unicodeScalars.contains { $0.value < 0x20 }, "\(text)")
     }
+  }
+
+  @Test func `the text of a long query is cut`() throws {
+    let database = try open(query: .zero)
+    let values = (0..<5000).map { "value \($0)" }
+    _ = try database.snapshot().find(Query<Document>().filter { $0["word"].isIn(values) })
+    let query = try #require(recorder.of(.slowQuery, from: database).last?.query)
+    #expect(query.text.count == 2002 && query.text.hasSuffix(" …"), "\(query.text.count)")
+    #expect(query.plan.count <= 2002)
   }
 
   @Test func `a line of a log has the time, the level, the kind, the message and the details`()
