@@ -108,7 +108,7 @@ struct SlowWorkTests {
 
   @Test func `the text of a long query is cut`() throws {
     let database = try open(query: .zero)
-    let values = (0..<5000).map { "value \($0)" }
+    let values = (0..<5000).map { Value.string("value \($0)") }
     _ = try database.snapshot().find(Query<Document>().filter { $0["word"].isIn(values) })
     let query = try #require(recorder.of(.slowQuery, from: database).last?.query)
     #expect(query.text.count == 2002 && query.text.hasSuffix(" …"), "\(query.text.count)")
