@@ -72,7 +72,7 @@ extension Workload {
     var random = RandomNumbers(state: UInt64(1 + bench.repetition))
     var piece = (0..<pieceSize).map { _ in UInt8(truncatingIfNeeded: random.next()) }
     var rest = size(bench)
-    var film = try database.snapshot().get("film") ?? Document(id: "film")
+    var film = try database.snapshot().document("film") ?? Document(id: "film")
     film.attachments["film"] = try database.storeAttachment(contentType: "video/mp4") {
       afterEach()
       guard rest > 0 else { return nil as ArraySlice<UInt8>? }
@@ -86,7 +86,7 @@ extension Workload {
   }
 
   private static func attachment(in database: Database) throws -> Document.Attachment {
-    guard let attachment = try database.snapshot().get("film")?.attachments["film"] else {
+    guard let attachment = try database.snapshot().document("film")?.attachments["film"] else {
       throw BenchmarkError("the attachment is missing")
     }
     return attachment

@@ -88,7 +88,7 @@ extension Workload {
     let isDone = DispatchSemaphore(value: 0)
     Task.detached {
       do {
-        var results = database.updates(of: query).makeAsyncIterator()
+        var results = database.liveResults(of: query).makeAsyncIterator()
         guard try await results.next()?.count == resultCount else {
           throw BenchmarkError("documents are missing")
         }

@@ -41,7 +41,7 @@ extension Workload {
     var opened: Database?
     let elapsed = try seconds {
       let database = try bench.open(name)
-      guard try database.read({ try $0.get(id) }) != nil else {
+      guard try database.read({ try $0.document(id) }) != nil else {
         throw BenchmarkError("\(id) was not found")
       }
       opened = database

@@ -152,7 +152,7 @@ extension Workload {
     let before = try database.snapshot().count(query)
     try database.write { transaction in
       for number in stride(from: 0, to: bench.count, by: 100) {
-        guard var document = try transaction.get(bench.samples.id(number)) else { continue }
+        guard var document = try transaction.document(bench.samples.id(number)) else { continue }
         document["done"] = true
         document["year"] = 2000
         try transaction.put(document)

@@ -19,7 +19,7 @@ extension Workload {
         var sum = 0
         for start in stride(from: 0, to: ids.count, by: 1000) {
           let some = Array(ids[start..<min(start + 1000, ids.count)])
-          for document in try snapshot.get(some) { sum += document.map(titleSize) ?? 0 }
+          for document in try snapshot.document(some) { sum += document.map(titleSize) ?? 0 }
         }
         return sum
       }
@@ -87,7 +87,7 @@ extension Workload {
 
   private static func readOne(by mode: ReadMode, _ bench: Bench) throws -> Double {
     try measureReads(mode, bench) { snapshot, ids in
-      try ids.reduce(0) { try $0 + (snapshot.get($1).map(titleSize) ?? 0) }
+      try ids.reduce(0) { try $0 + (snapshot.document($1).map(titleSize) ?? 0) }
     }
   }
 

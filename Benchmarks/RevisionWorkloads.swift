@@ -144,7 +144,7 @@ extension Workload {
     try inBatches(documents, database) { transaction, document in
       try transaction.insert(
         document, history: history(of: Configuration().revisionDepth, after: document.revision))
-      guard var current = try transaction.get(document.id) else { return }
+      guard var current = try transaction.document(document.id) else { return }
       current["done"] = current["done"] == true ? false : true
       changed.append(try transaction.put(current))
     }

@@ -26,7 +26,7 @@ extension Workload {
     ) { bench in
       let before = try requireMemory()
       let database = try bench.open("loaded")
-      _ = try database.read { try $0.get(bench.samples.id(0)) }
+      _ = try database.read { try $0.document(bench.samples.id(0)) }
       let after = try requireMemory()
       try database.close()
       return (after - before) / 1e6

@@ -14,7 +14,8 @@ extension LogDump {
     let database = try openDatabase(options)
     let snapshot = try database.snapshot()
     let revisions = try snapshot.revisions(of: id)
-    guard !revisions.isEmpty, let document = try snapshot.get(id) ?? snapshot.tombstone(id) else {
+    guard !revisions.isEmpty, let document = try snapshot.document(id) ?? snapshot.tombstone(id)
+    else {
       throw UsageError(reason: "there is no document `\(id)`, not even a deleted one")
     }
     var leaves = [document]

@@ -111,7 +111,7 @@ extension Quickstart {
         number += 1
         var expected = film
         expected["type"] = "Film"
-        if try snapshot.get(Film.id(number))?.properties == expected { equal += 1 }
+        if try snapshot.document(Film.id(number))?.properties == expected { equal += 1 }
       }
     }
     print("\(count) films in, \(equal) back out equal.")

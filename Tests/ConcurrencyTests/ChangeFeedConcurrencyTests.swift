@@ -36,7 +36,7 @@ struct ChangeFeedConcurrencyTests {
     var received = ReceivedChanges()
     while true {
       var left = patience
-      for try await change in database.changes(since: received.last, where: isIncluded) {
+      for try await change in database.changeFeed(since: received.last, where: isIncluded) {
         received.add(change)
         if change.id == "end" { return received }
         left -= 1
@@ -105,7 +105,7 @@ struct ChangeFeedConcurrencyTests {
       let deletes = Int.random(in: 0..<5, using: &random) == 0
       try await database.write(durability: durability) { transaction in
         for id in ids {
-          if deletes, try transaction.delete(id: id) { continue }
+          if deletes, try transaction.delete(id) { continue }
           try transaction.replace(id, with: ["step": .int(Int64(step))])
         }
       }

@@ -50,7 +50,7 @@ struct IndexBuildConcurrencyTests {
         for _ in 0..<Int.random(in: 1...20, using: &random) {
           let id = "doc-\(Int.random(in: 0..<documentCount + 200, using: &random))"
           switch Int.random(in: 0..<12, using: &random) {
-          case 0: try transaction.delete(id: id)
+          case 0: try transaction.delete(id)
           case 1: try transaction.purge(id)
           default: _ = try transaction.replace(id, with: properties(&random))
           }

@@ -17,7 +17,7 @@ struct TrialsTests {
     let database = try open(disk)
     try database.write { try $0.put(Document(id: "left", ["n": 1])) }
     try database.write { try $0.put(Document(id: "right", ["n": 1])) }
-    try database.write { _ = try $0.delete(id: "left") }
+    try database.write { _ = try $0.delete("left") }
     try database.write { try $0.put(Document(id: "left", ["n": 2])) }
   }
 
@@ -87,7 +87,7 @@ struct TrialsTests {
     // This also works while the store is open on the original disk.
     try disk.forEachCrash { disk in
       let database = try open(disk)
-      try database.write { _ = try $0.delete(id: "old") }
+      try database.write { _ = try $0.delete("old") }
       try database.write { try $0.put(Document(id: "new", [:])) }
     } check: { disk in
       try open(disk).read { snapshot in

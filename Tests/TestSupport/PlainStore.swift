@@ -66,7 +66,7 @@ extension PlainStore {
       note(try transaction.replace(id, with: properties))
     case 6..<8:
       let wasLive = entries[id].map { !$0.isDeleted } ?? false
-      #expect(try transaction.delete(id: id) == wasLive)
+      #expect(try transaction.delete(id) == wasLive)
       if wasLive {
         entries[id]?.isDeleted = true
         entries[id]?.properties = [:]
@@ -92,7 +92,7 @@ extension PlainStore {
     let descending = snapshot.ids(descending: true)
     #expect(try descending.collect() == ids.reversed(), sourceLocation: sourceLocation)
     for (id, entry) in entries {
-      let document = try snapshot.get(id)
+      let document = try snapshot.document(id)
       #expect((document == nil) == entry.isDeleted, sourceLocation: sourceLocation)
       if let document {
         #expect(document.properties == entry.properties, sourceLocation: sourceLocation)

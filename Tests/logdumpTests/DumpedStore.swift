@@ -52,7 +52,7 @@ extension DumpedStore {
     }
     try first.write { transaction in
       try transaction.replace("metropolis", with: ["title": "Metropolis", "minutes": 153.5])
-      try transaction.delete(id: "nosferatu")
+      try transaction.delete("nosferatu")
     }
     try first.close()
     let second = try store.open()
@@ -83,7 +83,7 @@ extension DumpedStore {
               "round": .int(Int64(round)), "number": .int(Int64(number)),
               "text": .string(String(repeating: "lorem ipsum ", count: 10)),
             ])
-          if number % 10 == 9 { try transaction.delete(id: "document \(number - 5)") }
+          if number % 10 == 9 { try transaction.delete("document \(number - 5)") }
         }
       }
       try database.close()

@@ -33,7 +33,7 @@ struct PythonReaderTests {
               "\(["é", "a", "漢", "\u{1}\""].randomElement(using: &random) ?? "")\(number % 17)"
             try transaction.replace(id, with: RandomValue.object(&random, depth: 3))
           }
-          if number % 5 == 0 { try transaction.delete(id: "a\(number % 17)") }
+          if number % 5 == 0 { try transaction.delete("a\(number % 17)") }
         }
       }
       // One round runs while the store is still open, as after a crash.

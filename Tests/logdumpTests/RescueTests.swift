@@ -40,7 +40,7 @@ struct RescueTests {
       try transaction.purge("again")
       try transaction.put(Document(id: "again", ["n": 2]))
       try transaction.put(Document(id: "gone"))
-      try transaction.delete(id: "gone")
+      try transaction.delete("gone")
       try transaction.removeLocal("removed")
     }
     try database.deleteSnapshot(named: "then")

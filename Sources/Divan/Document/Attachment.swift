@@ -13,14 +13,14 @@ extension Document {
   /// film.attachments["poster"] = Document.Attachment(contentType: "image/jpeg", jpeg)
   /// film.attachments["trailer"] = try Document.Attachment(contentType: "video/mp4", file: path)
   /// try database.write { try $0.put(film) }
-  /// let poster = try database.read { try $0.get(film.id)?.attachments["poster"]?.data() }
+  /// let poster = try database.read { try $0.document(film.id)?.attachments["poster"]?.data() }
   /// ```
   /// It is stored with the document's next revision and stays with later revisions until you remove
   /// it. Equal content is stored only once, and is deleted when nothing refers to it any more.
   /// Reading an attachment's metadata does not read the content.
   ///
   /// The content of an attachment that you read stays readable while the database is open. The
-  /// exception is an attachment of a live result (``Database/updates(of:)-(Query<Document>)``): its
+  /// exception is an attachment of a live result (``Database/liveResults(of:)-(Query<Document>)``): its
   /// content is readable only while the newest version has it.
   public struct Attachment: Sendable {
     /// The content's MIME type.

@@ -23,8 +23,8 @@ extension Model {
       noteAccess(ModelObservation.statePath)
       noteAccess(ModelObservation.documentPath)
       guard state == .stored, let core else { return nil }
-      if case .transaction(let transaction) = core.source { return try transaction.get(id) }
-      return try core.requireSnapshot().get(id)
+      if case .transaction(let transaction) = core.source { return try transaction.document(id) }
+      return try core.requireSnapshot().document(id)
     }
   }
 

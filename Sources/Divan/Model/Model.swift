@@ -420,7 +420,7 @@ extension Model {
   ///     it was read: refresh the context, and delete again.
   ///   - `deleteDenied` if a ``DeleteRule/deny`` rule forbids it.
   ///   - `notInContext` if a rule reaches into another context
-  ///     (``ModelContext/setContext(_:for:)``).
+  ///     (``ModelContext/resolveReferences(to:in:)``).
   ///   - the errors of reading and writing.
   public final func delete() throws {
     guard state != .deleted else { return }

@@ -8,7 +8,7 @@ import DivanLog
 /// try database.write { transaction in
 ///   try transaction.put(Document(id: "metropolis", ["title": "Metropolis", "year": 1927]))
 /// }
-/// let film = try database.read { try $0.get("metropolis") }
+/// let film = try database.read { try $0.document("metropolis") }
 /// ```
 ///
 /// You can use it from any thread, task or actor. Reading takes a ``Snapshot`` and then no lock;

@@ -5,7 +5,7 @@ extension Database {
   /// Returns a sequence of a view's rows: the current ones, and new ones after each change.
   ///
   /// ```swift
-  /// for try await years in database.updates(of: byYear, .all.grouped()) {
+  /// for try await years in database.liveResults(of: byYear, .all.grouped()) {
   ///   bars = years.map { ($0.key, $0.value) }
   /// }
   /// ```
@@ -33,7 +33,7 @@ extension Database {
   ///   - view: The view.
   ///   - query: The query for its rows.
   /// - Returns: The answers; any number of tasks may iterate them, each from a first one on.
-  public func updates(of view: MapReduceView, _ query: ViewQuery = .all) -> LiveView {
+  public func liveResults(of view: MapReduceView, _ query: ViewQuery = .all) -> LiveView {
     LiveView(database: self, view: view, query: query)
   }
 }

@@ -1,7 +1,7 @@
 import DivanLog
 import Synchronization
 
-/// The sequence of answers to a query of a view: ``Database/updates(of:_:)``.
+/// The sequence of answers to a query of a view: ``Database/liveResults(of:_:)``.
 public struct LiveView: AsyncSequence, Sendable {
   let database: Database
   let view: MapReduceView
@@ -25,7 +25,7 @@ public struct LiveView: AsyncSequence, Sendable {
 extension LiveView.Iterator {
   /// Waits for and returns the next answer; nil if the task was cancelled.
   ///
-  /// - Throws: See ``Database/updates(of:_:)``.
+  /// - Throws: See ``Database/liveResults(of:_:)``.
   public mutating func next(
     isolation actor: isolated (any Actor)? = #isolation
   ) async throws -> ViewRows? {

@@ -78,17 +78,17 @@ extension ViewRows {
 
   /// Returns the document that a row links to, in the snapshot of these rows; nil if there is none.
   ///
-  /// - Throws: The errors of ``Snapshot/get(_:)-(String)``.
+  /// - Throws: The errors of ``Snapshot/document(_:)``.
   public func document(of row: ViewRow) throws -> Document? {
-    try row.documentID.flatMap { try snapshot.get($0) }
+    try row.documentID.flatMap { try snapshot.document($0) }
   }
 
   /// Returns the documents that the rows link to, in the order of the rows; nil for a missing one.
   ///
   /// They are read in the order of their locations in the log, which is faster than one by one.
   ///
-  /// - Throws: The errors of ``Snapshot/get(_:)-([String])``.
+  /// - Throws: The errors of ``Snapshot/documents(_:)``.
   public func documents() throws -> [Document?] {
-    try snapshot.get(map { $0.documentID ?? "" })
+    try snapshot.documents(map { $0.documentID ?? "" })
   }
 }

@@ -27,7 +27,7 @@ struct FileFormatTests {
     let snapshot = try database.snapshot()
     let ids = snapshot.ids()
     #expect(try ids.collect() == ["ada"])
-    #expect(try snapshot.get("ada")?.json == #"{"born":1815,"name":"Ada Lovelace"}"#)
+    #expect(try snapshot.document("ada")?.json == #"{"born":1815,"name":"Ada Lovelace"}"#)
     #expect(try snapshot.tombstone("zeno")?.revision?.generation == 2)
   }
 
@@ -228,7 +228,7 @@ private final class ExampleStore: Sendable {
     }
     try first.write { transaction in
       try transaction.replace("ada", with: ["name": "Ada Lovelace", "born": 1815])
-      try transaction.delete(id: "zeno")
+      try transaction.delete("zeno")
     }
     try first.close()
     var files = [

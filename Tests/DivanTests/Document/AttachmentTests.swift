@@ -42,7 +42,7 @@ struct AttachmentTests {
     #expect(stored.attachments == film.attachments)
     stored["year"] = 1927
     try database.write { _ = try $0.put(stored) }
-    let read = try #require(try database.read { try $0.get("film") })
+    let read = try #require(try database.read { try $0.document("film") })
     let note = try #require(read.attachments["note"])
     #expect(try note.data() == Data("A note".utf8))
     #expect(note.length == 6)
@@ -56,7 +56,7 @@ struct AttachmentTests {
     try database.close()
     #expect(throws: DatabaseError.self) { try poster.data() }
     let again = try Database(at: "/s", configuration: disk.configuration())
-    #expect(try again.read { try $0.get("film") }?.attachments == film.attachments)
+    #expect(try again.read { try $0.document("film") }?.attachments == film.attachments)
     try checkIsSound(again)
   }
 
@@ -79,7 +79,7 @@ struct AttachmentTests {
       try size + disk.fileSystem.status("/s/attachments/\(name.prefix(2))/\(name)").size
     }
     #expect((2_000_000..<2_100_000).contains(size))
-    let document = try #require(try database.read { try $0.get("d4321") })
+    let document = try #require(try database.read { try $0.document("d4321") })
     #expect(try document.attachments["poster"]?.data() == Data(long(1)))
   }
 
@@ -95,12 +95,12 @@ struct AttachmentTests {
       }
     }
     #expect(try filesInStore().count == 1)
-    for index in 0..<19 { try database.write { _ = try $0.delete(id: "d\(index)") } }
+    for index in 0..<19 { try database.write { _ = try $0.delete("d\(index)") } }
     try database.compact()
     #expect(try filesInStore().count == 1)
     try checkIsSound(database)
     // A snapshot and a document that was read keep the content that they refer to.
-    var document = try database.read { try $0.get("d19") }
+    var document = try database.read { try $0.document("d19") }
     try database.write { _ = try $0.purge("d19") }
     try database.compact()
     #expect(try document?.attachments["poster"]?.data() == Data(long(2)))
@@ -123,11 +123,11 @@ struct AttachmentTests {
     }
     let snapshot = try database.snapshot()
     for name in ["a", "b"] {
-      try database.write { _ = try $0.delete(id: name) }
+      try database.write { _ = try $0.delete(name) }
       try database.compact()
     }
     for name in ["a", "b"] {
-      let file = try #require(try snapshot.get(name)?.attachments["file"])
+      let file = try #require(try snapshot.document(name)?.attachments["file"])
       #expect(try file.data() == Data(long(name.utf8.first ?? 0)), "\(name)")
     }
   }
@@ -155,11 +155,11 @@ struct AttachmentTests {
     var copy = Document(id: "b")
     copy.attachments = stored.attachments
     try other.write { _ = try $0.put(copy) }
-    #expect(try other.read { try $0.get("b") }?.attachments == stored.attachments)
+    #expect(try other.read { try $0.document("b") }?.attachments == stored.attachments)
     try checkIsSound(other)
     try database.backup(to: "/copy")
     let backup = try Database(at: "/copy", configuration: disk.configuration())
-    #expect(try backup.read { try $0.get("a") } == stored)
+    #expect(try backup.read { try $0.document("a") } == stored)
     try checkIsSound(backup)
   }
 
@@ -184,7 +184,7 @@ struct AttachmentTests {
       }
       #expect(error?.code == .invalidAttachment)
     }
-    #expect(try database.read { try $0.get("a") } == nil)
+    #expect(try database.read { try $0.document("a") } == nil)
     #expect(try filesInStore().isEmpty)
     try checkIsSound(database)
   }
@@ -200,7 +200,7 @@ struct AttachmentTests {
     let file = try #require(try filesInStore().first)
     try disk.fileSystem.remove("/s/attachments/\(file.prefix(2))/\(file)")
     let again = try Database(at: "/s", configuration: disk.configuration())
-    let read = try #require(try again.read { try $0.get("a") })
+    let read = try #require(try again.read { try $0.document("a") })
     #expect(read["n"] == 1)
     #expect(try read.attachments["small"]?.data() == Data([1, 2, 3]))
     let error = #expect(throws: DatabaseError.self) { try read.attachments["large"]?.data() }
@@ -221,7 +221,7 @@ struct AttachmentTests {
     throws
   {
     func put(_ id: String, _ note: Document.Attachment?) throws -> Document.Attachment? {
-      var document = try database.snapshot().get(id) ?? Document(id: id)
+      var document = try database.snapshot().document(id) ?? Document(id: id)
       if let note { document.attachments["note"] = note }
       document["n"] = .int(.random(in: 0...(.max)))
       return try database.write { try $0.put(document) }.attachments["note"]
@@ -246,7 +246,7 @@ struct AttachmentTests {
     external.attachments["new"] = note()
     let history = try [RevisionID(parsing: "3-c")]
     try database.write { try $0.insert(external, history: history) }
-    let stored = try database.snapshot().get("external")?.attachments.mapValues(\.generation)
+    let stored = try database.snapshot().document("external")?.attachments.mapValues(\.generation)
     #expect(stored == ["note": 3, "old": 2, "new": 3])
     try checkIsSound(database)
   }

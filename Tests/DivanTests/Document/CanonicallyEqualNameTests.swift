@@ -32,7 +32,7 @@ import Testing
     let database = try Database.inMemory()
     let stored = try database.write { try $0.put(document()) }
     #expect(stored.attachments.count == 2)
-    let read = try database.snapshot().get("a")
+    let read = try database.snapshot().document("a")
     // The text of two scalars begins with the smaller byte.
     #expect(try texts(read) == ["two", "one"])
     #expect(read?.properties[one] == 1 && read?.properties[two] == 2)
@@ -40,7 +40,7 @@ import Testing
     var changed = try #require(read)
     changed.attachments[two] = nil
     try database.write { _ = try $0.put(changed) }
-    #expect(try texts(database.snapshot().get("a")) == ["one"])
+    #expect(try texts(database.snapshot().document("a")) == ["one"])
   }
 
   @Test func `export and import keep attachments and properties with canonically equal names`()
@@ -56,7 +56,7 @@ import Testing
     var pieces = [lines]
     let report = try target.importJSONLines { pieces.popLast() }
     #expect(report.storedCount == 1)
-    let read = try target.snapshot().get("a")
+    let read = try target.snapshot().document("a")
     #expect(try texts(read) == ["two", "one"])
     #expect(read?.properties == document().properties)
   }
@@ -70,7 +70,7 @@ import Testing
         #"{"_id":"a","_attachments":{"\#(one)":{"data":"b25l"},"\#(two)":{"data":"dHdv"}}}"#.utf8)
     ]
     try database.importJSONLines { lines.popLast() }
-    #expect(try texts(database.snapshot().get("a")) == ["two", "one"])
+    #expect(try texts(database.snapshot().document("a")) == ["two", "one"])
   }
 
   @Test func `resolving branches keeps attachments with canonically equal names`() throws {
@@ -89,7 +89,7 @@ import Testing
       try transaction.insert(theirs, history: [b, first])
       _ = try transaction.resolve("a") { $0.mine == nil ? .theirs : .mine }
     }
-    #expect(try texts(database.snapshot().get("a")) == ["two", "one"])
+    #expect(try texts(database.snapshot().document("a")) == ["two", "one"])
   }
 
   @Test func `decoding canonically equal keys into a Swift dictionary throws`() throws {
@@ -119,13 +119,13 @@ import Testing
     model.attachments[one] = content("one")
     model.attachments[two] = content("two")
     try model.save()
-    let read = try database.snapshot().get(model.id)
+    let read = try database.snapshot().document(model.id)
     #expect(read?.properties[one] == 1 && read?.properties[two] == 2)
     #expect(try texts(read) == ["two", "one"])
     try model.setValue(nil, for: two)
     model.attachments[one] = nil
     try model.save()
-    let changed = try database.snapshot().get(model.id)
+    let changed = try database.snapshot().document(model.id)
     #expect(changed?.properties[one] == 1 && changed?.properties[two] == nil)
     #expect(try texts(changed) == ["two"])
   }

@@ -35,10 +35,10 @@ struct CodableStoreTests {
     #expect(!document.id.isEmpty)
     #expect(document.properties == ["title": "M", "year": 1931, "tags": []])
     #expect(film.id == nil)
-    let read = try database.snapshot().get(Film.self, document.id)
+    let read = try database.snapshot().value(Film.self, id: document.id)
     #expect(read == Film(id: document.id, title: "M", year: 1931))
     #expect(try document.decode(Film.self).id == document.id)
-    #expect(try database.snapshot().get(Film.self, "none") == nil)
+    #expect(try database.snapshot().value(Film.self, id: "none") == nil)
   }
 
   @Test func `putting a structure as inout sets its ID and revision`() throws {
@@ -55,7 +55,7 @@ struct CodableStoreTests {
     film.title = "M, again"
     try database.write { try $0.put(&film) }
     #expect(film.revision?.generation == 2)
-    #expect(try database.snapshot().get(Checked.self, film.id ?? "") == film)
+    #expect(try database.snapshot().value(Checked.self, id: film.id ?? "") == film)
     #expect(try database.snapshot().count == 2)
   }
 
@@ -66,7 +66,7 @@ struct CodableStoreTests {
     document.attachments["poster"] = Document.Attachment(contentType: "image/png", [1, 2, 3])
     let stored = try database.write { try $0.put(document) }
     func expectPoster(_ comment: Comment) throws {
-      let now = try database.snapshot().get("m")
+      let now = try database.snapshot().document("m")
       #expect(try now?.attachments["poster"]?.data() == Data([1, 2, 3]), comment)
       #expect(now?["rating"] == 9, comment)
     }
@@ -77,7 +77,7 @@ struct CodableStoreTests {
     try expectPoster("put(&)")
     try database.write { _ = try $0.put(contentsOf: [film]) }
     try expectPoster("put(contentsOf:)")
-    var checked = try #require(try database.snapshot().get(Checked.self, "m"))
+    var checked = try #require(try database.snapshot().value(Checked.self, id: "m"))
     try database.write { try $0.put(&checked) }
     try expectPoster("with a revision")
     #expect(stored.revision != checked.revision)
@@ -93,7 +93,7 @@ struct CodableStoreTests {
       branch["note"] = .string(text)
       branches.append(try database.write { try $0.put(branch, onConflict: .branch) })
     }
-    let winner = try #require(try database.snapshot().get("m"))
+    let winner = try #require(try database.snapshot().document("m"))
     let loser = try #require(branches.first { $0.revision != winner.revision })
     var value = Checked(id: "m", revision: loser.revision, title: "changed")
     try database.write { try $0.put(&value) }
@@ -120,8 +120,8 @@ struct CodableStoreTests {
     let people = [Person(name: "a"), Person(name: "b")]
     let ids = try database.write { try $0.put(contentsOf: people) }
     #expect(people.map(\.id) == ids)
-    #expect(try database.snapshot().get(Person.self, id)?.name == "Fritz Lang")
-    #expect(try database.snapshot().get(Person.self, ids).map { $0?.name } == ["a", "b"])
+    #expect(try database.snapshot().value(Person.self, id: id)?.name == "Fritz Lang")
+    #expect(try database.snapshot().values(Person.self, ids: ids).map { $0?.name } == ["a", "b"])
   }
 
   @Test func `rolling back a transaction restores the ID and revision of its objects`() throws {
@@ -168,7 +168,7 @@ struct CodableStoreTests {
             "zz": [1, 2], "id": "a property of this name",
           ]))
     }
-    var film = try #require(try database.snapshot().get(Film.self, "m"))
+    var film = try #require(try database.snapshot().value(Film.self, id: "m"))
     film.year = nil
     film.tags.append("b")
     let document = try database.write { try $0.put(film) }
@@ -178,7 +178,7 @@ struct CodableStoreTests {
     ]
     #expect(document.properties == expected)
     #expect(document.revision?.generation == 2)
-    #expect(try database.snapshot().get("m")?.properties == expected)
+    #expect(try database.snapshot().document("m")?.properties == expected)
     // The stored form is the same, however the document was made.
     #expect(try Document(expected).encoded().bytes == document.encoded().bytes)
   }
@@ -208,16 +208,16 @@ struct CodableStoreTests {
       try transaction.put(["a": 1, "b": 2], id: "d")
       try transaction.put(["b": 3], id: "d")
     }
-    #expect(try database.snapshot().get("d")?.properties == ["b": 3])
-    #expect(try database.snapshot().get([String: Int].self, "d") == ["b": 3])
+    #expect(try database.snapshot().document("d")?.properties == ["b": 3])
+    #expect(try database.snapshot().documents([String: Int].self, "d") == ["b": 3])
   }
 
   @Test func `the last writer wins unless the type has a revision property`() throws {
     let database = try Database.inMemory()
     try database.write { try $0.put(Checked(id: "c", title: "first")) }
-    let read = try #require(try database.snapshot().get(Checked.self, "c"))
+    let read = try #require(try database.snapshot().value(Checked.self, id: "c"))
     try database.write { transaction in
-      let film = try transaction.get(Film.self, ["x"])
+      let film = try transaction.values(Film.self, ids: ["x"])
       #expect(film == [nil])
       try transaction.update("c") { $0["title"] = "second" }
     }
@@ -229,10 +229,10 @@ struct CodableStoreTests {
       #expect(error?.documentID == "c")
     }
     try database.write { try $0.put(Film(id: "c", title: "fourth")) }
-    #expect(try database.snapshot().get("c")?["title"] == "fourth")
+    #expect(try database.snapshot().document("c")?["title"] == "fourth")
     // A document that was deleted in the meantime is a conflict too, and is not recreated.
-    let fresh = try #require(try database.snapshot().get(Checked.self, "c"))
-    try database.write { _ = try $0.delete(id: "c") }
+    let fresh = try #require(try database.snapshot().value(Checked.self, id: "c"))
+    try database.write { _ = try $0.delete("c") }
     #expect { try database.write { try $0.put(fresh) } } throws: {
       ($0 as? DatabaseError)?.code == .conflict
     }
@@ -262,7 +262,7 @@ struct CodableStoreTests {
     let ids = try database.write { try $0.put(contentsOf: films) }
     #expect(ids == films.map(\.id))
     #expect(try database.snapshot().count == 150)
-    #expect(try database.snapshot().get(Film.self, "f7")?.title == "t157")
+    #expect(try database.snapshot().value(Film.self, id: "f7")?.title == "t157")
     #expect(try database.snapshot().revision(of: "f7")?.generation == 2)
     let checked = ["a", "b", "a"].map { Checked(id: $0, title: $0) }
     #expect(throws: DatabaseError.self) {
@@ -350,7 +350,7 @@ struct CodableStoreTests {
     let document = try database.write { try $0.put(derived) }
     #expect(derived.id == document.id)
     #expect(document.properties == ["age": 1, "super": ["name": "d"]])
-    let read = try #require(try database.snapshot().get(Derived.self, document.id))
+    let read = try #require(try database.snapshot().value(Derived.self, id: document.id))
     #expect(read.id == document.id)
     #expect(read.name == "d")
   }
@@ -361,9 +361,9 @@ struct CodableStoreTests {
     try database.write { transaction in
       try transaction.put(Number(number: 1), id: "a")
       #expect(throws: DatabaseError.self) { try transaction.put(Number(number: .nan), id: "a") }
-      #expect(try transaction.get(Number.self, "a")?.number == 1)
+      #expect(try transaction.value(Number.self, id: "a")?.number == 1)
     }
-    #expect(try database.snapshot().get(Number.self, "a")?.number == 1)
+    #expect(try database.snapshot().value(Number.self, id: "a")?.number == 1)
     #expect(try database.snapshot().revision(of: "a")?.generation == 1)
   }
 }

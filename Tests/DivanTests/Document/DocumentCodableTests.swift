@@ -27,7 +27,7 @@ struct DocumentCodableTests {
 
   init() throws { database = try Database.inMemory() }
 
-  private func type(_ id: String) throws -> Value? { try database.snapshot().get(id)?["type"] }
+  private func type(_ id: String) throws -> Value? { try database.snapshot().document(id)?["type"] }
 
   @Test func `a query for a type skips documents of other types, even undecodable ones`() throws {
     try database.write { transaction in
@@ -70,10 +70,10 @@ struct DocumentCodableTests {
     #expect(document["type"] == "film" && document["left"] == true)
     // Again, with a property that another program added.
     try database.write { _ = try $0.update("a") { $0["stars"] = 5 } }
-    soup = try #require(try database.snapshot().get(Recipe.self, "a"))
+    soup = try #require(try database.snapshot().value(Recipe.self, id: "a"))
     soup.minutes = 5
     try database.write { try $0.put(&soup) }
-    let stored = try #require(try database.snapshot().get("a"))
+    let stored = try #require(try database.snapshot().document("a"))
     #expect(stored.properties == ["type": "Recipe", "name": "Soup", "minutes": 5, "stars": 5])
     // A type that is only Codable neither adds nor removes the property `type`.
     try database.write { transaction in
@@ -88,7 +88,7 @@ struct DocumentCodableTests {
   {
     try database.write { _ = try $0.put(Document(id: "old", ["name": "Stew"])) }
     #expect(try database.snapshot().count(Query<Recipe>()) == 0)
-    let old = try #require(try database.snapshot().get(Recipe.self, "old"))
+    let old = try #require(try database.snapshot().value(Recipe.self, id: "old"))
     try database.write { _ = try $0.put(old) }
     #expect(try database.snapshot().find(Query<Recipe>()).map(\.name) == ["Stew"])
   }
@@ -140,7 +140,7 @@ struct DocumentCodableTests {
     }
     #expect(try database.snapshot().find(Query<Own>()).map(\.type) == ["own"])
     #expect(try database.snapshot().find(Query<Renamed>()).map(\.type) == ["x"])
-    #expect(try database.snapshot().get("b")?.properties == ["type": "Renamed", "kind": "x"])
+    #expect(try database.snapshot().document("b")?.properties == ["type": "Renamed", "kind": "x"])
   }
 
   class Animal: DocumentCodable {
@@ -193,7 +193,7 @@ struct ModelInsertionTests {
     let again = try context.insert(Note.self, id: "a")
     again.text = "again"
     try again.save()
-    #expect(try database.snapshot().get("a")?["text"] == "again")
+    #expect(try database.snapshot().document("a")?["text"] == "again")
   }
 
   @Test func `inserting a model in a transaction checks the IDs that the transaction has stored`()
@@ -209,7 +209,7 @@ struct ModelInsertionTests {
       note.text = "b"
       try note.save()
     }
-    #expect(try database.snapshot().get("b")?["text"] == "b")
+    #expect(try database.snapshot().document("b")?["text"] == "b")
   }
 
   @Test func `saving a new model whose ID was stored in the meantime is a conflict`() throws {
@@ -225,7 +225,7 @@ struct ModelInsertionTests {
     for note in [inserted, made] {
       let error = #expect(throws: DatabaseError.self) { try note.save() }
       #expect(error?.code == .conflict)
-      #expect(try database.snapshot().get(note.id)?["text"] == "stored")
+      #expect(try database.snapshot().document(note.id)?["text"] == "stored")
     }
   }
 }

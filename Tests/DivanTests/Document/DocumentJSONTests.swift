@@ -116,7 +116,7 @@ struct DocumentJSONTests {
     configuration.fileSystem = fileSystem
     let database = try Database(at: "/texts.divan", configuration: configuration)
     try database.write { try $0.replace(text, with: [text: .string(text)]) }
-    let document = try #require(try database.snapshot().get(text))
+    let document = try #require(try database.snapshot().document(text))
     #expect(document.id == text)
     #expect(document.properties == [text: .string(text)])
     let stored = try Value.object([text: .string(text)]).stored

@@ -18,7 +18,7 @@ struct DocumentTests {
         $0["year"] = 1931
         $0.attachments["poster"] = Document.Attachment(contentType: "image/png", [1, 2, 3])
       })
-    return (put, try #require(try database.snapshot().get("film:1")))
+    return (put, try #require(try database.snapshot().document("film:1")))
   }
 
   @Test func `reading a document returns what was put`() throws {
@@ -40,12 +40,12 @@ struct DocumentTests {
     #expect(changed.attachments == read.attachments)
     let stored = try database.write { try $0.put(changed) }
     #expect(stored.parentRevision == read.revision)
-    #expect(try database.snapshot().get("film:1") == stored)
+    #expect(try database.snapshot().document("film:1") == stored)
   }
 
   @Test func `a tombstone reads as a deleted document`() throws {
     let (put, _) = try readDocument()
-    try database.write { _ = try $0.delete(id: "film:1") }
+    try database.write { _ = try $0.delete("film:1") }
     let tombstone = try #require(try database.snapshot().tombstone("film:1"))
     #expect(tombstone.isDeleted && tombstone.parentRevision == put.revision)
     var changed = tombstone
@@ -71,7 +71,7 @@ struct DocumentTests {
     try database.write {
       _ = try $0.insert(Document(id: "far", ["n": 3]), history: revisions)
     }
-    let read = try #require(try database.snapshot().get("far"))
+    let read = try #require(try database.snapshot().document("far"))
     #expect(read.revision == revisions[0] && read.parentRevision == revisions[1])
   }
 

@@ -71,7 +71,7 @@ struct NumberTableTests {
     // Null counts as a missing property, but not as an element.
     #expect(mismatches.count == (found != nil ? 0 : json == "null" ? 1 : 3), "\(label)")
 
-    let document = try #require(try database.snapshot().get("a"))
+    let document = try #require(try database.snapshot().document("a"))
     func decoded(_ key: String) -> Coded<Number>? {
       try? Document(id: "b", [key: document[key] ?? .null]).decode(Coded<Number>.self)
     }

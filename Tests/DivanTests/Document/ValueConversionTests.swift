@@ -74,7 +74,7 @@ struct ValueConversionTests {
   @Test func `equal documents have the same hash`() throws {
     let database = try Database.inMemory()
     let stored = try database.write { try $0.put(Document(id: "m", ["n": 1])) }
-    let read = try #require(try database.snapshot().get("m"))
+    let read = try #require(try database.snapshot().document("m"))
     #expect(Set([stored, read]).count == 1)
     #expect(Set([stored, Document(id: "m", ["n": 1])]).count == 2)
   }

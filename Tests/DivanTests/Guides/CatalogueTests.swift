@@ -25,7 +25,7 @@ struct CatalogueTests {
       try transaction.put(Document(id: "metropolis", ["title": "Metropolis", "year": 1927]))
     }
     let snapshot = try database.snapshot()
-    let year = try snapshot.get("metropolis")?["year"]?.intValue
+    let year = try snapshot.document("metropolis")?["year"]?.intValue
     #expect(year == 1927 && metropolis.revision?.generation == 1)
     try database.close()
   }
@@ -50,12 +50,12 @@ struct CatalogueTests {
     try database.write { try $0.put(&soup) }
     soup.minutes = 40
     try database.write { try $0.put(&soup) }
-    let found = try database.snapshot().get(Recipe.self, soup.id ?? "")
+    let found = try database.snapshot().value(Recipe.self, id: soup.id ?? "")
     #expect(found?.minutes == 40 && found?.revision?.generation == 2)
 
     try database.write { _ = try $0.replace("bad", with: ["name": "Stew", "minutes": "long"]) }
     do {
-      _ = try database.snapshot().get(Recipe.self, "bad")
+      _ = try database.snapshot().value(Recipe.self, id: "bad")
     } catch let error as DatabaseError {
       problems.append(error.propertyPath ?? "")
     }
@@ -84,7 +84,7 @@ struct CatalogueTests {
     try other.write { _ = try $0.put(Document(id: "note", ["text": "Coffee"])) }
     let theirs = try other.snapshot()
     let offered = try ["note": theirs.leafRevisions(of: "note").map(\.id)]
-    let missing = try database.snapshot().missing(among: offered)
+    let missing = try database.snapshot().missingRevisions(among: offered)
     var revisions: [IncomingRevision] = []
     for revision in missing["note"]?.missing ?? [] {
       guard let document = try theirs.revision(revision, of: "note") else { continue }
@@ -102,17 +102,17 @@ struct CatalogueTests {
     let database = try open()
     try database.write { try $0.put(Document(id: "note", ["text": "Tea"])) }
     try database.write { transaction in
-      guard var note = try transaction.get("note") else { return }
+      guard var note = try transaction.document("note") else { return }
       note["reason"] = "Told elsewhere"
       try transaction.delete(note)
     }
     let tombstone = try database.snapshot().tombstone("note")
     #expect(tombstone?["reason"] == "Told elsewhere")
-    #expect(try database.snapshot().get("note") == nil)
+    #expect(try database.snapshot().document("note") == nil)
 
     let again = try database.write { try $0.put(Document(id: "note", ["text": "Cake"])) }
     #expect(again.revision?.generation == 3)
-    #expect(try database.snapshot().get("note")?["text"] == "Cake")
+    #expect(try database.snapshot().document("note")?["text"] == "Cake")
 
     try database.write { try $0.purge("note") }
     #expect(try database.snapshot().revisions(of: "note").isEmpty)
@@ -142,7 +142,7 @@ struct CatalogueTests {
     note.attachments["sound"] = try Document.Attachment(contentType: "audio/wav", file: soundPath)
     try database.write { _ = try $0.put(note) }
 
-    let stored = try database.snapshot().get("note")
+    let stored = try database.snapshot().document("note")
     let photo = try stored?.attachments["photo"]?.data()
     let beginning = try stored?.attachments["sound"]?.data(in: 0..<44)
     var pieces = try stored?.attachments["sound"]?.pieces()
@@ -156,11 +156,11 @@ struct CatalogueTests {
     try database.update("note") { $0.attachments["photo"] = nil }
     #expect(
       listed.sorted() == ["photo: image/jpeg, 1000 bytes", "sound: audio/wav, 70000 bytes"])
-    #expect(try database.snapshot().get("note")?.attachments.keys.sorted() == ["sound"])
+    #expect(try database.snapshot().document("note")?.attachments.keys.sorted() == ["sound"])
 
     let film = try database.storeAttachment(contentType: "video/mp4") { camera.next() }
     try database.update("note") { $0.attachments["film"] = film }
-    #expect(try database.snapshot().get("note")?.attachments["film"]?.length == 150_000)
+    #expect(try database.snapshot().document("note")?.attachments["film"]?.length == 150_000)
   }
 
   @Test func `versions are read by name, by sequence number and by time`() throws {
@@ -176,14 +176,14 @@ struct CatalogueTests {
     try database.write { _ = try $0.replace("a", with: ["n": 2]) }
     let before = try database.snapshot(named: "before the import")
     let names = try database.namedSnapshots().map(\.name)
-    #expect(try before.get("a")?["n"] == 1 && names == ["before the import"])
+    #expect(try before.document("a")?["n"] == 1 && names == ["before the import"])
 
     let then = try database.snapshot(at: sequence)
     let atNoon = try database.snapshot(at: noon)
     let past = try database.snapshot().history(of: "a")
     let texts = past.map { $0.document?["n"]?.intValue }
-    #expect(try then.get("a")?["n"] == 1 && texts == [2, 1])
-    #expect(try atNoon.get("a")?["n"] == 1)
+    #expect(try then.document("a")?["n"] == 1 && texts == [2, 1])
+    #expect(try atNoon.document("a")?["n"] == 1)
   }
 
   @Test func `documents are validated, expire and are observed through the change feed`()
@@ -203,12 +203,12 @@ struct CatalogueTests {
     try settle(database, tomorrow)
 
     var position = ""
-    for try await change in database.changes(since: 0) {
+    for try await change in database.changeFeed(since: 0) {
       titles.append(change.document["title"]?.stringValue ?? "deleted")
       position = "\(database.feedPosition(after: change))"
       if titles.count == 2 { break }
     }
-    _ = try await database.write { try $0.delete(id: "b") }
+    _ = try await database.write { try $0.delete("b") }
     var gone: [String] = []
     for try await change in database.changes(where: { $0.isDeleted }) {
       gone.append(change.id)
@@ -216,7 +216,7 @@ struct CatalogueTests {
     }
     #expect(gone == ["b"])
     guard let kept = FeedPosition(position) else { return }
-    for try await change in try database.changes(since: kept) {
+    for try await change in try database.changeFeed(since: kept) {
       titles.append(change.document["title"]?.stringValue ?? "deleted")
       break
     }
@@ -441,7 +441,7 @@ struct CatalogueTests {
   @Test func `models refer to models of another database`() throws {
     let people = try open("/People.divan").makeContext()
     let films = try open().makeContext()
-    films.setContext(people, for: Director.self)
+    films.resolveReferences(to: Director.self, in: people)
     let movie = Movie(in: films)
     movie.director = Director()
     #expect(movie.director?.context === people)
@@ -586,7 +586,7 @@ struct CatalogueTests {
         try await database.write { _ = try $0.put(Document(["year": year])) }
       }
     }
-    for try await years in database.updates(of: byYear, .all.grouped()) {
+    for try await years in database.liveResults(of: byYear, .all.grouped()) {
       bars = years.map { "\($0.key.json) \($0.value.json)" }
       if years.count == 3 { break }
     }
@@ -694,7 +694,7 @@ struct CatalogueTests {
     let late: LiveQuery<Chore>
     init(_ database: Database) {
       context = database.mainContext
-      late = context.live(Query<Chore>().filter { $0.due != nil }.sorted(by: \.due))
+      late = context.liveQuery(Query<Chore>().filter { $0.due != nil }.sorted(by: \.due))
     }
   }
 
@@ -717,7 +717,7 @@ struct CatalogueTests {
       try put(title, Int64(year))
     }
     let silent = Query<Document>().filter { $0["year"] < 1930 }.sorted(by: "title")
-    for try await films in database.updates(of: silent) {
+    for try await films in database.liveResults(of: silent) {
       titles = films.compactMap { $0["title"]?.stringValue }
       if films.count == 2 { break }
     }
@@ -726,7 +726,7 @@ struct CatalogueTests {
       try await Task.sleep(for: .milliseconds(20))
       try put("Faust", 1926)
     }
-    for try await films in database.updates(of: silent) {
+    for try await films in database.liveResults(of: silent) {
       let changes = films.changes
       print(changes.deletions, changes.insertions, changes.moves, changes.updates)
       if films.count > 2 { break }
@@ -803,7 +803,7 @@ struct CatalogueTests {
     let known = try database.snapshot()
     for id in ["first", "second", "third"] {
       do {
-        texts.append(try known.get(id)?["text"]?.stringValue ?? "none")
+        texts.append(try known.document(id)?["text"]?.stringValue ?? "none")
       } catch let error as DatabaseError where error.code == .damaged {
         unknown.append(id)
       }

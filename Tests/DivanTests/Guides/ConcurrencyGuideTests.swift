@@ -14,7 +14,7 @@ struct ConcurrencyGuideTests {
 
     init(_ database: Database) {
       context = database.mainContext
-      notes = context.live(Query<Note>().sorted(by: \.title))
+      notes = context.liveQuery(Query<Note>().sorted(by: \.title))
     }
   }
 
@@ -41,7 +41,7 @@ struct ConcurrencyGuideTests {
       try transaction.put(Document(id: "milk", ["title": "Buy milk"]))
       return transaction.count
     }
-    let title = try await database.read { try $0.get("milk")?["title"]?.stringValue }
+    let title = try await database.read { try $0.document("milk")?["title"]?.stringValue }
     #expect(count == 1 && title == "Buy milk")
   }
 

@@ -80,7 +80,7 @@ struct ErrorsGuideTests {
     }
     #expect(error?.code == .diskFull && error?.recoverySuggestion?.isEmpty == false)
     #expect(error?.localizedDescription.isEmpty == false)
-    #expect(try database.snapshot().get("first") != nil)
+    #expect(try database.snapshot().document("first") != nil)
     disk.capacityBytes = nil
     try database.write { try $0.put(photo) }
     #expect(try database.snapshot().count == 2)
@@ -120,7 +120,7 @@ struct ErrorsGuideTests {
     if report.ending == .interrupted { print("the store was not closed:", report) }
     for error in report.damage { problems.append("\(error.code)") }
     #expect(Set(problems) == ["damaged"])
-    #expect(try database.snapshot().get("third")?["text"] == "sugar")
+    #expect(try database.snapshot().document("third")?["text"] == "sugar")
     #expect(throws: DatabaseError.self) {
       try database.write { try $0.put(Document(id: "fourth")) }
     }
@@ -137,7 +137,7 @@ struct ErrorsGuideTests {
     }
     let user = try #require(try context.model(User.self, id: "u"))
     #expect(user.name.isEmpty && problems == ["u: name"])
-    #expect(try database.snapshot().get("u")?["name"] == ["Ada"])
+    #expect(try database.snapshot().document("u")?["name"] == ["Ada"])
     context.isStrict = true
     #expect(throws: DatabaseError.self) { try user.load() }
   }

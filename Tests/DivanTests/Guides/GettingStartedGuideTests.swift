@@ -26,7 +26,7 @@ struct GettingStartedGuideTests {
     init(_ database: Database) {
       context = database.mainContext
       context.undoLimit = 100
-      unfinished = context.live(
+      unfinished = context.liveQuery(
         Query<Todo>().filter { !$0.isDone }.sorted(by: \.due).sorted(by: \.text))
     }
 

@@ -56,7 +56,7 @@ struct MigrationsGuideTests {
     #expect(ada.name == "Ada" && ada.nickname == nil && ada.isActive)
     ada.name = "Ada Lovelace"
     try context.save()
-    let stored = try database.snapshot().get("p")
+    let stored = try database.snapshot().document("p")
     #expect(stored?["full_name"] == "Ada Lovelace" && stored?["age"] == 36)
   }
 
@@ -69,7 +69,7 @@ struct MigrationsGuideTests {
     let ada = try #require(try context.find(Query<Member>()).first)
     ada.name = "Ada Lovelace"
     try ada.save()
-    let stored = try database.snapshot().get("p")
+    let stored = try database.snapshot().document("p")
     #expect(stored?["full_name"] == "Ada Lovelace" && stored?["type"] == "Person")
   }
 
@@ -82,7 +82,7 @@ struct MigrationsGuideTests {
     let film = try #require(try context.model(Film.self, id: "m"))
     #expect(film.minutes == 150 && film.needsSave)
     try film.save()
-    let stored = try database.snapshot().get("m")
+    let stored = try database.snapshot().document("m")
     #expect(stored?["minutes"] == 150 && stored?["hours"] == nil && stored?["modelVersion"] == 2)
   }
 
@@ -98,13 +98,13 @@ struct MigrationsGuideTests {
       print(effects.countBefore, "documents before,", effects.countAfter, "after")
       #expect(effects.changes.map { $0.document["year"] } == [1927])
       #expect(effects.countBefore == 1 && effects.countAfter == 1)
-      #expect(try database.snapshot().get("m")?["year"] == "1927")
+      #expect(try database.snapshot().document("m")?["year"] == "1927")
       try database.close()
     }
 
     let schema = Schema(Film.self, Member.self, migrations: [numbers])
     let database = try Database(at: path, schema: schema)
-    #expect(try database.snapshot().get("m")?["year"] == 1927)
+    #expect(try database.snapshot().document("m")?["year"] == 1927)
     #expect(try database.migrate([numbers]).isEmpty)
   }
 
@@ -115,8 +115,8 @@ struct MigrationsGuideTests {
       try transaction.replace("x", with: ["type": "Film", "year": "soon"])
     }
     #expect(try database.migrate([numbers]) == [numbers.id])
-    #expect(try database.snapshot().get("m")?["year"] == 1927)
-    #expect(try database.snapshot().get("x")?["year"] == "soon")
+    #expect(try database.snapshot().document("m")?["year"] == 1927)
+    #expect(try database.snapshot().document("x")?["year"] == "soon")
   }
 
   @Test func `an added optional property of a Codable type is nil in earlier documents`() throws {

@@ -172,8 +172,8 @@ struct PracticeGuideTests {
     let run = try database.dryRun(migration)
     #expect(run.changes.map { $0.document["nights"] } == [3])
     #expect(try database.migrate([migration]) == ["2026-03 nights are numbers"])
-    #expect(try database.snapshot().get("old")?["nights"] == 3)
-    #expect(try database.snapshot().get("odd")?["nights"] == "some")
+    #expect(try database.snapshot().document("old")?["nights"] == 3)
+    #expect(try database.snapshot().document("odd")?["nights"] == "some")
   }
 
   @MainActor static func sample() throws -> Database {
@@ -186,7 +186,7 @@ struct PracticeGuideTests {
 
   @MainActor @Test func `a preview has sample data`() throws {
     let database = try PracticeGuideTests.sample()
-    let trips = database.mainContext.live(Query<Trip>().sorted(by: \.title))
+    let trips = database.mainContext.liveQuery(Query<Trip>().sorted(by: \.title))
     #expect(trips.results.map(\.title) == ["Along the Elbe", "Lisbon"])
     try database.close()
   }
@@ -245,9 +245,9 @@ struct PracticeGuideTests {
     try Database.restore(from: folder + "/Backup.divan", to: folder + "/Restored.divan")
     let restored = try Database(at: folder + "/Restored.divan")
     #expect(restored.storeID != database.storeID)
-    #expect(try restored.snapshot().get("note")?["round"] == 99)
+    #expect(try restored.snapshot().document("note")?["round"] == 99)
     let before = try restored.snapshot(named: "before the import")
-    #expect(try before.get("note")?["round"] == 19)
+    #expect(try before.document("note")?["round"] == 19)
   }
 
   // MARK: Performance
@@ -268,7 +268,7 @@ struct PracticeGuideTests {
       try transaction.replace("position", with: ["page": 12])
     }
     try database.flush()
-    #expect(try database.snapshot().get("position")?["page"] == 12)
+    #expect(try database.snapshot().document("position")?["page"] == 12)
 
     try database.addIndex(
       DocumentIndex("stops by trip", on: "trip", where: [.equal("kind", "stop")]))
@@ -456,7 +456,8 @@ struct PracticeGuideTests {
       try context.refresh()
       try trip.save()
     }
-    #expect(try conflicts == 1 && database.snapshot().get("elbe")?["title"] == "Along the Elbe")
+    #expect(
+      try conflicts == 1 && database.snapshot().document("elbe")?["title"] == "Along the Elbe")
   }
 
   // MARK: FAQ

@@ -20,7 +20,8 @@ struct ReadmeTests {
     let films: LiveQuery<Film>
 
     init(_ database: Database) {
-      films = database.mainContext.live(Query<Film>().filter { $0.year < 1930 }.sorted(by: \.title))
+      films = database.mainContext.liveQuery(
+        Query<Film>().filter { $0.year < 1930 }.sorted(by: \.title))
       films.onChange = { change in print(change.insertions, change.deletions, change.moves) }
     }
   }
@@ -66,8 +67,8 @@ struct ReadmeTests {
     #expect(try context.find(silent) == [film])
     #expect(try context.explain(silent).results == 1)
     #expect(director.films == [film])
-    #expect(try database.snapshot().get(film.id)?["type"] == "Film")
-    #expect(try database.snapshot().get(film.id)?["director"] == Value.string(director.id))
+    #expect(try database.snapshot().document(film.id)?["type"] == "Film")
+    #expect(try database.snapshot().document(film.id)?["director"] == Value.string(director.id))
     director.name = "Lang, Fritz"
     try context.save()
     #expect(try context.find(silent).isEmpty)
@@ -109,7 +110,7 @@ struct ReadmeTests {
       }
     }
     var titles: [String] = []
-    for try await books in database.updates(of: silent) {
+    for try await books in database.liveResults(of: silent) {
       titles = books.map(\.title)
       if titles.count == 2 { break }
     }

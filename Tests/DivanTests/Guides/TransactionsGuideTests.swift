@@ -15,8 +15,8 @@ struct TransactionsGuideTests {
 
   func move(_ amount: Int, from payer: String, to payee: String, in database: Database) throws {
     try database.write { transaction in
-      guard var from = try transaction.get(Account.self, payer),
-        var to = try transaction.get(Account.self, payee)
+      guard var from = try transaction.value(Account.self, id: payer),
+        var to = try transaction.value(Account.self, id: payee)
       else { throw DatabaseError(.notFound, "an account is missing") }
       from.balance -= amount
       to.balance += amount
@@ -36,7 +36,7 @@ struct TransactionsGuideTests {
     #expect(throws: InsufficientFunds.self) {
       try move(500, from: "ann", to: "bob", in: database)
     }
-    let accounts = try database.snapshot().get(Account.self, ["ann", "bob"])
+    let accounts = try database.snapshot().values(Account.self, ids: ["ann", "bob"])
     #expect(accounts.map { $0?.balance } == [70, 30])
   }
 
@@ -103,7 +103,7 @@ struct TransactionsGuideTests {
       problem = error.localizedDescription
     }
     #expect(problem.contains("note"))
-    #expect(try database.snapshot().get("note")?["text"] == "Coffee")
+    #expect(try database.snapshot().document("note")?["text"] == "Coffee")
   }
 
   @Test func `a crash of the machine loses only commits that were not flushed`() throws {
@@ -146,7 +146,7 @@ struct TransactionsGuideTests {
       }
     }
     #expect(database.openingReport.ending != .created, "the write succeeded at once")
-    #expect(try database.snapshot().get("order-17")?["total"] == 12)
+    #expect(try database.snapshot().document("order-17")?["total"] == 12)
     #expect(try database.snapshot().count == 2)
   }
 }

@@ -128,7 +128,7 @@ struct ExternalChangeTests {
     list.first = models[1]
     #expect(list.needsSave)
     try list.save()
-    let first = try database.read { try $0.get("l")?["first"]?.stringValue }
+    let first = try database.read { try $0.document("l")?["first"]?.stringValue }
     #expect(first.map { Array($0.utf8) } == Array(other.utf8))
   }
 

@@ -108,7 +108,7 @@ struct FollowingContextTests {
     context?.errorHandler = { errors.append(($0 as? DatabaseError)?.code) }
     let updates = try #require(context?.updates)
     let reading = Task { for try await _ in updates {} }
-    let live = try #require(context?.live(Query<Todo>()))
+    let live = try #require(context?.liveQuery(Query<Todo>()))
     // The reading task waits for the next change.
     try await Task.sleep(for: .milliseconds(5))
     do {

@@ -66,7 +66,7 @@ struct LiveQueryTests {
   {
     let context = database.makeContext()
     let first = try note(context, "a", 1)
-    let live = context.live(open)
+    let live = context.liveQuery(open)
     var changes: [ListDifference] = []
     live.onChange = { changes.append($0) }
     #expect(live.results.map(\.id) == ["a"] && live.results[0] === first && live.error == nil)
@@ -94,7 +94,7 @@ struct LiveQueryTests {
   @Test func `on an actor a live query updates itself, even after purges`() async throws {
     let context = database.makeFollowingContext(
       autosavingAfter: .milliseconds(5), isolation: MainActor.shared)
-    let live = context.live(open)
+    let live = context.liveQuery(open)
     try put("a", 1)
     try await wait { live.results.map(\.id) == ["a"] }
     let note = Note(in: context, id: "b")
@@ -113,7 +113,7 @@ struct LiveQueryTests {
 
     func start(_ database: Database, _ query: Query<Note>) {
       let context = database.makeFollowingContext(isolation: self)
-      live = context.live(query)
+      live = context.liveQuery(query)
       self.context = context
     }
 
@@ -134,7 +134,7 @@ struct LiveQueryTests {
     let context = database.makeContext()
     let a = try note(context, "a", 1)
     try note(context, "b", 2)
-    let live = context.live(open)
+    let live = context.liveQuery(open)
     let read = { _ = live.results }
     #expect(try notificationCount(reading: read, by: { try note(context, "c", 3) }) == 1)
     // None of these changes affects which models are in the result, or their order.
@@ -160,7 +160,7 @@ struct LiveQueryTests {
     let context = database.makeContext()
     let plain = Plain(in: context)
     try plain.save()
-    let live = context.live(Query<Plain>())
+    let live = context.liveQuery(Query<Plain>())
     plain.text = "x"
     #expect(try notificationCount(reading: { _ = live.results }, by: { try plain.save() }) == 1)
     try context.refresh()
@@ -172,7 +172,7 @@ struct LiveQueryTests {
     print("seed", seed)
     var random = SeededRandom(seed: seed)
     let context = database.makeContext()
-    let lives = [open, open.limit(5), open.offset(2).limit(7)].map { ($0, context.live($0)) }
+    let lives = [open, open.limit(5), open.offset(2).limit(7)].map { ($0, context.liveQuery($0)) }
     var shown = lives.map { _ in [String]() }
     for round in 0..<25 {
       try database.write { transaction in
@@ -205,7 +205,7 @@ struct LiveQueryTests {
     try put("a", 1)
     try put("b", 2, type: "long")
     let context = database.makeContext(try ModelRegistry(Note.self, LongNote.self))
-    let live = context.live(open)
+    let live = context.liveQuery(open)
     #expect(live.results.map(\.id) == ["a", "b"] && live.results[1] is LongNote)
     try database.remove("a")
     try put("a", 3, type: "long")
@@ -218,17 +218,17 @@ struct LiveQueryTests {
     let context = database.makeContext()
     var query = open
     query.core.filter = .refused(DatabaseError(.invalidQuery, "no"))
-    let live = context.live(query)
+    let live = context.liveQuery(query)
     #expect(live.results.isEmpty && (live.error as? DatabaseError)?.code == .invalidQuery)
     try database.write { transaction in
-      let live = transaction.models.live(open)
+      let live = transaction.models.liveQuery(open)
       #expect((live.error as? DatabaseError)?.code == .inTransaction)
     }
   }
 
   @Test func `a change handler may save models and read the results again`() throws {
     let context = database.makeContext()
-    let live = context.live(open)
+    let live = context.liveQuery(open)
     var counts: [Int] = []
     live.onChange = { _ in
       counts.append(live.results.count)
@@ -241,7 +241,7 @@ struct LiveQueryTests {
 
   @Test func `saves within a change handler appear after it and are reported next`() throws {
     let context = database.makeContext()
-    let live = context.live(open)
+    let live = context.liveQuery(open)
     var shown: [String] = []
     live.onChange = { change in
       if shown.isEmpty {
@@ -266,7 +266,7 @@ struct LiveQueryTests {
     try put("c", 2)
     let context = database.makeContext()
     context.isStrict = true
-    let live = context.live(open)
+    let live = context.liveQuery(open)
     let models = live.results
     var changes: [ListDifference] = []
     live.onChange = { changes.append($0) }
@@ -288,7 +288,7 @@ struct LiveQueryTests {
   @Test func `a live query is retained by its owner only and does not retain its context`() throws {
     var context: ModelContext? = database.makeContext()
     weak let dropped = context
-    var live = context?.live(open)
+    var live = context?.liveQuery(open)
     weak let query = live
     try note(try #require(context), "a", 1)
     #expect(live?.results.count == 1)
@@ -296,7 +296,7 @@ struct LiveQueryTests {
     #expect(model != nil && context?.core.liveQueries.count == 1)
     live = nil
     #expect(query == nil && model == nil && context?.core.liveQueries.isEmpty == true)
-    live = context?.live(open)
+    live = context?.liveQuery(open)
     context = nil
     #expect(dropped == nil && live?.results.count == 1)
   }

@@ -77,7 +77,7 @@ struct ModelAsyncRunTests {
     #expect(overlapCount > 0, "seed \(seed)")
     try context.refresh()
     for (index, item) in items.enumerated() {
-      let found = try database.snapshot().get("\(index)")
+      let found = try database.snapshot().document("\(index)")
       let document = try #require(found, "seed \(seed)")
       let stored = Plain(
         mine: document["mine"]?.intValue ?? 0,

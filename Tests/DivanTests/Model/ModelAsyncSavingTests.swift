@@ -335,7 +335,7 @@ struct ModelAsyncSavingTests {
     let note = Note(in: context, id: "a")
     try await context.save()
     try database.put("b", #"{"text":"external"}"#)
-    while try context.snapshot.get("b") == nil { try await Task.sleep(for: .milliseconds(1)) }
+    while try context.snapshot.document("b") == nil { try await Task.sleep(for: .milliseconds(1)) }
     #expect(note.timeSinceExternalChange == nil)
   }
 

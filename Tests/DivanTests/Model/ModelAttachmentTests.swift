@@ -21,7 +21,7 @@ struct ModelAttachmentTests {
   }
 
   private func stored(_ id: String) throws -> [String: String] {
-    let document = try #require(try database.read { try $0.get(id) })
+    let document = try #require(try database.read { try $0.document(id) })
     return try document.attachments.mapValues { String(decoding: try $0.data(), as: UTF8.self) }
   }
 

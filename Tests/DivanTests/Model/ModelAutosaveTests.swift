@@ -149,7 +149,7 @@ struct ModelConflictTests {
     context.conflictHandler = { _ in resolution }
     try todo.save()
     #expect(todo.text == text && todo.priority == 9 && !todo.needsSave)
-    let stored = try database.read { try $0.get("t") }
+    let stored = try database.read { try $0.document("t") }
     #expect(stored?["text"] == (text.isEmpty ? nil : .string(text)))
   }
 

@@ -29,7 +29,7 @@ struct ModelContextTests {
     try context.refresh()
     #expect(new.isNew && new.needsSave && new.text == "again")
     try new.save()
-    #expect(try database.snapshot().get("t")?["text"] == "again")
+    #expect(try database.snapshot().document("t")?["text"] == "again")
   }
 
   @Test func `a context has one object for each document while the object is referenced`() throws {
@@ -63,7 +63,7 @@ struct ModelContextTests {
     try kept.save()
     kept.text = "still"
     try kept.save()
-    #expect(try database.read { try $0.get(kept.id)?["text"] } == "still")
+    #expect(try database.read { try $0.document(kept.id)?["text"] } == "still")
   }
 
   @Test func `saving several models is atomic`() throws {
@@ -141,7 +141,7 @@ struct ModelContextTests {
     try context.refresh()
     #expect(todo.text == "mine")
     try todo.save()
-    #expect(try database.read { try $0.get("t")?["text"] } == "mine")
+    #expect(try database.read { try $0.document("t")?["text"] } == "mine")
 
     try database.write { try $0.update("t") { $0["text"] = "last" } }
     todo.text = "given up"
@@ -219,7 +219,7 @@ struct ModelContextTests {
     try database.put("t", #"{"text":"again"}"#)
     try context.refresh()
     #expect(!todo.isDeleted && todo.text == "again")
-    try database.write { _ = try $0.delete(id: "t") }
+    try database.write { _ = try $0.delete("t") }
     try context.refresh()
     #expect(todo.isDeleted && todo.text == "again")
   }
@@ -243,15 +243,15 @@ struct ModelContextTests {
     #expect(!todo.needsSave)
     todo.list = todo.list
     #expect(!todo.needsSave)
-    try database.write { _ = try $0.delete(id: "l") }
+    try database.write { _ = try $0.delete("l") }
     try context.refresh()
     #expect(todo.list == nil)
     todo.done = true
     try todo.save()
-    #expect(try database.read { try $0.get("t")?["list"] } == "l")
+    #expect(try database.read { try $0.document("t")?["list"] } == "l")
     todo.list = nil
     try todo.save()
-    #expect(try database.read { try $0.get("t")?["list"] } == nil)
+    #expect(try database.read { try $0.document("t")?["list"] } == nil)
   }
 
   @Test func `a reference to an unsaved model is stored`() throws {
@@ -262,7 +262,7 @@ struct ModelContextTests {
     #expect(list.context === context && todo.list === list)
     try todo.save()
     #expect(list.isNew)
-    #expect(try database.read { try $0.get(todo.id)?["list"] } == .string(list.id))
+    #expect(try database.read { try $0.document(todo.id)?["list"] } == .string(list.id))
     try context.save()
     #expect(!list.isNew)
 

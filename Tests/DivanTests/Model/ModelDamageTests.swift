@@ -50,8 +50,8 @@ struct ModelDamageTests {
     list.title = "M"
     pair.note = "n"
     try context.save()
-    #expect(try database.snapshot().get("l")?["first"] == "t")
-    #expect(try database.snapshot().get("p")?["todos"] == ["t"])
+    #expect(try database.snapshot().document("l")?["first"] == "t")
+    #expect(try database.snapshot().document("p")?["todos"] == ["t"])
   }
 
   @Test func `a cursor throws for a damaged document and continues after it`() throws {
@@ -77,8 +77,8 @@ struct ModelDamageTests {
     todo.done = true
     #expect(throws: DatabaseError.self) { try todo.save() }
     #expect(todo.changedProperties == ["done"])
-    #expect(try database.snapshot().get("t")?["text"] == "x")
-    #expect(try database.snapshot().get("t")?["done"] == nil)
+    #expect(try database.snapshot().document("t")?["text"] == "x")
+    #expect(try database.snapshot().document("t")?["done"] == nil)
   }
 
   @Test func `after its database is closed a model keeps its values and unsaved changes`() throws {

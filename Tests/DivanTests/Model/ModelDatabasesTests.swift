@@ -16,8 +16,8 @@ struct ModelDatabasesTests {
     filmDatabase = try Database.inMemory()
     people = peopleDatabase.makeContext()
     films = filmDatabase.makeContext()
-    films.setContext(people, for: Human.self)
-    people.setContext(films, for: Picture.self)
+    films.resolveReferences(to: Human.self, in: people)
+    people.resolveReferences(to: Picture.self, in: films)
   }
 
   private class Human: Model {
@@ -71,7 +71,7 @@ struct ModelDatabasesTests {
     let otherFilms = filmDatabase.makeContext()
     #expect(try otherFilms.model(Picture.self, id: "m")?.director == nil)
     let again = peopleDatabase.makeContext()
-    otherFilms.setContext(again, for: Human.self)
+    otherFilms.resolveReferences(to: Human.self, in: again)
     #expect(try otherFilms.model(Picture.self, id: "m")?.director?.name == "m")
     #expect(
       try otherFilms.model(Picture.self, id: "m")?.director === again.model(Human.self, id: "m"))
@@ -82,12 +82,12 @@ struct ModelDatabasesTests {
     m.star = Actor(in: people, id: "a")
     #expect(m.star?.context === people)
     let stars = peopleDatabase.makeContext()
-    films.setContext(stars, for: Actor.self)
+    films.resolveReferences(to: Actor.self, in: stars)
     #expect(m.star == nil)
     try people.save()
     try stars.refresh()
     #expect(m.star?.context === stars)
-    films.setContext(nil, for: Actor.self)
+    films.resolveReferences(to: Actor.self, in: nil)
     #expect(m.star?.context === people)
   }
 
@@ -170,7 +170,7 @@ struct ModelDatabasesTests {
     throws
   {
     var other: ModelContext? = peopleDatabase.makeContext()
-    films.setContext(other, for: Human.self)
+    films.resolveReferences(to: Human.self, in: other)
     let lang = try human("lang")
     let m = Picture(in: films, id: "m")
     (m.director, m.cast) = (lang, [lang])
@@ -194,8 +194,8 @@ struct ModelDatabasesTests {
     weak var model: Human?
     do {
       let (one, two) = (peopleDatabase.makeContext(), filmDatabase.makeContext())
-      two.setContext(one, for: Human.self)
-      one.setContext(two, for: Picture.self)
+      two.resolveReferences(to: Human.self, in: one)
+      one.resolveReferences(to: Picture.self, in: two)
       let human = Human(in: one)
       let picture = Picture(in: two)
       (picture.director, picture.cast) = (human, [human])

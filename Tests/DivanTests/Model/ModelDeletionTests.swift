@@ -89,13 +89,13 @@ struct ModelDeletionTests {
     x.title = "X"
     y.editor = ada
     try ada.delete()
-    #expect(try database.snapshot().get("x")?["authors"] == ["bob"])
-    #expect(try database.snapshot().get("x")?["editor"] == nil)
+    #expect(try database.snapshot().document("x")?["authors"] == ["bob"])
+    #expect(try database.snapshot().document("x")?["editor"] == nil)
     #expect(x.authors == [bob] && x.editor == nil && y.editor == nil)
     #expect(x.changedProperties == ["title"])
     try context.save()
-    #expect(try database.snapshot().get("x")?["title"] == "X")
-    #expect(try database.snapshot().get("y")?["editor"] == nil)
+    #expect(try database.snapshot().document("x")?["title"] == "X")
+    #expect(try database.snapshot().document("y")?["editor"] == nil)
     #expect(bob.books == [x, y])
   }
 
@@ -104,10 +104,10 @@ struct ModelDeletionTests {
     let x = try book("x") { $0.editor = ada }
     x.editor = bob
     try ada.delete()
-    #expect(try database.snapshot().get("x")?["editor"] == nil)
+    #expect(try database.snapshot().document("x")?["editor"] == nil)
     #expect(x.editor === bob)
     try x.save()
-    #expect(try database.snapshot().get("x")?["editor"] == "bob")
+    #expect(try database.snapshot().document("x")?["editor"] == "bob")
   }
 
   @Test func `nullify does not change documents of other classes`() throws {
@@ -121,8 +121,8 @@ struct ModelDeletionTests {
     }
     try context.refresh()
     try ada.delete()
-    #expect(try database.snapshot().get("p")?["artist"] == nil)
-    #expect(try database.snapshot().get("thing")?["artist"] == "ada")
+    #expect(try database.snapshot().document("p")?["artist"] == nil)
+    #expect(try database.snapshot().document("thing")?["artist"] == "ada")
   }
 
   @Test(arguments: [true, false])
@@ -158,7 +158,7 @@ struct ModelDeletionTests {
     try database.update("x") { $0["pages"] = 9 }
     try ada.delete()
     try x.save()
-    let stored = try #require(try database.snapshot().get("x"))
+    let stored = try #require(try database.snapshot().document("x"))
     #expect(stored["editor"] == "bob" && stored["pages"] == 9)
   }
 
@@ -253,9 +253,9 @@ struct ModelDeletionTests {
     x.title = "mine"
     try database.update("x") { $0["pages"] = 9 }
     try ada.delete()
-    #expect(try database.snapshot().get("x")?.properties["pages"] == 9)
+    #expect(try database.snapshot().document("x")?.properties["pages"] == 9)
     try x.save()
-    let stored = try #require(try database.snapshot().get("x"))
+    let stored = try #require(try database.snapshot().document("x"))
     #expect(stored["title"] == "mine" && stored["pages"] == 9 && stored["editor"] == nil)
   }
 }

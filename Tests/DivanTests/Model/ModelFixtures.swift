@@ -53,10 +53,10 @@ class Person: Model {
 
 extension Database {
   /// Returns the JSON of a document.
-  func json(_ id: String) throws -> String? { try read { try $0.get(id)?.json } }
+  func json(_ id: String) throws -> String? { try read { try $0.document(id)?.json } }
 
   /// Deletes a document.
-  func remove(_ id: String) throws { _ = try write { try $0.delete(id: id) } }
+  func remove(_ id: String) throws { _ = try write { try $0.delete(id) } }
 
   /// Stores a document with the given JSON.
   func put(_ id: String, _ json: String) throws {

@@ -233,7 +233,7 @@ struct ModelHierarchyIndexTests {
     #expect(throws: DatabaseError.self) {
       try database.write { try $0.put(Document(id: "c", ["type": "work", "code": "x"])) }
     }
-    try database.write { try $0.delete(id: "b") }
+    try database.write { try $0.delete("b") }
     try database.addIndexes(for: Work.self, Series.self)
     #expect(try types("model:work.code") == .isIn("type", ["series", "work"]))
   }

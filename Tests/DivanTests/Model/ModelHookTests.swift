@@ -179,7 +179,7 @@ struct ModelHookTests {
     a.whenValidated = { try b.delete() }
     try context.save()
     #expect(a.error == nil && b.isDeleted && context.unsavedModels.isEmpty)
-    #expect(try database.snapshot().get("a")?["text"] == "x")
+    #expect(try database.snapshot().document("a")?["text"] == "x")
     #expect(try !database.snapshot().exists("b"))
   }
 

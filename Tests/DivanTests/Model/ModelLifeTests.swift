@@ -154,7 +154,7 @@ struct ModelLifeTests {
     func runRound() throws {
       let context = database.makeContext()
       context.undoLimit = 2
-      let some = context.live(Query<Counted>().filter { $0.number > 10 }.sorted(by: \.number))
+      let some = context.liveQuery(Query<Counted>().filter { $0.number > 10 }.sorted(by: \.number))
       var changeCount = 0
       some.onChange = { _ in changeCount += 1 }
       _ = make(in: context)

@@ -54,7 +54,7 @@ struct ModelLongListTests {
     for number in 0..<10 { album.tracks.append(Track(in: context, id: "new\(number)")) }
     #expect(album.tracks.count == 31 && Track.loadCount == count)
     try context.save()
-    #expect(try database.snapshot().get("album")?["tracks"]?.arrayValue?.count == 31)
+    #expect(try database.snapshot().document("album")?["tracks"]?.arrayValue?.count == 31)
     weak var released: Track?
     do { released = album.tracks.first }
     #expect(released == nil)
@@ -70,7 +70,7 @@ struct ModelLongListTests {
     #expect(album.tracks.count == 19)
     album.tracks.removeLast()
     try album.save()
-    let stored = try database.snapshot().get("album")?["tracks"]?.arrayValue ?? []
+    let stored = try database.snapshot().document("album")?["tracks"]?.arrayValue ?? []
     #expect(stored.count == 18 && !stored.contains("t3") && !stored.contains("t4"))
   }
 

@@ -51,7 +51,7 @@ struct ModelMisuseTests {
     #expect(list.first == nil)
     list.title = "M"
     try list.save()
-    #expect(try database.snapshot().get("l")?["first"] == "t" && !other.isDeleted)
+    #expect(try database.snapshot().document("l")?["first"] == "t" && !other.isDeleted)
     #expect(reported.all.isEmpty)
   }
 
@@ -87,7 +87,7 @@ struct ModelMisuseTests {
     #expect(try !model.id.isEmpty && database.snapshot().exists(model.id))
     model.text = "x"
     try model.save()
-    #expect(try database.snapshot().get(model.id)?["text"] == "x")
+    #expect(try database.snapshot().document(model.id)?["text"] == "x")
   }
 
   @Test func `a model created from a document has its registered class or is refused`()
@@ -150,7 +150,7 @@ struct ModelMisuseTests {
     #expect(list.context == nil && list.title == "L" && list.first?.text == "x")
     list.title = "M"
     try list.save()
-    #expect(try database.snapshot().get("l")?["title"] == "M")
+    #expect(try database.snapshot().document("l")?["title"] == "M")
     try list.delete()
     #expect(try !database.snapshot().exists("l"))
   }

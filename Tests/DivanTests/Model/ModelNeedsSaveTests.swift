@@ -215,7 +215,7 @@ struct ModelNeedsSaveTests {
     try other.insert(copy)
     #expect(other.unsavedModels == [copy])
     try other.save()
-    #expect(try database.snapshot().get("a")?["text"] == "x")
+    #expect(try database.snapshot().document("a")?["text"] == "x")
   }
 
   @Test func `a marked model merges with external changes`() throws {
@@ -350,7 +350,7 @@ struct ModelNeedsSaveTests {
     #expect(try page.document == nil && page.revision == nil)
     page.size = 1
     try page.save()
-    let stored = try #require(try database.snapshot().get("a"))
+    let stored = try #require(try database.snapshot().document("a"))
     #expect(try page.document == stored && page.revision == stored.revision)
     // Unsaved changes are not in the document.
     page.size = 2

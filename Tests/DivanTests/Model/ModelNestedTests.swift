@@ -156,7 +156,7 @@ struct ModelNestedTests {
     let expected = try owner.propertiesToSave()[key]
     #expect(try owner.value(for: key) == expected)
     try owner.save()
-    let stored = try #require(try database.snapshot().get("a"))[key]
+    let stored = try #require(try database.snapshot().document("a"))[key]
     #expect(stored == expected)
     return stored?.json
   }
@@ -249,11 +249,11 @@ struct ModelNestedTests {
     owner.place.street = "B"
     try owner.save()
     #expect(
-      try database.snapshot().get("n")?["place"] == ["street": "B", "note": "x"])
+      try database.snapshot().document("n")?["place"] == ["street": "B", "note": "x"])
     let new = Owner(in: context, id: "new")
     new.place.street = "B"
     try new.save()
-    #expect(try database.snapshot().get("new")?["place"] == ["street": "B"])
+    #expect(try database.snapshot().document("new")?["place"] == ["street": "B"])
   }
 
   @Test func `undo and redo keep unknown keys`() throws {

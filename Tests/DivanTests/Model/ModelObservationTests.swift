@@ -144,7 +144,7 @@ struct ModelObservationTests {
     }
     #expect(!notifiesMine && note.text == "mine")
     let notifiesDeletion = try isNotified(reading: { _ = note.isDeleted }) {
-      _ = try database.write { try $0.delete(id: "n") }
+      _ = try database.write { try $0.delete("n") }
       try context.refresh()
     }
     #expect(notifiesDeletion)

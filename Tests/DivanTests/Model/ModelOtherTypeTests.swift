@@ -57,7 +57,7 @@ struct ModelOtherTypeTests {
   @Test(arguments: [true, false])
   func `live queries of the old and the new class are both updated`(isRegistered: Bool) throws {
     let context = try makeContext(isRegistered)
-    let (cats, dogs) = (context.live(Query<Cat>()), context.live(Query<Dog>()))
+    let (cats, dogs) = (context.liveQuery(Query<Cat>()), context.liveQuery(Query<Dog>()))
     let cat = try #require(cats.results.first)
     try change()
     try context.refresh()

@@ -188,7 +188,7 @@ struct ModelQueryTests {
     #expect(try context.update(urgent) { $0.priority += 10 } == 2)
     #expect(titled.title == "Mine" && titled.priority == 14 && titled.needsSave)
     try titled.save()
-    #expect(try database.snapshot().get("j4")?["title"] == "Mine")
+    #expect(try database.snapshot().document("j4")?["title"] == "Mine")
     #expect(raised.priority == 6 && code { try raised.save() } == .conflict)
     #expect(try priorities() == [0, 1, 2, 3, 14, 15])
     raised.revert()
@@ -213,12 +213,12 @@ struct ModelQueryTests {
     let context = database.makeContext()
     context.undoLimit = 1
     #expect(try context.update(Query<Echo>()) { $0.times = 1 } == 1)
-    #expect(try database.snapshot().get("echo")?["times"] == 3)
+    #expect(try database.snapshot().document("echo")?["times"] == 3)
     try context.undo()
-    #expect(try database.snapshot().get("echo")?["times"] == 0)
+    #expect(try database.snapshot().document("echo")?["times"] == 0)
     // An endless loop of saves is reported as an error, and nothing is changed.
     #expect(code { try context.update(Query<Echo>()) { $0.last = 100 } } == .invalidModel)
-    #expect(try database.snapshot().get("echo")?["last"] == 3)
+    #expect(try database.snapshot().document("echo")?["last"] == 3)
   }
 
   @Test func `a model kept after an update by query can be read but not saved`() throws {
@@ -265,7 +265,7 @@ struct ModelQueryTests {
     try context.save()
     #expect(try context.delete(Query<Worker>()) == 2)
     #expect(ada.isDeleted && bob.isDeleted && jobs[0].owner == nil)
-    #expect(try database.snapshot().get("j5")?["owner"] == nil)
+    #expect(try database.snapshot().document("j5")?["owner"] == nil)
     #expect(try context.delete(urgent) == 2)
     #expect(jobs[0].isDeleted && jobs[1].isDeleted)
     #expect(try priorities() == [0, 1, 2, 3])

@@ -36,8 +36,8 @@ struct ModelReferenceTests {
     people[0].best.append(people[1])
     #expect(people[0].changedProperties == ["friends", "best"])
     try people[0].save()
-    #expect(try database.snapshot().get("a")?["friends"] == ["c", "b"])
-    #expect(try database.snapshot().get("a")?["best friends"] == ["b"])
+    #expect(try database.snapshot().document("a")?["friends"] == ["c", "b"])
+    #expect(try database.snapshot().document("a")?["best friends"] == ["b"])
     people[0].friends = [people[2], people[1]]
     #expect(!people[0].needsSave)
 
@@ -47,7 +47,7 @@ struct ModelReferenceTests {
     #expect(try person.friends[1] === other.model(Friend.self, id: "b"))
     person.friends.reverse()
     try other.save()
-    #expect(try database.snapshot().get("a")?["friends"] == ["b", "c"])
+    #expect(try database.snapshot().document("a")?["friends"] == ["b", "c"])
   }
 
   @Test func `models that refer to each other are released`() throws {
@@ -99,7 +99,7 @@ struct ModelReferenceTests {
     #expect(!person.needsSave)
     person.friends.append(person)
     try person.save()
-    #expect(try database.snapshot().get("a")?["friends"] == ["c", "d", "a"])
+    #expect(try database.snapshot().document("a")?["friends"] == ["c", "d", "a"])
   }
 
   @Test func `a list skips and reports models of another class and keeps references to them`()
@@ -127,7 +127,7 @@ struct ModelReferenceTests {
     person.friends.removeFirst()
     person.friends.append(person)
     try person.save()
-    #expect(try database.snapshot().get("a")?["friends"] == ["c", "d", "a"])
+    #expect(try database.snapshot().document("a")?["friends"] == ["c", "d", "a"])
     _ = animal
   }
 
@@ -144,7 +144,7 @@ struct ModelReferenceTests {
     #expect(throws: DatabaseError.self) { try person.load() }
     person.friends = []
     try person.save()
-    #expect(try database.snapshot().get("a")?["friends"] == [])
-    #expect(try database.snapshot().get("a")?["best friends"] == ["a", 1])
+    #expect(try database.snapshot().document("a")?["friends"] == [])
+    #expect(try database.snapshot().document("a")?["best friends"] == ["a", 1])
   }
 }

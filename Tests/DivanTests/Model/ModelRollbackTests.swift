@@ -67,7 +67,7 @@ struct ModelRollbackTests {
           throw Failure()
         }
       }
-      #expect(try transaction.get("t")?["text"] == "x")
+      #expect(try transaction.document("t")?["text"] == "x")
       #expect(try !transaction.exists("new"))
       #expect(todo.changedProperties == ["text", "done", "priority"])
       #expect(todo.text == "later" && todo.priority == 2 && todo.done)
@@ -76,9 +76,9 @@ struct ModelRollbackTests {
       #expect(context.unsavedModels.count == 3)
       try context.save()
     }
-    let stored = try database.read { try $0.get("t")?.properties }
+    let stored = try database.read { try $0.document("t")?.properties }
     #expect(stored?["text"] == "later" && stored?["priority"] == 2 && stored?["done"] == true)
-    #expect(try database.read { try $0.get("new")?["list"] } == "l")
+    #expect(try database.read { try $0.document("new")?["list"] } == "l")
   }
 
   @Test func `rolling back a nested deletion restores its models and their references`() throws {
@@ -98,7 +98,7 @@ struct ModelRollbackTests {
       #expect(!owner.isDeleted && thing.owner === owner && !thing.needsSave)
       #expect(try context.model(ModelScopeTests.Owner.self, id: "o") === owner)
     }
-    #expect(try database.read { try $0.get("a")?["owner"] } == "o")
+    #expect(try database.read { try $0.document("a")?["owner"] } == "o")
   }
 
   @Test
@@ -122,7 +122,7 @@ struct ModelRollbackTests {
       }
       #expect(todo.text == "x" && context.canRedo && !context.canUndo)
     }
-    #expect(try database.read { try $0.get("t")?["text"] } == "x")
+    #expect(try database.read { try $0.document("t")?["text"] } == "x")
   }
 
   @Test func `observers are notified when a merged-in value is rolled back`() throws {
@@ -158,7 +158,7 @@ struct ModelRollbackTests {
         try todo.save()
       }
       #expect(todo.changedProperties == ["done", "priority"] && todo.text == "y")
-      #expect(try transaction.get("t")?["text"] == "y")
+      #expect(try transaction.document("t")?["text"] == "y")
     }
   }
 
@@ -282,7 +282,7 @@ struct ModelRollbackTests {
       }
       #expect(todo.text == "mine" && todo.done && todo.changedProperties == ["text", "done"])
       try todo.save()
-      #expect(try transaction.get("t")?["text"] == "mine")
+      #expect(try transaction.document("t")?["text"] == "mine")
     }
   }
 
@@ -314,8 +314,8 @@ struct ModelRollbackTests {
             todo.rollbackEntry?.previous != nil && todo.rollbackEntry?.previous?.previous == nil)
         }
         #expect(todo.changedProperties == ["text"] && todo.text == "c" && todo.priority == 9)
-        #expect(try transaction.get("t")?["text"] == "x")
-        #expect(try transaction.get("t")?["priority"] == 9)
+        #expect(try transaction.document("t")?["text"] == "x")
+        #expect(try transaction.document("t")?["priority"] == 9)
         kept = todo
         throw Failure()
       }
@@ -379,8 +379,8 @@ struct ModelRollbackTests {
       #expect(other.members.isEmpty)
       try context.save()
     }
-    #expect(try database.snapshot().get("c")?["members"] == ["a", "b"])
-    #expect(try database.snapshot().get("c")?["chair"] == "a")
+    #expect(try database.snapshot().document("c")?["members"] == ["a", "b"])
+    #expect(try database.snapshot().document("c")?["chair"] == "a")
   }
 
   @Test func `rolling back the deletion of a new model makes it new and unsaved again`() throws {
@@ -427,7 +427,7 @@ struct ModelRollbackTests {
       }
       #expect(todo.changedProperties == ["text"])
       try todo.save()
-      #expect(try transaction.get("t")?["text"] == "mine")
+      #expect(try transaction.document("t")?["text"] == "mine")
     }
   }
 
@@ -466,7 +466,7 @@ struct ModelRollbackTests {
       #expect(read.attachments.isEmpty && !read.needsSave)
       try changed.save()
     }
-    let stored = try #require(try database.snapshot().get("u")?.attachments["note"])
+    let stored = try #require(try database.snapshot().document("u")?.attachments["note"])
     #expect(try stored.data() == Data("mine".utf8))
   }
 
@@ -490,12 +490,12 @@ struct ModelRollbackTests {
       try rollingBack(transaction) {
         try transaction.update("t") { $0["text"] = "y" }
         try transaction.models.refresh()
-        #expect(try transaction.get("t")?["copy"] == "y")
+        #expect(try transaction.document("t")?["copy"] == "y")
       }
       #expect(echo.text == "x" && echo.copy == "x" && !echo.needsSave)
-      #expect(try transaction.get("t")?["copy"] == "x")
+      #expect(try transaction.document("t")?["copy"] == "x")
     }
-    #expect(try database.snapshot().get("t")?["copy"] == "x")
+    #expect(try database.snapshot().document("t")?["copy"] == "x")
   }
 
   // MARK: After the scope

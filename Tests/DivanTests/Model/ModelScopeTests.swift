@@ -27,14 +27,14 @@ struct ModelScopeTests {
       list.first = todo
       try transaction.models.save()
       #expect(!todo.needsSave && !list.isNew)
-      #expect(try transaction.get("t")?["text"] == "y")
-      #expect(try database.read { try $0.get("t")?["text"] } == "x")
+      #expect(try transaction.document("t")?["text"] == "y")
+      #expect(try database.read { try $0.document("t")?["text"] } == "x")
       try transaction.put(Document(id: "log"))
     }
-    #expect(try database.read { try $0.get("t")?["text"] } == "y")
-    #expect(try database.read { try $0.get("l")?["first"] } == "t")
+    #expect(try database.read { try $0.document("t")?["text"] } == "y")
+    #expect(try database.read { try $0.document("l")?["first"] } == "t")
     #expect(try database.read { try $0.count } == 3)
-    #expect(try before.get("t")?["text"] == "x")
+    #expect(try before.document("t")?["text"] == "x")
   }
 
   @Test func `rolling back a transaction stores none of its models and leaves them unsaved`() throws
@@ -49,7 +49,7 @@ struct ModelScopeTests {
         throw Failure()
       }
     }
-    #expect(try database.read { try $0.get("t")?["text"] } == "x")
+    #expect(try database.read { try $0.document("t")?["text"] } == "x")
     #expect(kept?.needsSave == true && kept?.text == "y")
   }
 
@@ -58,7 +58,7 @@ struct ModelScopeTests {
       try transaction.models.model(Todo.self, id: "t")?.text = "y"
       _ = Todo(in: transaction.models, id: "new")
     }
-    #expect(try database.read { try $0.get("t")?["text"] } == "x")
+    #expect(try database.read { try $0.document("t")?["text"] } == "x")
     #expect(try database.read { try $0.count } == 1)
   }
 
@@ -81,7 +81,7 @@ struct ModelScopeTests {
       try owner.delete()
       #expect(things[1].owner == nil && !things[1].needsSave)
     }
-    #expect(try database.read { try $0.get("a")?["owner"] } == nil)
+    #expect(try database.read { try $0.document("a")?["owner"] } == nil)
     #expect(try database.read { try $0.exists("b") } == false)
   }
 
@@ -124,7 +124,7 @@ struct ModelScopeTests {
       todo.revert()
       #expect(try transaction.models.refresh().changed == [todo])
       #expect(todo.text == "z" && todo.done)
-      try transaction.delete(id: "t")
+      try transaction.delete("t")
       #expect(try transaction.models.refresh().deleted == [todo])
       #expect(todo.isDeleted)
     }
@@ -181,7 +181,7 @@ struct ModelScopeTests {
     #expect(code { try todo?.save() } == .closed)
     #expect(code { try todo?.delete() } == .closed)
     #expect(code { _ = try cursor?.next() } == .closed)
-    #expect(try database.read { try $0.get("t")?["text"] } == "x")
+    #expect(try database.read { try $0.document("t")?["text"] } == "x")
   }
 
   @Test func `a finished transaction retains no models`() throws {
@@ -211,7 +211,7 @@ struct ModelScopeTests {
       #expect(todo.text == "z" && todo.needsSave && !todo.isDeleted)
       #expect(code { try Todo(in: context).save() } == .readOnly)
     }
-    #expect(try database.read { try $0.get("t")?["text"] } == "y")
+    #expect(try database.read { try $0.document("t")?["text"] } == "y")
   }
 
   @Test func `models can be loaded from a past version`() throws {

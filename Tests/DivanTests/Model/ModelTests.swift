@@ -58,7 +58,7 @@ struct ModelTests {
     #expect(all.maybeTexts == ["x"])
     #expect(all.other === all)
     #expect(!all.needsSave)
-    #expect(try database.read { try $0.get("all")?["date"] } == "2026-03-01T12:00:00.124Z")
+    #expect(try database.read { try $0.document("all")?["date"] } == "2026-03-01T12:00:00.124Z")
   }
 
   @Test func `a new model stores its declared values except nil`() throws {
@@ -82,11 +82,11 @@ struct ModelTests {
     todo.due = Date(timeIntervalSince1970: 1)
     try todo.save()
     #expect(
-      try database.read { try $0.get("t")?["due_date"] } == "1970-01-01T00:00:01.000Z")
+      try database.read { try $0.document("t")?["due_date"] } == "1970-01-01T00:00:01.000Z")
     todo.due = nil
     #expect(todo.changedProperties == ["due"])
     try todo.save()
-    #expect(try database.read { try $0.get("t")?["due_date"] } == nil)
+    #expect(try database.read { try $0.document("t")?["due_date"] } == nil)
   }
 
   private struct Shade: Codable, Equatable { var name: String }
@@ -147,9 +147,9 @@ struct ModelTests {
     todo.done = false
     #expect(todo.changedProperties == ["done", "priority"])
     try todo.save()
-    #expect(try database.read { try $0.get("t")?["priority"] } == 3)
-    #expect(try database.read { try $0.get("t")?["done"] } == false)
-    #expect(try database.read { try $0.get("t")?["text"] } == 7)
+    #expect(try database.read { try $0.document("t")?["priority"] } == 3)
+    #expect(try database.read { try $0.document("t")?["done"] } == false)
+    #expect(try database.read { try $0.document("t")?["text"] } == 7)
   }
 
   @Test func `setting an equal value changes nothing`() throws {
@@ -283,7 +283,7 @@ struct ModelTests {
       #expect(abs(all.date.timeIntervalSince1970 - seconds) < 0.0001, "\(text)")
       all.maybeDate = all.date
       try all.save()
-      #expect(try database.read { try $0.get("d")?["maybeDate"] } == .string(text))
+      #expect(try database.read { try $0.document("d")?["maybeDate"] } == .string(text))
     }
     for (text, seconds) in [
       ("2026-03-01T13:00:00+01:00", 1_772_366_400), ("2026-03-01T11:30:00.5-0030", 1_772_366_400.5),
@@ -310,7 +310,7 @@ struct ModelTests {
       let context = database.makeContext()
       try context.insert(all)
       try all.save()
-      let text = try database.read { try $0.get(all.id)?["date"]?.stringValue } ?? ""
+      let text = try database.read { try $0.document(all.id)?["date"]?.stringValue } ?? ""
       #expect(try abs(style.parse(text).timeIntervalSince(all.date)) < 0.0001, "\(text)")
     }
   }

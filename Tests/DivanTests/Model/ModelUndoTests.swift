@@ -33,7 +33,7 @@ struct ModelUndoTests {
   }
 
   private func stored(_ id: String) throws -> Value.Object? {
-    try database.snapshot().get(id)?.properties
+    try database.snapshot().document(id)?.properties
   }
 
   @Test func `models that were saved together are undone and redone together`() throws {

@@ -115,7 +115,7 @@ struct ModelValueTests {
     all.maybeUUIDs = [uuid]
     all.maybeNumber = 9
     try all.save()
-    let stored = try #require(try database.snapshot().get("a"))
+    let stored = try #require(try database.snapshot().document("a"))
     #expect(stored["decimal"] == "12345678901234567890.0123")
     #expect(stored["data"] == "AP8=")
     #expect(stored["uuid"] == .string(uuid.uuidString))
@@ -164,7 +164,7 @@ struct ModelValueTests {
     // Reads return the stored value: dates have milliseconds.
     #expect(all.placesByName["a"]?.visited == [Date(timeIntervalSince1970: 0)])
     #expect(
-      try database.snapshot().get("a")?["all places"] == [
+      try database.snapshot().document("a")?["all places"] == [
         ["street": "x", "city": ["name": "Ulm"], "visited": []]
       ])
   }
@@ -191,11 +191,11 @@ struct ModelValueTests {
     #expect(reported["color"]?.underlying is Color.NoColor)
     all.uint = 1
     try all.save()
-    #expect(try database.snapshot().get("a")?["genre"] == "opera")
+    #expect(try database.snapshot().document("a")?["genre"] == "opera")
     // Assigning replaces the unreadable value.
     all.genre = .drama
     try all.save()
-    #expect(try database.snapshot().get("a")?["genre"] == "drama")
+    #expect(try database.snapshot().document("a")?["genre"] == "drama")
   }
 
   @Test func `a strict context refuses mistyped values`() throws {

@@ -161,7 +161,7 @@ struct ModelWillDeleteTests {
     try a.delete()
     #expect(context.unsavedModels == [b])
     try context.save()
-    #expect(try database.snapshot().get("b")?["count"] == -1)
+    #expect(try database.snapshot().document("b")?["count"] == -1)
   }
 
   @Test func `saving in willDelete throws, and the deletion continues`() throws {
@@ -174,7 +174,7 @@ struct ModelWillDeleteTests {
     #expect((a.error as? DatabaseError)?.code == .nestedWrite && a.isDeleted)
     #expect(context.unsavedModels == [b])
     try b.save()
-    #expect(try database.snapshot().get("b")?["count"] == 1)
+    #expect(try database.snapshot().document("b")?["count"] == 1)
   }
 
   @Test func `willDelete runs again when a failed deletion is retried`() throws {

@@ -236,7 +236,7 @@ struct SchemaTests {
     migrations[1] = Migration(id: "2") { _ = try $0.replace("m", with: ["n": 2]) }
     let database = try Database(
       at: "/a.divan", schema: Schema(migrations: migrations), configuration: configuration)
-    #expect(try database.snapshot().get("m")?["n"] == 2)
+    #expect(try database.snapshot().document("m")?["n"] == 2)
   }
 
   @Test func `a store is opened asynchronously with progress, and opening can be cancelled`()

@@ -66,13 +66,13 @@ struct LiveRowsTests {
         let id = "doc-\(generator.random.below(90))"
         switch generator.random.below(12) {
         case 0: _ = try transaction.purge(id)
-        case 1, 2: _ = try transaction.delete(id: id)
+        case 1, 2: _ = try transaction.delete(id)
         case 3:
           // Stores the same properties again, so that only the revision changes.
-          guard let document = try transaction.get(id) else { continue }
+          guard let document = try transaction.document(id) else { continue }
           _ = try transaction.replace(id, with: document.properties)
         case 4:
-          guard let base = try transaction.get(id) else { continue }
+          guard let base = try transaction.document(id) else { continue }
           for number in 0..<2 {
             var branch = base
             branch["n"] = .int(Int64(generator.random.below(20) + 20 * number))
@@ -128,7 +128,7 @@ struct LiveRowsTests {
     _ = try rows.advance(to: database.snapshot().view)
     #expect(rows.list.count == 16 && ids() == ["101", "102", "103", "104", "105"])
     for number in 100..<140 {
-      try database.write { _ = try $0.delete(id: "\(number)") }
+      try database.write { _ = try $0.delete("\(number)") }
       let difference = try rows.advance(to: database.snapshot().view)
       #expect(difference.deletions == [0] && difference.insertions == [4])
       #expect(difference.moves.isEmpty && difference.updates.isEmpty)
@@ -144,7 +144,7 @@ struct LiveRowsTests {
     #expect(ids() == ["a1", "a2", "a3", "a4", "a5"] && rows.list.count == 16)
     // The documents whose rows were dropped are found again.
     try database.write { transaction in
-      for number in 0..<60 { _ = try transaction.delete(id: "a\(number)") }
+      for number in 0..<60 { _ = try transaction.delete("a\(number)") }
     }
     _ = try rows.advance(to: database.snapshot().view)
     #expect(ids() == ["141", "142", "143", "144", "145"])

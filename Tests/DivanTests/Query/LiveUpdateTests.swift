@@ -33,13 +33,13 @@ struct LiveUpdateTests {
   {
     try put("a", 1)
     try put("b", 2)
-    var results = database.updates(of: open).makeAsyncIterator()
+    var results = database.liveResults(of: open).makeAsyncIterator()
     let first = try #require(try await results.next())
     #expect(first.isFirst && first.changes.insertions == [0, 1] && first.map(\.id) == ["a", "b"])
     // None of these changes concerns the query.
     try put("x", 0, done: true)
     try await database.write { try $0.putLocal("local", [:]) }
-    try await database.write { _ = try $0.delete(id: "x") }
+    try await database.write { _ = try $0.delete("x") }
     try put("c", 0)
     let second = try #require(try await results.next())
     #expect(!second.isFirst && ids(second) == ["c", "a", "b"] && second[0]["n"] == 0)
@@ -55,10 +55,10 @@ struct LiveUpdateTests {
 
   @Test func `changes that cancel each other out are not reported`() async throws {
     try put("a", 1)
-    var results = database.updates(of: open).makeAsyncIterator()
+    var results = database.liveResults(of: open).makeAsyncIterator()
     _ = try await results.next()
     try put("b", 2)
-    try await database.write { _ = try $0.delete(id: "b") }
+    try await database.write { _ = try $0.delete("b") }
     try put("x", 0, done: true)
     try put("c", 3)
     let next = try #require(try await results.next())
@@ -68,7 +68,7 @@ struct LiveUpdateTests {
 
   @Test func `a slow reader gets one result for all missed changes`() async throws {
     try put("a", 1)
-    var results = database.updates(of: open).makeAsyncIterator()
+    var results = database.liveResults(of: open).makeAsyncIterator()
     let first = try #require(try await results.next())
     for number in 2..<100 { try put("n\(number)", Int64(number)) }
     try put("a", 200)
@@ -77,7 +77,7 @@ struct LiveUpdateTests {
     let (old, new) = (first.map { [$0] }, second.map { [$0] })
     #expect(TableView.show(old, new, second.changes) == new)
     let database = database
-    let task = Task { try await Self.last(database.updates(of: Query<Document>().limit(0))) }
+    let task = Task { try await Self.last(database.liveResults(of: Query<Document>().limit(0))) }
     while database.store.commits.changesAndPurges.waiterCount == 0 { await Task.yield() }
     // If there were another result, the task would not be waiting.
     task.cancel()
@@ -86,7 +86,7 @@ struct LiveUpdateTests {
 
   @Test func `purged documents leave the result, and one stored again is an update`() async throws {
     for (number, id) in ["a", "b", "c", "d"].enumerated() { try put(id, Int64(number)) }
-    var results = database.updates(of: open.limit(3)).makeAsyncIterator()
+    var results = database.liveResults(of: open.limit(3)).makeAsyncIterator()
     #expect(ids(try await results.next()) == ["a", "b", "c"])
     try await database.write { _ = try $0.purge("b") }
     let second = try await results.next()
@@ -105,7 +105,7 @@ struct LiveUpdateTests {
     let base = try await database.write {
       try $0.put(Document(id: "a", ["n": 1, "done": false, "text": "base"]))
     }
-    var results = database.updates(of: open).makeAsyncIterator()
+    var results = database.liveResults(of: open).makeAsyncIterator()
     _ = try await results.next()
     for text in ["x", "y"] {
       var branch = base
@@ -114,7 +114,7 @@ struct LiveUpdateTests {
       try await database.write { _ = try $0.put(stored, onConflict: .branch) }
     }
     let conflict = try #require(try await results.next())
-    #expect(conflict.map(\.revision) == [try database.snapshot().get("a")?.revision])
+    #expect(conflict.map(\.revision) == [try database.snapshot().document("a")?.revision])
     // A losing branch does not change the result.
     let loser = try #require(try database.snapshot().branches(of: "a").last?.revision)
     try await database.write { _ = try $0.purge("a", revision: loser) }
@@ -141,7 +141,7 @@ struct LiveUpdateTests {
     // This document is not a chore, so it causes no error.
     try self.put("other", 5)
     let query = Query<Chore>().filter { $0.done == false }
-    var results = database.updates(of: query).makeAsyncIterator()
+    var results = database.liveResults(of: query).makeAsyncIterator()
     #expect(try await results.next().map { Array($0) } == [Chore(n: 1, done: false)])
     try await put("b", "none")
     await #expect {
@@ -166,7 +166,7 @@ struct LiveUpdateTests {
     try await note.save()
     try put("other", 1)
     let query = Query<Note>().sorted(by: \.text)
-    var results = database.updates(of: query).makeAsyncIterator()
+    var results = database.liveResults(of: query).makeAsyncIterator()
     #expect(try await results.next().map { Array($0) } == [ModelID<Note>("a")])
     try await database.write { transaction in
       _ = try transaction.put(Document(id: "b", ["type": "note", "text": "a"]))
@@ -177,7 +177,7 @@ struct LiveUpdateTests {
   @Test func `a live query with an invalid filter throws`() async throws {
     var query = Query<Document>()
     query.core.filter = .refused(DatabaseError(.invalidQuery, "no"))
-    var results = database.updates(of: query).makeAsyncIterator()
+    var results = database.liveResults(of: query).makeAsyncIterator()
     await #expect {
       _ = try await results.next()
     } throws: {
@@ -187,7 +187,7 @@ struct LiveUpdateTests {
 
   @Test func `cancelling a task ends its wait for results`() async throws {
     let (database, query) = (database, open)
-    let tasks = (0..<5).map { _ in Task { try await Self.last(database.updates(of: query)) } }
+    let tasks = (0..<5).map { _ in Task { try await Self.last(database.liveResults(of: query)) } }
     while database.store.commits.changesAndPurges.waiterCount < 5 { await Task.yield() }
     for task in tasks { task.cancel() }
     for task in tasks { #expect(try await task.value == 1) }
@@ -203,7 +203,7 @@ struct LiveUpdateTests {
     do {
       let database = try Database.inMemory()
       store = database.store
-      let updates = database.updates(of: query)
+      let updates = database.liveResults(of: query)
       tasks = (0..<2).map { _ in Task { try await Self.last(updates) } }
       while database.store.commits.changesAndPurges.waiterCount < 2 { await Task.yield() }
     }
@@ -225,7 +225,7 @@ struct LiveUpdateTests {
     let observer = Task {
       var shown: [Document] = []
       var count = 0
-      for try await result in database.updates(of: query) {
+      for try await result in database.liveResults(of: query) {
         let new = Array(result)
         var list = shown
         result.changes.apply(to: &list, from: new)
@@ -247,7 +247,7 @@ struct LiveUpdateTests {
             let kind = random.below(8)
             try await database.write(durability: .none) { transaction in
               switch kind {
-              case 0: _ = try transaction.delete(id: id)
+              case 0: _ = try transaction.delete(id)
               case 1: _ = try transaction.purge(id)
               default: _ = try transaction.replace(id, with: ["n": .int(number)])
               }

@@ -42,10 +42,10 @@ struct PredicateCacheRunTests {
     private mutating func change(_ transaction: WriteTransaction) throws {
       let id = id()
       switch generator.random.below(10) {
-      case 0: _ = try transaction.delete(id: id)
+      case 0: _ = try transaction.delete(id)
       case 1: try transaction.purge(id)
       case 2:
-        guard let base = try transaction.get(id) else { break }
+        guard let base = try transaction.document(id) else { break }
         for _ in 0..<2 {
           var mine = base
           for (name, value) in generator.document() { mine[name] = value }
@@ -55,7 +55,7 @@ struct PredicateCacheRunTests {
         if try transaction.exists(id) { try transaction.setExpiry(.distantFuture, of: id) }
       default: _ = try transaction.replace(id, with: generator.document())
       }
-      plain.documents[id] = try transaction.get(id)?.properties
+      plain.documents[id] = try transaction.document(id)?.properties
     }
 
     mutating func step() throws {

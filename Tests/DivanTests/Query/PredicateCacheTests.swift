@@ -47,7 +47,7 @@ struct PredicateCacheTests {
     try database.write { transaction in
       try put(1, isOpen: true, in: transaction)
       try put(100, isOpen: true, in: transaction)
-      _ = try transaction.delete(id: "todo 1000")
+      _ = try transaction.delete("todo 1000")
     }
     let later = try database.snapshot().explain(open)
     #expect(later.rows == 100 && later.rowsRemembered == 98 && later.documentsRead == 2, "\(later)")
@@ -73,7 +73,7 @@ struct PredicateCacheTests {
   @Test func `deleted documents are not counted from the cache`() throws {
     let database = try database()
     try database.write { transaction in
-      for number in 0..<50 { _ = try transaction.delete(id: "todo \(1000 + number)") }
+      for number in 0..<50 { _ = try transaction.delete("todo \(1000 + number)") }
     }
     for _ in 0..<3 { #expect(try database.snapshot().count(open) == 17) }
     try database.write { try put(7, isOpen: true, in: $0) }
@@ -115,7 +115,7 @@ struct PredicateCacheTests {
         let count = try database.snapshot().count
         #expect(try database.snapshot().count(query) == count)
         try database.write { transaction in
-          _ = try transaction.delete(id: try #require(try transaction.ids(query).first))
+          _ = try transaction.delete(try #require(try transaction.ids(query).first))
         }
         #expect(try database.snapshot().count(query) == count - 1)
       }

@@ -30,14 +30,14 @@ struct QueryAgreementTests {
   ) throws {
     for _ in 0..<10 {
       let id = "doc-\(generator.random.below(80))"
-      guard let base = try transaction.get(id) else { continue }
+      guard let base = try transaction.document(id) else { continue }
       for _ in 0..<2 {
         var mine = base
         for name in ["a", "n", "t", "tags"] { mine[name] = nil }
         for (name, value) in generator.document() where name != "u" { mine[name] = value }
         try transaction.put(mine, onConflict: .branch)
       }
-      let winner = try #require(try transaction.get(id))
+      let winner = try #require(try transaction.document(id))
       plain.documents[id] = winner.properties
     }
   }
@@ -63,12 +63,12 @@ struct QueryAgreementTests {
       for _ in 0..<30 {
         let id = "doc-\(generator.random.below(100))"
         if generator.random.below(3) == 0 {
-          _ = try transaction.delete(id: id)
+          _ = try transaction.delete(id)
         } else {
           _ = try transaction.replace(id, with: generator.document())
         }
         // If the document had several branches, another one may win.
-        plain.documents[id] = try transaction.get(id)?.properties
+        plain.documents[id] = try transaction.document(id)?.properties
       }
       for _ in 0..<20 { try expect(transaction, plain, generator.query(), "seed \(seed), changed") }
     }
@@ -138,7 +138,7 @@ struct QueryAgreementTests {
       let evaluator = try DocumentEvaluator(query)
       var matches: [(key: [UInt8], id: String)] = []
       for id in plain.documents.keys {
-        let payload = try #require(try snapshot.get(id)).encoded().bytes
+        let payload = try #require(try snapshot.document(id)).encoded().bytes
         if let key = try evaluator.key(of: SharedBytes(utf8: id), payload, in: snapshot.view) {
           matches.append((key, id))
         }

@@ -16,12 +16,12 @@ struct DatabaseTests {
         let film = try transaction.put(Document(id: "a", ["title": "Metropolis", "year": 1927]))
         #expect(film.revision?.generation == 1)
         try transaction.put(Document(id: "b", ["title": "M"]))
-        #expect(try transaction.get("a")?["year"] == 1927)
+        #expect(try transaction.document("a")?["year"] == 1927)
       }
-      #expect(try database.read { try $0.get("a") }?["title"] == "Metropolis")
+      #expect(try database.read { try $0.document("a") }?["title"] == "Metropolis")
       try database.write { transaction in
         try transaction.update("a") { $0["year"] = 1928 }
-        try transaction.delete(id: "b")
+        try transaction.delete("b")
       }
       try database.close()
     }
@@ -29,8 +29,8 @@ struct DatabaseTests {
     #expect(database.openingReport.ending == .closed)
     let snapshot = try database.snapshot()
     #expect(try snapshot.count == 1)
-    #expect(try snapshot.get("a")?["year"] == 1928)
-    #expect(try snapshot.get("b") == nil)
+    #expect(try snapshot.document("a")?["year"] == 1928)
+    #expect(try snapshot.document("b") == nil)
     #expect(try snapshot.revisions(of: "a").count == 2)
     let changes = snapshot.changes()
     #expect(try changes.collect().map(\.id) == ["a", "b"])

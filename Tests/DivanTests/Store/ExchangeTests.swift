@@ -86,7 +86,7 @@ struct ExchangeTests {
       #expect(try transaction.tombstone("old") == nil)
       #expect(try transaction.leafRevisions(of: "gone") == [leaf("2-y", isDeleted: true)])
       #expect(try transaction.leafRevisions(of: "old") == [leaf("3-c")])
-      let missing = try transaction.missing(among: [
+      let missing = try transaction.missingRevisions(among: [
         "old": revisions("3-c", "4-d"), "gone": revisions("2-y"), "new": revisions("1-q"),
       ])
       #expect(try missing["old"]?.missing == revisions("4-d"))
@@ -102,7 +102,7 @@ struct ExchangeTests {
     var kept: WriteTransaction?
     try database.write { kept = $0 }
     #expect(throws: DatabaseError.self) { try kept?.changeCount() }
-    #expect(throws: DatabaseError.self) { try kept?.missing(among: [:]) }
+    #expect(throws: DatabaseError.self) { try kept?.missingRevisions(among: [:]) }
   }
 
   @Test(arguments: 1...3 as ClosedRange<UInt64>)
@@ -116,7 +116,7 @@ struct ExchangeTests {
         for _ in 0..<Int.random(in: 1...4, using: &random) {
           let id = "d\(Int.random(in: 0..<12, using: &random))"
           switch Int.random(in: 0..<6, using: &random) {
-          case 0: try transaction.delete(id: id)
+          case 0: try transaction.delete(id)
           case 1: try transaction.purge(id)
           default:
             try transaction.replace(id, with: ["n": .int(.random(in: 0..<9, using: &random))])
@@ -171,7 +171,7 @@ struct ExchangeTests {
         "stored",
       ])
     let snapshot = try database.snapshot()
-    #expect(try snapshot.get("new")?["n"] == 2)
+    #expect(try snapshot.document("new")?["n"] == 2)
     #expect(try snapshot.revisions(of: "new") == revisions("3-c", "2-b", "1-a"))
     #expect(try snapshot.tombstone("gone") != nil)
     let ids = snapshot.ids()
@@ -238,7 +238,7 @@ struct ExchangeTests {
     try forgetful.write { try $0.update("d") { $0["n"] = 2 } }
     try forgetful.close()
     let database = try open()
-    let document = try #require(try database.snapshot().get("d"))
+    let document = try #require(try database.snapshot().document("d"))
     let own = try #require(document.revision)
     let wrong = try #require(RevisionID("1-ffffffffffffffffffffffffffffffff"))
     let error = #expect(throws: DatabaseError.self) {
@@ -265,7 +265,7 @@ struct ExchangeTests {
     try database.write { try $0.update("_design/films") { $0["language"] = "swift" } }
     try database.close()
     let snapshot = try open().snapshot()
-    #expect(try snapshot.get("_design/films")?["language"] == "swift")
+    #expect(try snapshot.document("_design/films")?["language"] == "swift")
     let ids = snapshot.ids(.prefix("_design/"))
     #expect(try ids.collect() == ["_design/films"])
   }
@@ -301,19 +301,19 @@ struct ExchangeTests {
       #expect(attachments["unknown"]?.foreignDigest == ForeignDigest("md5-x", encoding: "br"))
       #expect(try attachments["plot"]?.data() == Data([1, 2, 3, 4]))
     }
-    try expect(try database.snapshot().get("film"), plain)
+    try expect(try database.snapshot().document("film"), plain)
 
     // The same revision in another store, and in one that imports it as JSON Lines.
     let copy = try Database.inMemory()
-    let film = try #require(try database.snapshot().get("film"))
+    let film = try #require(try database.snapshot().document("film"))
     try copy.write { try $0.insert(film, history: revisions("3-c", "2-b", "1-a")) }
-    try expect(try copy.snapshot().get("film"), plain)
+    try expect(try copy.snapshot().document("film"), plain)
     var text: [UInt8] = []
     try database.snapshot().exportJSONLines { text += $0 }
     let imported = try Database.inMemory()
     var lines = text.split(separator: 0x0A).map { Array($0) + [0x0A] }
     try imported.importJSONLines { lines.isEmpty ? nil : lines.removeFirst() }
-    try expect(try imported.snapshot().get("film"), plain)
+    try expect(try imported.snapshot().document("film"), plain)
 
     // Changing something else keeps the external digests; new content has none.
     try database.write { transaction in
@@ -322,12 +322,12 @@ struct ExchangeTests {
         film.attachments["still"] = Document.Attachment(contentType: "image/png", [8])
       }
     }
-    try expect(try database.snapshot().get("film"), nil)
+    try expect(try database.snapshot().document("film"), nil)
     try database.compact()
-    try expect(try database.snapshot().get("film"), nil)
+    try expect(try database.snapshot().document("film"), nil)
     try database.close()
     let reopened = try open()
-    try expect(try reopened.snapshot().get("film"), nil)
+    try expect(try reopened.snapshot().document("film"), nil)
     #expect(try reopened.check().problems.isEmpty)
   }
 
@@ -338,7 +338,7 @@ struct ExchangeTests {
       + #""digest":"md5-XUFAKrxLKna5cZ2REBfFkg==","encoding":"gzip","encoded_length":25,"data":"aGVsbG8="}}}"#
     var lines = [Array(text.utf8)]
     try database.importJSONLines { lines.popLast() }
-    let attachment = try database.snapshot().get("a")?.attachments["t"]
+    let attachment = try database.snapshot().document("a")?.attachments["t"]
     #expect(
       attachment?.foreignDigest
         == ForeignDigest("md5-XUFAKrxLKna5cZ2REBfFkg==", encoding: "gzip", encodedLength: 25))

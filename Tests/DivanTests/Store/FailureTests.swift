@@ -36,7 +36,7 @@ struct FailureTests {
     let reopened = try fixture.open()
     let snapshot = try reopened.snapshot()
     #expect(try snapshot.count == 1)
-    #expect(try snapshot.get("film")?["title"] == "Metropolis")
+    #expect(try snapshot.document("film")?["title"] == "Metropolis")
   }
 
   @Test func `a store that cannot be locked reports why, and can still be opened read-only`() throws
@@ -53,10 +53,10 @@ struct FailureTests {
       #expect(code { _ = try fixture.open() } == expected)
       // A read-only medium can be read.
       let reader = try fixture.open { $0.isReadOnly = true }
-      #expect(try reader.snapshot().get("a") != nil)
+      #expect(try reader.snapshot().document("a") != nil)
       fixture.fileSystem.stopFailing()
       let again = try fixture.open()
-      #expect(try again.snapshot().get("a") != nil)
+      #expect(try again.snapshot().document("a") != nil)
     }
   }
 
@@ -112,7 +112,7 @@ struct FailureTests {
       var feed = snapshot.changes()
       try database.close()
       try database.close()
-      #expect(code { _ = try snapshot.get("film") } == .closed)
+      #expect(code { _ = try snapshot.document("film") } == .closed)
       #expect(code { _ = try snapshot.exists("film") } == .closed)
       #expect(code { _ = try cursor.next() } == .closed)
       #expect(code { _ = try feed.next() } == .closed)
@@ -140,7 +140,7 @@ struct FailureTests {
       func refused(_ body: (WriteTransaction) throws -> Void) -> DatabaseError.Code? {
         code {
           try database.write {
-            try $0.delete(id: "film"); try body($0)
+            try $0.delete("film"); try body($0)
           }
         }
       }
@@ -184,8 +184,8 @@ struct FailureTests {
       }
       var kept: WriteTransaction?
       try database.write { kept = $0 }
-      #expect(code { _ = try kept?.get("film") } == .closed)
-      #expect(code { try kept?.delete(id: "film") } == .closed)
+      #expect(code { _ = try kept?.document("film") } == .closed)
+      #expect(code { try kept?.delete("film") } == .closed)
     }
   }
 

@@ -94,7 +94,7 @@ struct FaultTests {
     }
     try database.write { _ = try $0.replace("b", with: ["n": 1]) }
     fileSystem.observeCalls(nil)
-    #expect(try database.snapshot().get("b")?["n"] == 1)
+    #expect(try database.snapshot().document("b")?["n"] == 1)
     let error = #expect(throws: DatabaseError.self) {
       try database.write { _ = try $0.replace("c", with: [:]) }
     }
@@ -115,7 +115,7 @@ struct FaultTests {
       try database.write(durability: Durability.none) { try $0.replace("b", with: [:]) }
     }
     #expect(error?.code == .writerStopped)
-    #expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 6)
+    #expect(try database.snapshot().document("a")?["text"]?.stringValue?.count == 6)
   }
 
   @Test func `maintenance after a failed flush publishes no commit that is not durable`() throws {
@@ -127,7 +127,7 @@ struct FaultTests {
     #expect(throws: DatabaseError.self) { try fixture.commit(database, [.put("a", size: 6)]) }
     // A checkpoint or a compaction that began earlier does this at its end.
     database.store.commits.replaceNewest(with: database.store.newest)
-    #expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 5)
+    #expect(try database.snapshot().document("a")?["text"]?.stringValue?.count == 5)
   }
 
   @Test func `deletions succeed on a full disk, and all writes do once there is space`()
@@ -226,7 +226,7 @@ struct FaultTests {
       let oracle = fixture.writer.oracle.withLock { $0 }
       #expect(try oracle.identify(database) == oracle.versions.count - 1)
       do {
-        try database.write { try $0.delete(id: "doc-1") }
+        try database.write { try $0.delete("doc-1") }
       } catch let error as DatabaseError {
         #expect([.readOnly, .diskFull].contains(error.code), "\(error)")
       }

@@ -26,7 +26,7 @@ struct LimitTests {
   @Test func `a document too large for a record is refused, and nothing is lost`() throws {
     let database = try Database.inMemory()
     try database.put("m", #"{"title": "M"}"#)
-    var document = try #require(try database.snapshot().get("m"))
+    var document = try #require(try database.snapshot().document("m"))
     document["text"] = .string(String(repeating: "x", count: 9 << 20))
     let one = Document.Attachment(contentType: String(repeating: "t", count: 1000), [1])
     for number in 0..<9000 {
@@ -174,12 +174,12 @@ struct LimitTests {
     #expect(database.openingReport.notes.isEmpty, "\(database.openingReport)")
     try database.write { transaction in
       for number in 5..<12 {
-        let wasThere = try transaction.delete(id: "doc-\(number)")
+        let wasThere = try transaction.delete("doc-\(number)")
         #expect(wasThere)
       }
     }
-    #expect(try database.snapshot().get("doc-5") == nil)
-    #expect(try database.snapshot().get("doc-20") != nil)
+    #expect(try database.snapshot().document("doc-5") == nil)
+    #expect(try database.snapshot().document("doc-20") != nil)
   }
 
   /// Rewrites checkpoint 1 with the same pages and another directory, and removes `HEAD`.
@@ -257,7 +257,7 @@ struct LimitTests {
       let database = try CrashFixture(disk, CrashWriter(seed: 0), life: life).open {
         $0.maintenance = .manual
       }
-      #expect(try database.snapshot().get("new-70") != nil || life == 70)
+      #expect(try database.snapshot().document("new-70") != nil || life == 70)
       try database.write { _ = try $0.replace("new-\(life)", with: [:]) }
       try database.close()
     }

@@ -149,7 +149,7 @@ struct StoreCheckTests {
     #expect(
       try problems(database) { $0.set(changed, for: Array("a".utf8)) }
         .contains { $0.contains("segment file 77 is missing") })
-    #expect(throws: DatabaseError.self) { try database.snapshot().get("a") }
+    #expect(throws: DatabaseError.self) { try database.snapshot().document("a") }
     #expect(throws: DatabaseError.self) { try database.snapshot().revisions(of: "a") }
     #expect(try problems(database) { $0.set(a, for: Array("a".utf8)) }.isEmpty)
   }
@@ -161,7 +161,7 @@ struct StoreCheckTests {
     #expect(
       try problems(database) { $0.documents.set(Array("a".utf8).span, garbage.span) }
         .contains { $0.contains("an index entry") })
-    #expect(throws: DatabaseError.self) { try database.snapshot().get("a") }
+    #expect(throws: DatabaseError.self) { try database.snapshot().document("a") }
     #expect(try problems(database) { $0.set(a, for: Array("a".utf8)) }.isEmpty)
     #expect(
       try problems(database) { state in
@@ -225,7 +225,7 @@ struct StoreCheckTests {
       $0.documentCount = 0
       $0.set(a, for: Array("a".utf8))
     }
-    try database.write { try $0.delete(id: "a") }
+    try database.write { try $0.delete("a") }
     #expect(try database.snapshot().count == 0)
   }
 
@@ -276,17 +276,17 @@ struct StoreCheckTests {
       location: DocumentLocation(
         locator: try #require(locator), sequence: 10, winningSequence: nil, isDeleted: false))
     database.tamper { $0.set(entry, for: Array("odd".utf8)) }
-    let error = #expect(throws: DatabaseError.self) { try database.snapshot().get("odd") }
+    let error = #expect(throws: DatabaseError.self) { try database.snapshot().document("odd") }
     #expect(error?.code == .damaged)
     #expect(error?.documentID == "odd")
     #expect(error?.path == segments[0].file.path)
     #expect(error?.offset == Int(entry.locator.offset))
-    #expect(try database.snapshot().get("a") != nil)
+    #expect(try database.snapshot().document("a") != nil)
     // After another commit, an opening reports the damage and reads the other documents.
     try database.write { try $0.replace("d", with: [:]) }
     try database.close()
     let reopened = try fixture.open { $0.maintenance = .manual }
     #expect(reopened.openingReport.damage.first?.path == segments[0].file.path)
-    #expect(try reopened.snapshot().get("a") != nil)
+    #expect(try reopened.snapshot().document("a") != nil)
   }
 }

@@ -40,7 +40,7 @@ struct LiveViewTests {
     try put("a", 1927)
     try put("b", 1931)
     let twenties = ViewQuery.keys(in: 1920..<1930).unreduced()
-    var results = database.updates(of: byYear, twenties).makeAsyncIterator()
+    var results = database.liveResults(of: byYear, twenties).makeAsyncIterator()
     let first = try #require(try await results.next())
     #expect(show(first) == [#"a 1927 "x""#])
     // None of these changes concerns the query.
@@ -58,7 +58,7 @@ struct LiveViewTests {
     #expect(show(try await results.next()) == [#"d 1922 "y""#, #"a 1927 "z""#])
     try put("a", 1921, "z")
     #expect(show(try await results.next()) == [#"a 1921 "z""#, #"d 1922 "y""#])
-    try await database.write { _ = try $0.delete(id: "d") }
+    try await database.write { _ = try $0.delete("d") }
     #expect(show(try await results.next()) == [#"a 1921 "z""#])
     // A retained result does not change.
     #expect(show(first) == [#"a 1927 "x""#])
@@ -67,7 +67,7 @@ struct LiveViewTests {
 
   @Test func `a key that changes from an integer to an equal double is reported`() async throws {
     try put("a", 1927)
-    var results = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    var results = database.liveResults(of: byYear, .all.unreduced()).makeAsyncIterator()
     #expect(show(try await results.next()) == [#"a 1927 "x""#])
     try put("a", 1927.0)
     #expect(show(try await results.next()) == [#"a 1927.0 "x""#])
@@ -77,14 +77,14 @@ struct LiveViewTests {
     async throws
   {
     try put("a", 1927)
-    var results = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    var results = database.liveResults(of: byYear, .all.unreduced()).makeAsyncIterator()
     _ = try await results.next()
     try put("b", 1931)
-    try await database.write { _ = try $0.delete(id: "b") }
+    try await database.write { _ = try $0.delete("b") }
     let view = byYear
     let database = database
     let task = Task { () -> [String] in
-      var results = database.updates(of: view, .all.unreduced()).makeAsyncIterator()
+      var results = database.liveResults(of: view, .all.unreduced()).makeAsyncIterator()
       _ = try await results.next()
       return try await results.next()?.map(\.key.json) ?? []
     }
@@ -97,8 +97,8 @@ struct LiveViewTests {
   }
 
   @Test func `live reductions are updated with and without groups`() async throws {
-    var count = database.updates(of: byYear).makeAsyncIterator()
-    var perYear = database.updates(of: byYear, .all.grouped()).makeAsyncIterator()
+    var count = database.liveResults(of: byYear).makeAsyncIterator()
+    var perYear = database.liveResults(of: byYear, .all.grouped()).makeAsyncIterator()
     #expect(try await count.next()?.value == nil)
     #expect(show(try await perYear.next()) == [])
     try put("a", 1927)
@@ -116,19 +116,20 @@ struct LiveViewTests {
   @Test func `live views support limits, descending order and lists of keys`() async throws {
     for year in 1920..<1930 { try put("f\(year)", .int(Int64(year))) }
     let last = ViewQuery.all.unreduced().reversed().limit(2)
-    var results = database.updates(of: byYear, last).makeAsyncIterator()
+    var results = database.liveResults(of: byYear, last).makeAsyncIterator()
     #expect(try await results.next()?.map(\.key) == [1929, 1928])
     try put("f1920", 1950)
     #expect(try await results.next()?.map(\.key) == [1950, 1929])
-    var listed = database.updates(of: byYear, .keys([1950, 1921]).unreduced()).makeAsyncIterator()
+    var listed = database.liveResults(of: byYear, .keys([1950, 1921]).unreduced())
+      .makeAsyncIterator()
     #expect(try await listed.next()?.map(\.sourceID) == ["f1920", "f1921"])
-    try await database.write { _ = try $0.delete(id: "f1920") }
+    try await database.write { _ = try $0.delete("f1920") }
     #expect(try await listed.next()?.map(\.sourceID) == ["f1921"])
   }
 
   @Test func `a slow reader gets one result for all missed changes`() async throws {
     try put("a", 1)
-    var results = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    var results = database.liveResults(of: byYear, .all.unreduced()).makeAsyncIterator()
     let first = try #require(try await results.next())
     for number in 2..<100 { try put("n\(number)", .int(Int64(number))) }
     let second = try #require(try await results.next())
@@ -137,7 +138,7 @@ struct LiveViewTests {
       from: Array(first), to: Array(second), id: { $0.sourceID }, isEqual: ==)
     #expect(changes.insertions.count == 98 && changes.deletions.isEmpty)
     let (database, view) = (database, byYear)
-    let task = Task { try await Self.last(database.updates(of: view)) }
+    let task = Task { try await Self.last(database.liveResults(of: view)) }
     while database.store.commits.changesAndPurges.waiterCount == 0 { await Task.yield() }
     // If there were another result, the task would not be waiting.
     task.cancel()
@@ -146,7 +147,7 @@ struct LiveViewTests {
 
   @Test func `purging a document removes its rows from a live view`() async throws {
     for (id, year) in [("a", 1), ("b", 2), ("c", 3)] { try put(id, .int(Int64(year))) }
-    var results = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    var results = database.liveResults(of: byYear, .all.unreduced()).makeAsyncIterator()
     #expect(try await results.next()?.count == 3)
     try await database.write { _ = try $0.purge("b") }
     #expect(try await results.next()?.map(\.sourceID) == ["a", "c"])
@@ -154,8 +155,8 @@ struct LiveViewTests {
 
   @Test func `rows come from the winning revision of a conflict`() async throws {
     try put("a", 1, "base")
-    let base = try #require(try database.snapshot().get("a"))
-    var results = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    let base = try #require(try database.snapshot().document("a"))
+    var results = database.liveResults(of: byYear, .all.unreduced()).makeAsyncIterator()
     _ = try await results.next()
     for text in ["x", "y"] {
       var branch = base
@@ -163,7 +164,7 @@ struct LiveViewTests {
       let stored = branch
       try await database.write { _ = try $0.put(stored, onConflict: .branch) }
     }
-    let winner = try #require(try database.snapshot().get("a")?["title"])
+    let winner = try #require(try database.snapshot().document("a")?["title"])
     #expect(try await results.next()?.map(\.value) == [winner])
   }
 
@@ -174,7 +175,7 @@ struct LiveViewTests {
       emit(document["year"])
     }
     try put("a", 1)
-    var results = database.updates(of: view).makeAsyncIterator()
+    var results = database.liveResults(of: view).makeAsyncIterator()
     #expect(try await results.next()?.count == 1)
     try put("b", 2, "bad")
     await #expect {
@@ -188,7 +189,7 @@ struct LiveViewTests {
 
   @Test func `grouping a live view without a reduction throws`() async throws {
     let plain = MapReduceView("plain", version: "1") { document, emit in emit(document["year"]) }
-    var results = database.updates(of: plain, .all.grouped()).makeAsyncIterator()
+    var results = database.liveResults(of: plain, .all.grouped()).makeAsyncIterator()
     await #expect {
       _ = try await results.next()
     } throws: {
@@ -198,7 +199,7 @@ struct LiveViewTests {
 
   @Test func `cancelling a task ends its wait for rows`() async throws {
     let (database, view) = (database, byYear)
-    let tasks = (0..<5).map { _ in Task { try await Self.last(database.updates(of: view)) } }
+    let tasks = (0..<5).map { _ in Task { try await Self.last(database.liveResults(of: view)) } }
     while database.store.commits.changesAndPurges.waiterCount < 5 { await Task.yield() }
     for task in tasks { task.cancel() }
     for task in tasks { #expect(try await task.value == 1) }
@@ -207,7 +208,7 @@ struct LiveViewTests {
 
   @Test func `closing the database ends a wait for rows with an error`() async throws {
     let (database, view) = (database, byYear)
-    let task = Task { try await Self.last(database.updates(of: view)) }
+    let task = Task { try await Self.last(database.liveResults(of: view)) }
     while database.store.commits.changesAndPurges.waiterCount == 0 { await Task.yield() }
     try database.close()
     await #expect {
@@ -231,7 +232,7 @@ struct LiveViewTests {
       emit(document["year"])
     }
     let task = Task { () -> Bool in
-      var results = database.updates(of: slow).makeAsyncIterator()
+      var results = database.liveResults(of: slow).makeAsyncIterator()
       return try await results.next() == nil
     }
     while calls.all.isEmpty { await Task.yield() }
@@ -250,7 +251,7 @@ struct LiveViewTests {
     do {
       let database = try Database.inMemory()
       store = database.store
-      let updates = database.updates(of: view)
+      let updates = database.liveResults(of: view)
       tasks = (0..<2).map { _ in Task { try await Self.last(updates) } }
       while database.store.commits.changesAndPurges.waiterCount < 2 { await Task.yield() }
     }
@@ -270,13 +271,13 @@ struct LiveViewTests {
     let query = ViewQuery.keys(in: 0..<20).unreduced().limit(9)
     let observer = Task {
       var last: [ViewRow]?
-      for try await rows in database.updates(of: view, query) {
+      for try await rows in database.liveResults(of: view, query) {
         let new = Array(rows)
         #expect(new != last, "seed \(seed)")
         let expected = Array(try rows.snapshot.rows(of: view, query))
         #expect(new == expected, "seed \(seed)")
         last = new
-        if try rows.snapshot.get("end") != nil { break }
+        if try rows.snapshot.document("end") != nil { break }
       }
       return last ?? []
     }

@@ -91,7 +91,7 @@ struct ViewFileTests {
     var database = try open()
     try database.write { transaction in
       try transaction.purge("0")
-      try transaction.delete(id: "1")
+      try transaction.delete("1")
       _ = try transaction.replace("2", with: ["year": 1888])
       try transaction.purge("4")
     }

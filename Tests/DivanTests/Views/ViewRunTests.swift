@@ -48,7 +48,7 @@ struct ViewRunTests {
   ) throws {
     let id = "doc-\(Int.random(in: 0..<40, using: &random))"
     switch Int.random(in: 0..<10, using: &random) {
-    case 0: if try transaction.exists(id) { try transaction.delete(id: id) }
+    case 0: if try transaction.exists(id) { try transaction.delete(id) }
     case 1: try transaction.purge(id)
     case 2:
       let digest = String(random.next(), radix: 16)

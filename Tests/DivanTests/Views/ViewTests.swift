@@ -205,7 +205,7 @@ struct ViewTests {
     #expect(try database.rows(of: view, .key(1927)).count == 2 && count() == 0)
     try database.write { transaction in
       _ = try transaction.update("m") { $0["year"] = 1928 }
-      try transaction.delete(id: "s")
+      try transaction.delete("s")
       _ = try transaction.put(Document(id: "new", ["year": 1930]))
     }
     #expect(try database.rows(of: view).map(\.key) == [1922, 1928, 1929, 1930, 1941])
@@ -257,14 +257,14 @@ struct ViewTests {
       }
     }
     #expect(try database.rows(of: conflicted).isEmpty)
-    let base = try #require(try database.snapshot().get("m"))
+    let base = try #require(try database.snapshot().document("m"))
     for title in ["One", "Two"] {
       var edit = base
       edit["title"] = .string(title)
       try database.write { _ = try $0.put(edit, onConflict: .branch) }
     }
     let row = try #require(try database.rows(of: conflicted).first)
-    let winner = try database.snapshot().get("m")?["title"]
+    let winner = try database.snapshot().document("m")?["title"]
     #expect(row.key == "m" && row.value == (winner == "One" ? ["Two"] : ["One"]))
     try database.write { _ = try $0.resolve("m") { _ in .mine } }
     #expect(try database.rows(of: conflicted).isEmpty)

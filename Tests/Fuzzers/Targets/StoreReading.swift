@@ -63,7 +63,7 @@ struct StoreReading: Equatable, CustomStringConvertible {
       switch id {
       case .success(let id):
         let line = try StoreReading.guarded {
-          let document = try snapshot.get(id)
+          let document = try snapshot.document(id)
           let revisions = isChecked ? try snapshot.revisions(of: id) : []
           return "\(document?.sequence ?? 0) \(revisions) \(document?.json ?? "none")"
         }

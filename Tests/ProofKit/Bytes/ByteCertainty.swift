@@ -181,8 +181,10 @@ private struct ByteCertainty {
     }
     let topic: ByteSubject.Answers.Topic =
       right.contains { live($0) != nil } ? .documents : .absent
-    try ask("get \(id)", about: topic, { try snapshot.get(id) }) { isRight($0, live($1)) }
-    try ask("get [\(id)]", about: topic, { try snapshot.get([id])[0] }) { isRight($0, live($1)) }
+    try ask("get \(id)", about: topic, { try snapshot.document(id) }) { isRight($0, live($1)) }
+    try ask("get [\(id)]", about: topic, { try snapshot.documents([id])[0] }) {
+      isRight($0, live($1))
+    }
     try ask("exists \(id)", about: topic, { try snapshot.exists(id) }) { $0 == (live($1) != nil) }
     try ask("tombstone \(id)", about: topic, { try snapshot.tombstone(id) }) { found, version in
       isRight(found, change(version).flatMap { $0.isDeleted ? $0 : nil })
@@ -197,7 +199,7 @@ private struct ByteCertainty {
     }
     for revision in Set(right.compactMap { change($0)?.revision }) {
       try ask("missing \(revision) of \(id)", about: topic) {
-        try snapshot.missing(among: [id: [revision]]).isEmpty
+        try snapshot.missingRevisions(among: [id: [revision]]).isEmpty
       } isRight: { isHere, version in
         isHere == (change(version)?.revision == revision) || isHere
       }

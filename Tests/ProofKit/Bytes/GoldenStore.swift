@@ -137,7 +137,7 @@ extension GoldenBench {
       for (id, properties) in documents {
         if let properties {
           noted.append((try transaction.replace(id, with: properties), properties))
-        } else if var document = try transaction.get(id) {
+        } else if var document = try transaction.document(id) {
           // Some deletions keep the properties.
           if (id.utf8.last ?? 0) % 2 == 1 { document.properties = [:] }
           noted.append((try transaction.delete(document), document.properties))

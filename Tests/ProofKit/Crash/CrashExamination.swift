@@ -136,7 +136,7 @@ extension CrashExplorer {
     let writer = CrashWriter(oracle, seed: UInt64(number))
     let highest = oracle.highestSequence
     try writer.commit(database, [.put("afterwards", size: 10)])
-    guard let document = try database.snapshot().get("afterwards"), document.sequence > highest
+    guard let document = try database.snapshot().document("afterwards"), document.sequence > highest
     else { throw CrashOracle.Mismatch("a sequence up to \(highest) was handed out again") }
     try copyAgain(disk, database, writer)
     if number / effort.goingOnStride % 4 < 2 {

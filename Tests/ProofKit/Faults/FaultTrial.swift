@@ -198,7 +198,7 @@ extension FaultTrial {
     }
     let highest = writer.oracle.withLock { $0.highestSequence }
     try writer.commit(database, [.put("afterwards", size: 3)])
-    guard let document = try database.snapshot().get("afterwards"), document.sequence > highest
+    guard let document = try database.snapshot().document("afterwards"), document.sequence > highest
     else { throw CrashOracle.Mismatch("a sequence up to \(highest) was handed out again") }
     try database.compact()
     try database.close()

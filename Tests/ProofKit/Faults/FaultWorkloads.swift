@@ -78,7 +78,7 @@ extension CrashFixture {
       let index = try oracle.identify(database)
       let snapshot = try database.snapshot()
       for (id, entry) in oracle.versions[index].entries {
-        let document = try snapshot.get(id)
+        let document = try snapshot.document(id)
         guard document.map(CrashOracle.Entry.init) == (entry.isDeleted ? nil : entry) else {
           throw CrashOracle.Mismatch("\(id) reads differently by itself")
         }

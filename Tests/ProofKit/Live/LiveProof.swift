@@ -111,9 +111,9 @@ struct LiveCase: Sendable {
     let id = "\(random.below(250))"
     switch random.below(12) {
     case 0: _ = try transaction.purge(id)
-    case 1, 2: _ = try transaction.delete(id: id)
+    case 1, 2: _ = try transaction.delete(id)
     case 3:
-      guard let base = try transaction.get(id) else { return }
+      guard let base = try transaction.document(id) else { return }
       for number in 0..<2 {
         var branch = base
         branch["n"] = .int(Int64(random.below(50) + 50 * number))
@@ -150,7 +150,7 @@ struct LiveObserver: Sendable {
   func following(_ database: Database) async -> LiveObserver {
     var follower = self
     do {
-      for try await result in database.updates(of: query) {
+      for try await result in database.liveResults(of: query) {
         follower.take(result)
         if follower.shown.first?.id.hasPrefix("end") == true { break }
         if pause > .zero { try await Task.sleep(for: pause) }

@@ -223,7 +223,7 @@ struct KillLoop {
     let stored = try (0..<killCase.threads).filter { try snapshot.exists("\($0)-file") }
     // Different threads may be in the same round.
     let digests = Set(
-      try stored.map { try snapshot.get("\($0)-file")?.attachments["content"]?.digest })
+      try stored.map { try snapshot.document("\($0)-file")?.attachments["content"]?.digest })
     // They are in folders named by the beginnings of their names.
     let attachments = names(in: "attachments").filter { $0.contains("/") }
     let temporary = names(in: "tmp")

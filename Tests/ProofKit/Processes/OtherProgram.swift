@@ -208,7 +208,7 @@ extension OtherProgram {
         let own = Value.int(Int64(getpid()) << 20 | Int64(round))
         for _ in 0..<3 {
           try database.write { try $0.replace("owner", with: ["n": own]) }
-          let found = try database.snapshot().get("owner")?["n"]
+          let found = try database.snapshot().document("owner")?["n"]
           guard found == own else { throw CrashOracle.Mismatch("another one writes, too") }
         }
         try database.close()

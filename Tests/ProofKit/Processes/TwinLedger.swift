@@ -30,10 +30,10 @@ package struct TwinLedger: Sendable {
       try transaction.replace("\(thread)-left-\(pair)", with: ["n": number, "text": text])
       try transaction.replace("\(thread)-right-\(pair)", with: ["n": number])
       try transaction.replace("\(thread)-count", with: ["n": number])
-      let total = try transaction.get("total")?["n"]?.intValue ?? 0
+      let total = try transaction.document("total")?["n"]?.intValue ?? 0
       try transaction.replace("total", with: ["n": .int(Int64(total + 1))])
       guard let attachment else { return }
-      var file = try transaction.get("\(thread)-file") ?? Document(id: "\(thread)-file")
+      var file = try transaction.document("\(thread)-file") ?? Document(id: "\(thread)-file")
       file["n"] = number
       file.attachments["content"] = attachment
       try transaction.put(file)
@@ -69,13 +69,13 @@ package struct TwinLedger: Sendable {
   package func read(_ snapshot: Snapshot) throws -> [Int: Int] {
     var counts: [Int: Int] = [:]
     for thread in 0..<16 {
-      guard let count = try snapshot.get("\(thread)-count")?["n"]?.intValue else { continue }
+      guard let count = try snapshot.document("\(thread)-count")?["n"]?.intValue else { continue }
       counts[thread] = count
       try expectContent(of: thread, round: count, in: snapshot)
       for round in max(1, count - TwinLedger.pairs + 1)...count {
         for side in ["left", "right"] {
           let id = "\(thread)-\(side)-\(round % TwinLedger.pairs)"
-          let found = try snapshot.get(id)?["n"]?.intValue
+          let found = try snapshot.document(id)?["n"]?.intValue
           guard found == round else {
             throw CrashOracle.Mismatch(
               "\(id) is \(found ?? -1) instead of \(round), and the count is \(count)")
@@ -83,7 +83,7 @@ package struct TwinLedger: Sendable {
         }
       }
     }
-    let total = try snapshot.get("total")?["n"]?.intValue ?? 0
+    let total = try snapshot.document("total")?["n"]?.intValue ?? 0
     guard total == counts.values.reduce(0, +) else {
       throw CrashOracle.Mismatch("the total is \(total), and the threads counted \(counts)")
     }
@@ -91,7 +91,7 @@ package struct TwinLedger: Sendable {
   }
 
   private func expectContent(of thread: Int, round: Int, in snapshot: Snapshot) throws {
-    guard let file = try snapshot.get("\(thread)-file") else { return }
+    guard let file = try snapshot.document("\(thread)-file") else { return }
     let content = try file.attachments["content"]?.data()
     guard file["n"]?.intValue == round, content == Data(TwinLedger.content(of: round)) else {
       throw CrashOracle.Mismatch(

@@ -9,7 +9,7 @@ extension StoreModel {
     let entries = entries
     for descending in [false, true] { try compare(snapshot, .all, descending) { _ in true } }
     for (id, entry) in entries.sorted(by: { $0.key < $1.key }) {
-      let document = try snapshot.get(id)
+      let document = try snapshot.document(id)
       try expect(
         document.map(CrashOracle.Entry.init), entry.isDeleted ? nil : entry, "\(id) by itself")
       try expect(try snapshot.exists(id), !entry.isDeleted, "whether \(id) exists")
@@ -18,7 +18,7 @@ extension StoreModel {
       try expect(
         tombstone.map(CrashOracle.Entry.init), entry.isDeleted ? entry : nil, "tombstone of \(id)")
     }
-    try expect(try snapshot.get("never stored") == nil, true, "what was never stored")
+    try expect(try snapshot.document("never stored") == nil, true, "what was never stored")
   }
 
   /// Compares by one way of reading.

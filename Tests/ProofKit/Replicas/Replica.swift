@@ -121,7 +121,7 @@ final class Replica {
     try expect(
       found.map { $0["number"]?.intValue }, leaves.map(\.number), "the contents of the leaves")
     let winner = leaves.first { !$0.isDeleted }
-    let current = try snapshot.get(world.id)
+    let current = try snapshot.document(world.id)
     try expect(current?.revision, winner?.revision, "the winner")
     try expect(current?["number"]?.intValue, winner?.number, "the winner's content")
     try expect(
@@ -142,7 +142,7 @@ final class Replica {
         "the content of \(leaf.revision)")
     }
     let all = world.revisions.map(\.revision)
-    let missing = try snapshot.missing(among: [world.id: all])[world.id]?.missing ?? []
+    let missing = try snapshot.missingRevisions(among: [world.id: all])[world.id]?.missing ?? []
     try expect(missing, all.filter { !expected.known.contains($0) }, "the missing revisions")
   }
 

@@ -150,7 +150,7 @@ extension RuleCase {
         for number in 0..<9 { _ = try transaction.put(Document(id: "new-\(number)", [:])) }
       }
       // The pages are read only now, when the log holds more than they did.
-      try expect(try database.snapshot().get("doc-20") != nil)
+      try expect(try database.snapshot().document("doc-20") != nil)
       try expect(try oracle.identify(snapshot) == oracle.versions.count - 1)
       try expect(try database.snapshot().exists("new-3") && database.check().isSound, "not sound")
     },

@@ -11,13 +11,13 @@ extension RuleCase {
       try fixture.damage("150 of 300")
       let snapshot = try fixture.openForReading().snapshot()
       for number in 0..<300 where number != 150 {
-        let found = try snapshot.get("document \(number).")?["text"]
+        let found = try snapshot.document("document \(number).")?["text"]
         try expect(found == .string("\(number) of 300"), "document \(number): \(found as Any)")
       }
-      try expectUnknown("the damaged one") { try snapshot.get("document 150.") }
+      try expectUnknown("the damaged one") { try snapshot.document("document 150.") }
       try expectUnknown("whether it exists") { try snapshot.exists("document 150.") }
-      try expectUnknown("one that was not stored") { try snapshot.get("none") }
-      try expectUnknown("several") { try snapshot.get(["document 1.", "none"]) }
+      try expectUnknown("one that was not stored") { try snapshot.document("none") }
+      try expectUnknown("several") { try snapshot.documents(["document 1.", "none"]) }
       try expectUnknown("a query by ID") {
         try snapshot.count(
           Query<Document>().filter { $0.id == "document 1." || $0.id == "none" })
@@ -66,24 +66,24 @@ extension RuleCase {
       }
       try fixture.damage("changed 2")
       let snapshot = try fixture.openForReading().snapshot()
-      let found = try snapshot.get("document 3.")?["text"]
+      let found = try snapshot.document("document 3.")?["text"]
       try expect(found == "changed 3", "document 3: \(found as Any)")
       for number in [0, 1, 2, 5] {
-        try expectUnknown("document \(number)") { try snapshot.get("document \(number).") }
+        try expectUnknown("document \(number)") { try snapshot.document("document \(number).") }
       }
     },
     RuleCase(name: "damage: a lost new document may be one that was deleted before") {
       let fixture = try DamageBench.filled(3)
       do {
         let database = try fixture.fixture.openQuiet()
-        try database.write { _ = try $0.delete(id: "document 1.") }
+        try database.write { _ = try $0.delete("document 1.") }
         try database.write { _ = try $0.replace("document 1.", with: ["text": "revived"]) }
         try database.close()
       }
       try fixture.damage("revived")
       let snapshot = try fixture.openForReading().snapshot()
-      try expect(try snapshot.get("document 2.") != nil, "document 2 is not there")
-      try expectUnknown("the deleted one") { try snapshot.get("document 1.") }
+      try expect(try snapshot.document("document 2.") != nil, "document 2 is not there")
+      try expectUnknown("the deleted one") { try snapshot.document("document 1.") }
     },
     RuleCase(name: "damage: a trailer that is damaged too proves nothing") {
       let fixture = try DamageBench.filled(6)
@@ -108,7 +108,7 @@ extension RuleCase {
       try fixture.fixture.fileSystem.corrupt(path, atOffset: place, mask: 6 ^ 7)
       let snapshot = try fixture.openForReading().snapshot()
       for number in 0..<6 {
-        try expectUnknown("document \(number)") { try snapshot.get("document \(number).") }
+        try expectUnknown("document \(number)") { try snapshot.document("document \(number).") }
       }
     },
     RuleCase(name: "damage: a damaged store is neither written to nor copied") {
@@ -145,9 +145,9 @@ extension RuleCase {
           fixture.fixture.path(of: name), toSize: isWithin ? end - 8 : SegmentHeader.size)
         let snapshot = try fixture.openForReading().snapshot()
         for number in 0..<5 {
-          try expectUnknown("document \(number)") { try snapshot.get("document \(number).") }
+          try expectUnknown("document \(number)") { try snapshot.document("document \(number).") }
         }
-        try expectUnknown("the last one") { try snapshot.get("last") }
+        try expectUnknown("the last one") { try snapshot.document("last") }
       }
     },
   ]

@@ -197,7 +197,7 @@ extension RuleCase {
           _ = try database.write(durability: Durability.none) { try $0.replace("b", with: [:]) }
         }
         if call == 3 { try? database.writeCheckpoint() }
-        try expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 6)
+        try expect(try database.snapshot().document("a")?["text"]?.stringValue?.count == 6)
       }
     },
     RuleCase(name: "a directory flush that fails after a rename stops the writer") {
@@ -256,7 +256,7 @@ extension RuleCase {
         do {
           try transaction.savepoint {
             try transaction.replace("inner", with: ["n": .int(2)])
-            try transaction.delete(id: "doc-1")
+            try transaction.delete("doc-1")
             throw Stop()
           }
         } catch is Stop {}
@@ -271,7 +271,7 @@ extension RuleCase {
         let count = try snapshot.count
         try expect(count == 6, "\(count) documents")
         try expect(
-          try snapshot.get("last")?.sequence == before + 2, "its sequence numbers were used")
+          try snapshot.document("last")?.sequence == before + 2, "its sequence numbers were used")
         try expect(try opened.check().isSound, "not sound")
       }
     },
@@ -301,7 +301,7 @@ extension RuleCase {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<2)
-      let old = try require(try database.snapshot().get("doc-1"), "document")
+      let old = try require(try database.snapshot().document("doc-1"), "document")
       try fixture.commit(database, [.put("doc-1", size: 1)])
       try expectCode(.conflict) { _ = try database.write { try $0.put(old) } }
       try expectCode(.conflict) { _ = try database.write { try $0.delete(old) } }
@@ -394,7 +394,7 @@ extension RuleCase {
       try database.writeCheckpoint()
       try fixture.expectNewest(database)
       for key in fixture.oracle.versions.last.map({ Array($0.entries) }) ?? [] {
-        let document = try database.snapshot().get(key.key)
+        let document = try database.snapshot().document(key.key)
         try expect(
           document.map { CrashOracle.Entry($0) } == (key.value.isDeleted ? nil : key.value),
           "\(key.key.prefix(8))")
@@ -441,7 +441,7 @@ extension RuleCase {
         RuleCase.digest(try revision("one", object)) != RuleCase.digest(one),
         "the parent does not count")
       let tombstone = try database.write { transaction in
-        let document = try require(try transaction.get("two"), "document")
+        let document = try require(try transaction.document("two"), "document")
         return try transaction.delete(document).revision
       }
       let again = try revision("three", object)

@@ -111,8 +111,8 @@ extension RuleCase {
         // Data that a checkpoint covers is not read when the store is opened.
         let opened = try left.openQuiet { $0.readMode = reads }
         let snapshot = try opened.snapshot()
-        try expectDamaged { _ = try snapshot.get("doc-3") }
-        try expect(try snapshot.get("doc-2") != nil)
+        try expectDamaged { _ = try snapshot.document("doc-3") }
+        try expect(try snapshot.document("doc-2") != nil)
         try expect(try !opened.check().isSound, "the check finds nothing")
       }
     },

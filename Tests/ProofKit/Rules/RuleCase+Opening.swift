@@ -163,7 +163,7 @@ extension RuleCase {
         let database = try after.openQuiet()
         try fixture.expectNewest(database)
         do {
-          try database.write { try $0.delete(id: "doc-1") }
+          try database.write { try $0.delete("doc-1") }
         } catch let error as DatabaseError {
           try expect([.readOnly, .diskFull].contains(error.code), "\(error)")
         }
@@ -281,7 +281,7 @@ extension RuleCase {
           opened.openingReport.damage.first?.path == fixture.path(of: "0000000002.segment"),
           "\(opened.openingReport)")
         try expectRefused(opened)
-        try expect(try opened.snapshot().get("doc-8") != nil)
+        try expect(try opened.snapshot().document("doc-8") != nil)
         try opened.close()
       }
       try expect(disk.contentHash == before, "a damaged store was changed")
@@ -310,7 +310,7 @@ extension RuleCase {
           try expectRefused(opened)
           let snapshot = try opened.snapshot()
           for other in 0..<4 {
-            let document = try snapshot.get("doc-\(other)")
+            let document = try snapshot.document("doc-\(other)")
             try expect(
               (document == nil) == (other == number && isOfRecord),
               "doc-\(other) with \(number) damaged")
@@ -323,7 +323,7 @@ extension RuleCase {
           for other in number + 1..<4 {
             try expect(try certain.exists("doc-\(other)"), "doc-\(other) is not known")
           }
-          try expectCode(.damaged) { _ = try certain.get("doc-\(number)") }
+          try expectCode(.damaged) { _ = try certain.document("doc-\(number)") }
         }
       }
     },

@@ -117,7 +117,7 @@ extension RuleCase {
       let seen = try database.snapshot().sequence
       let after = fixture.restarted(.strict)
       database = try after.openQuiet()
-      try expect(try database.snapshot().get("b") == nil)
+      try expect(try database.snapshot().document("b") == nil)
       let sequence = try database.write { try $0.replace("c", with: [:]).sequence }
       try expect(sequence > seen, "\(sequence) was handed out again")
     },
@@ -127,7 +127,7 @@ extension RuleCase {
       try fixture.fill(database, 0..<3)
       try database.close()
       database = try fixture.openQuiet()
-      try database.write { try $0.delete(id: "doc-1") }
+      try database.write { try $0.delete("doc-1") }
       let last = try database.snapshot().sequence
       try database.compact()
       try database.close()

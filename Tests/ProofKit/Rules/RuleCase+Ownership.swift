@@ -142,7 +142,8 @@ extension RuleCase {
           try second?.close()
           let again = try Database(at: yard.path("store"))
           if let damage = again.openingReport.damage.first { throw damage }
-          try expect(try again.snapshot().get("a")?["n"] == 1, "an acknowledged commit is lost")
+          try expect(
+            try again.snapshot().document("a")?["n"] == 1, "an acknowledged commit is lost")
           try expect(
             try again.snapshot().exists("c") == isReplaced, "the second one lost something")
           if let problem = try again.check().problems.first { throw problem }

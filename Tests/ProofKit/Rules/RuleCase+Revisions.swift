@@ -201,7 +201,7 @@ extension RuleCase {
       try database.write { _ = try $0.put(document) }
       document.attachments = [:]
       try database.compact()
-      try AttachedContent.check(require(database.snapshot().get("a"), "document"))
+      try AttachedContent.check(require(database.snapshot().document("a"), "document"))
     },
     RuleCase(name: "rule 22: a snapshot keeps its attachments while others are deleted") {
       let fixture = CrashFixture.keeping(.disabled)

@@ -349,7 +349,7 @@ extension RuleCase {
         let opened = try left.openQuiet()
         try expect(opened.openingReport.damage.first?.path == path, "a short log is not noticed")
         try expectRefused(opened)
-        try expect(try opened.snapshot().get("doc-0") != nil)
+        try expect(try opened.snapshot().document("doc-0") != nil)
       }
     },
     RuleCase(name: "rule 12: a log without the segment of its checkpoint's position is damaged") {

@@ -120,7 +120,7 @@ extension CrashOracle {
     _ snapshot: Snapshot, where mayBe: (Version) throws -> Bool
   ) throws -> Int {
     let clock = Int(
-      try snapshot.get(CrashOracle.clock).map { $0["version"]?.intValue ?? -1 } ?? 0)
+      try snapshot.document(CrashOracle.clock).map { $0["version"]?.intValue ?? -1 } ?? 0)
     guard clock >= 0, clock < versions.count else {
       throw Mismatch("version \(clock) is found, and \(versions.count - 1) is the last")
     }
@@ -172,7 +172,7 @@ extension CrashOracle {
     let snapshot = try database.snapshot()
     var ids = snapshot.ids()
     while let id = try ids.next() {
-      guard let document = try? snapshot.get(id) else { continue }
+      guard let document = try? snapshot.document(id) else { continue }
       let found = Entry(document)
       guard versions.contains(where: { $0.documents[id]?.leaves.contains(found) == true }) else {
         throw Mismatch("\(id) never was like this: \(found)")

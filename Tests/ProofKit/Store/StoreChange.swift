@@ -102,7 +102,9 @@ extension StoreModel {
     case .attach(let id, let name, let seed, let size):
       try attach(id, name, AttachedContent.bytes(seed, size), number, transaction)
     case .detach(let id):
-      guard var document = try transaction.get(id), !document.attachments.isEmpty else { return }
+      guard var document = try transaction.document(id), !document.attachments.isEmpty else {
+        return
+      }
       let old = document.revision
       document.attachments = [:]
       try add(Entry(transaction.put(document)), to: id, inPlaceOf: old)
@@ -133,7 +135,7 @@ extension StoreModel {
 
   /// Deletes the winner; returns false if there is none that is not deleted.
   private mutating func delete(_ id: String, _ transaction: WriteTransaction) throws -> Bool {
-    let document = try transaction.get(id)
+    let document = try transaction.document(id)
     let old = documents[id]?.winner
     try expect(
       document.map(Entry.init) == (old?.isDeleted == true ? nil : old), "\(id) in the transaction")
@@ -260,7 +262,7 @@ extension StoreModel {
     _ transaction: WriteTransaction
   ) throws {
     let old = documents[id]?.winner.revision
-    var document = try transaction.get(id) ?? Document(id: id)
+    var document = try transaction.document(id) ?? Document(id: id)
     document["number"] = .int(number)
     document.attachments[name] = Document.Attachment(contentType: "x/y", content)
     let stored = Entry(try transaction.put(document))

@@ -52,7 +52,7 @@ extension HistoryRecorder {
     init(_ transaction: WriteTransaction) { self.transaction = transaction }
 
     func read(_ key: String) throws -> String? {
-      let value = try transaction.get(key)?["v"]?.stringValue
+      let value = try transaction.document(key)?["v"]?.stringValue
       steps.append(.read(key, value))
       return value
     }
@@ -64,7 +64,7 @@ extension HistoryRecorder {
     }
 
     func delete(_ key: String) throws {
-      guard let document = try transaction.get(key) else { return }
+      guard let document = try transaction.document(key) else { return }
       steps.append(.write(key, nil, sequence: try transaction.delete(document).sequence))
     }
 
@@ -125,7 +125,7 @@ extension HistoryRecorder {
     var sequence: UInt64 { view.sequence }
 
     func read(_ key: String) throws {
-      view.reads.append(.document(key, try snapshot.get(key)?["v"]?.stringValue))
+      view.reads.append(.document(key, try snapshot.document(key)?["v"]?.stringValue))
     }
 
     func readEverything(descending: Bool) throws {

@@ -57,7 +57,7 @@ class DivanEngine: Engine, @unchecked Sendable {
     let snapshot = try database.snapshot()
     var sum: UInt64 = 0
     for id in ids.strings {
-      guard let document = try snapshot.get(id) else { throw PeerError("no document \(id)") }
+      guard let document = try snapshot.document(id) else { throw PeerError("no document \(id)") }
       sum &+= kind == .property ? Self.titleSize(document) : document.sequence
     }
     return sum

@@ -11,7 +11,7 @@
 /// let film = try DocumentDecoder().decode(Film.self, from: document)
 /// ```
 ///
-/// ``WriteTransaction/put(_:id:)-6qtg3`` and ``Snapshot/get(_:_:)->T?`` do the same with stored
+/// ``WriteTransaction/put(_:id:)-6qtg3`` and ``Snapshot/value(_:id:)`` do the same with stored
 /// documents. The value must encode itself as an object: a structure, a class, an enumeration with
 /// payloads, or a dictionary with texts as keys. A property marked with ``DocumentID`` is the
 /// document's ID, one marked with ``DocumentRevision`` its revision. Names that begin with an

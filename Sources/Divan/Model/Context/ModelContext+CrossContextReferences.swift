@@ -1,10 +1,10 @@
 extension ModelContext {
-  /// Sets the context of the models of a class to which models here refer.
+  /// Looks up the models of a class to which models here refer in another context.
   ///
   /// Use it for references into another database, for example:
   ///
   /// ```swift
-  /// films.setContext(people, for: Person.self)
+  /// films.resolveReferences(to: Person.self, in: people)
   /// film.director = Person(in: people)
   /// ```
   ///
@@ -22,9 +22,9 @@ extension ModelContext {
   /// error, and the references stay.
   ///
   /// - Parameters:
-  ///   - context: the context of the models; nil, or this context, to look them up here.
-  ///   - type: a class of models.
-  public func setContext<M: Model>(_ context: ModelContext?, for type: M.Type) {
+  ///   - type: The class of the models.
+  ///   - context: The context of the models; nil, or this context, to look them up here.
+  public func resolveReferences<M: Model>(to type: M.Type, in context: ModelContext?) {
     core.crossContext.removeAll { $0.type == type }
     guard let context, context !== self else { return }
     // The latest setting for a class takes precedence over earlier ones for its superclasses.

@@ -61,7 +61,7 @@ extension ModelContextCore {
     let newest = try requireSnapshot()
     // In a transaction, a rollback lets sequence numbers be used again.
     if !isInTransaction, newest.isSameVersion(as: snapshot) { return content }
-    guard let document = try newest.get(content.id) else { return nil }
+    guard let document = try newest.document(content.id) else { return nil }
     return try ModelContent(document)
   }
 
@@ -92,7 +92,7 @@ extension ModelContextCore {
     let known = known(id)
     if let known, known.state == .deleted { return nil }
     if let model = known as? M { return model }
-    guard let document = try requireSnapshot().get(id) else {
+    guard let document = try requireSnapshot().document(id) else {
       return try known.map { try cast($0) }
     }
     return try model(type, of: document)

@@ -2,21 +2,21 @@ extension Database {
   /// Returns the IDs of the models that match a query, now and after each change of the result.
   ///
   /// ```swift
-  /// for try await ids in database.updates(of: open) {
+  /// for try await ids in database.liveResults(of: open) {
   ///   count = ids.count
   /// }
   /// ```
   ///
   /// Unlike models, which belong to a context, IDs can be sent anywhere. Everything else is as with
-  /// ``updates(of:)-(Query<Document>)``; a model has changed if its document has. To get models in
-  /// a context, use ``ModelContext/live(_:)``.
+  /// ``liveResults(of:)-(Query<Document>)``; a model has changed if its document has. To get models in
+  /// a context, use ``ModelContext/liveQuery(_:)``.
   ///
   /// - Parameters:
   ///   - query: the query.
   ///   - registry: the classes of documents, as for a context.
   /// - Returns: the results, which any number of tasks may iterate over, each from a first result
   ///   on.
-  public func updates<M: Model>(
+  public func liveResults<M: Model>(
     of query: Query<M>, registry: ModelRegistry? = nil
   ) -> LiveUpdates<ModelID<M>> {
     var core = query.core

@@ -1,6 +1,6 @@
 public import Observation
 
-/// The models that match a query, in its order, kept up to date: see ``ModelContext/live(_:)``.
+/// The models that match a query, in its order, kept up to date: see ``ModelContext/liveQuery(_:)``.
 ///
 /// A live query shows the state of its context, and is updated whenever the context moves on. A
 /// context that follows the database on an actor
@@ -13,7 +13,7 @@ public import Observation
 /// changes of a model's properties count too.
 ///
 /// The cost of an update is that of the changes, plus moving the elements of the list. See
-/// ``Database/updates(of:)-(Query<Document>)`` for the queries that are executed again. A live
+/// ``Database/liveResults(of:)-(Query<Document>)`` for the queries that are executed again. A live
 /// query retains its models, and belongs to the same actor as its context. After the context was
 /// released, it no longer changes.
 public final class LiveQuery<M: Model>: Observable {
@@ -160,7 +160,7 @@ extension LiveQuery: ContextObserver {
     // Unknown documents are read together, in their stored order.
     let unknown = ids.filter { core.known($0) == nil }
     var documents: [DocumentKey: Document] = [:]
-    for (id, document) in zip(unknown, try core.requireSnapshot().get(unknown)) {
+    for (id, document) in zip(unknown, try core.requireSnapshot().documents(unknown)) {
       documents[DocumentKey(id)] = document
     }
     return try ids.compactMap { id in

@@ -76,7 +76,7 @@ extension ModelContextCore {
     if let known = known(id) {
       return known.state != .deleted && relation.includes(known) ? known : nil
     }
-    guard let document = try requireSnapshot().get(id) else { return nil }
+    guard let document = try requireSnapshot().document(id) else { return nil }
     return try relation.model(document, self)
   }
 

@@ -25,7 +25,7 @@ extension ModelContextCore {
   func catchUp(_ model: Model) throws {
     let snapshot = try requireSnapshot()
     _ = try notifying { (taken) throws in
-      try update(model, snapshot.get(model.id), settlesConflicts: false, &taken)
+      try update(model, snapshot.document(model.id), settlesConflicts: false, &taken)
     }
   }
 
@@ -47,7 +47,7 @@ extension ModelContextCore {
           model.settleConflicts()
           if model.hasFailedToSave { scheduleRetry(model) }
         }
-        try update(model, newest.get(key.id), settlesConflicts: settlesConflicts, &taken)
+        try update(model, newest.document(key.id), settlesConflicts: settlesConflicts, &taken)
         // A model with changes stays outdated until a refresh settles its conflicts.
         if settlesConflicts || !model.isChanged { outdated.remove(key) }
       } catch {
@@ -65,7 +65,7 @@ extension ModelContextCore {
     _ = notifying { taken in
       for model in models.sorted(by: IdentityMap.isOrdered) {
         do {
-          let document = try requireSnapshot().get(model.id)
+          let document = try requireSnapshot().document(model.id)
           try update(model, document, settlesConflicts: true, &taken)
         } catch {
           outdated.insert(DocumentKey(model.id))

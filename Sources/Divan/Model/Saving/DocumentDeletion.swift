@@ -98,7 +98,7 @@ extension DocumentDeletion {
     var edited: [(change: SavedChange, key: String)] = []
     for each in references where each.areRemoved {
       for id in each.ids where !deletedKeys.contains(DocumentKey(id)) {
-        guard let before = try transaction.get(id), each.includes(before) else { continue }
+        guard let before = try transaction.document(id), each.includes(before) else { continue }
         var document = before
         switch document.properties[each.key] {
         case .string(let text) where haveSameUTF8(text, each.target):
@@ -116,7 +116,7 @@ extension DocumentDeletion {
   }
 
   private func delete(_ item: Item, in transaction: WriteTransaction) throws -> SavedChange? {
-    guard let document = try transaction.get(item.id) else { return nil }
+    guard let document = try transaction.document(item.id) else { return nil }
     guard try document.encoded().bytes == item.properties?.bytes else {
       throw DatabaseError(
         .conflict, "the document was changed since the model was read",
@@ -128,7 +128,7 @@ extension DocumentDeletion {
       try transaction.delete(last)
     }
     // In a conflict, the other branches are deleted too.
-    _ = try transaction.delete(id: item.id)
+    _ = try transaction.delete(item.id)
     return SavedChange(id: item.id, before: document, after: nil, tombstone: item.tombstone)
   }
 }

@@ -133,7 +133,7 @@ extension Model {
     do {
       // The attachments are those that the transaction has now, which a rollback may change.
       if core.isInTransaction { core.rollbackLog.noteReading(of: self) }
-      guard let document = try core.requireSnapshot().get(id) else { return [:] }
+      guard let document = try core.requireSnapshot().document(id) else { return [:] }
       // Most documents have none, and need no pending changes.
       if !document.attachments.isEmpty || pendingChanges != nil {
         var pendingChanges = pendingChanges ?? PendingChanges()

@@ -45,10 +45,10 @@ extension ModelContextCore {
         return try await commit(to: database, isCancellable: isCancellable) {
           failures.withLock { $0 = indexes.build(in: database) }
         } _: { transaction in
-          let before = try ids.map { try transaction.get($0) }
+          let before = try ids.map { try transaction.document($0) }
           try transaction.put(contentsOf: documents)
           return try zip(ids, before).map { id, before in
-            SavedChange(id: id, before: before, after: try transaction.get(id))
+            SavedChange(id: id, before: before, after: try transaction.document(id))
           }
         } publish: { [self] result in
           note(failures.withLock { $0 })

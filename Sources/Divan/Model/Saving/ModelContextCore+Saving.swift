@@ -105,7 +105,7 @@ extension ModelContextCore {
     saved.reserveCapacity(chosen.count)
     let changes = try write { transaction in
       let ids = undoHistory.isOn ? chosen.map(\.id) : []
-      let before = try ids.map { try transaction.get($0) }
+      let before = try ids.map { try transaction.document($0) }
       var coder = ModelCoder()
       // Documents are put in batches, and only one batch is in memory twice.
       var batch: [Document] = []
@@ -120,7 +120,7 @@ extension ModelContextCore {
       }
       try transaction.put(contentsOf: batch)
       return try zip(ids, before).map { id, before in
-        SavedChange(id: id, before: before, after: try transaction.get(id))
+        SavedChange(id: id, before: before, after: try transaction.document(id))
       }
     }
     noteRollbackEntry(of: saved)

@@ -49,7 +49,7 @@ struct UndoHistory {
 extension SavedChange {
   /// Applies the change to a document; `tombstone` has the properties that a deletion leaves.
   func make(_ tombstone: Value.Object, in transaction: WriteTransaction) throws {
-    let current = try transaction.get(id)
+    let current = try transaction.document(id)
     switch (before, after) {
     case (nil, nil): return
     case (nil, let after?):

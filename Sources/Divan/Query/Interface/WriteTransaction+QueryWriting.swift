@@ -32,7 +32,7 @@ extension WriteTransaction {
   public func delete<Subject>(_ query: Query<Subject>) throws -> Int {
     let ids = try ids(query)
     try savepoint {
-      for id in ids { _ = try delete(id: id) }
+      for id in ids { _ = try delete(id) }
     }
     return ids.count
   }

@@ -5,7 +5,7 @@ extension Database {
   /// Returns the results of a query: the current one, and another whenever it changes.
   ///
   /// ```swift
-  /// for try await films in database.updates(of: silentFilms) {
+  /// for try await films in database.liveResults(of: silentFilms) {
   ///   titles = films.map { $0["title"] }
   /// }
   /// ```
@@ -34,7 +34,7 @@ extension Database {
   /// - Throws: when an element is read, the errors of finding documents. The next call then waits
   ///   for another change, and executes the query again; its result has the changes since the last
   ///   delivered one.
-  public func updates(of query: Query<Document>) -> LiveUpdates<Document> {
+  public func liveResults(of query: Query<Document>) -> LiveUpdates<Document> {
     LiveUpdates(self, query.core) { [source = NewestSource(store)] document in
       document.withOwnBytes(attachmentsFrom: source)
     }
@@ -42,12 +42,12 @@ extension Database {
 
   /// Returns the values of a type that match a query: now, and again whenever they change.
   ///
-  /// See ``updates(of:)-(Query<Document>)``. A value is decoded when its document is inserted into
+  /// See ``liveResults(of:)-(Query<Document>)``. A value is decoded when its document is inserted into
   /// the result or changes.
   ///
   /// - Throws: when an element is read, also decoding errors of a document that claims to be of
   ///   this type and does not fit it.
-  public func updates<T: DocumentCodable & Sendable>(of query: Query<T>) -> LiveUpdates<T> {
+  public func liveResults<T: DocumentCodable & Sendable>(of query: Query<T>) -> LiveUpdates<T> {
     LiveUpdates(self, query.core) { document in try document.decode(T.self) }
   }
 }

@@ -20,7 +20,7 @@ extension Document.Attachment {
   }
 }
 
-/// An asynchronous sequence of the results of a query: `Database.updates(of:)`.
+/// An asynchronous sequence of the results of a query: `Database.liveResults(of:)`.
 public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
   /// It stays open while the query is observed, unless it is closed explicitly.
   fileprivate let database: Database
@@ -70,7 +70,7 @@ public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
 extension LiveUpdates.Iterator {
   /// Waits for the next result, and returns it; nil if the task was cancelled.
   ///
-  /// - Throws: see ``Database/updates(of:)-(Query<Document>)``.
+  /// - Throws: see ``Database/liveResults(of:)-(Query<Document>)``.
   public mutating func next(
     isolation actor: isolated (any Actor)? = #isolation
   ) async throws -> LiveResult<Row>? {

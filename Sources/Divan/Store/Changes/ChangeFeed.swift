@@ -29,7 +29,7 @@ extension FeedPosition: LosslessStringConvertible {
   }
 }
 
-/// The changes of a database as they come; see ``Database/changes(since:where:)-(UInt64,_)``.
+/// The changes of a database as they come; see ``Database/changeFeed(since:where:)-(UInt64,_)``.
 public struct ChangeFeed: AsyncSequence, Sendable {
   /// The database, which stays open while a reader uses the feed, unless it is closed explicitly.
   let database: Database

@@ -4,7 +4,7 @@ extension Database {
   /// Returns the latest change of each document: first the existing ones, then new ones.
   ///
   /// ```swift
-  /// for try await change in database.changes(since: lastSequence) {
+  /// for try await change in database.changeFeed(since: lastSequence) {
   ///   lastSequence = change.sequence
   ///   print(change.id, change.isDeleted)
   /// }
@@ -27,7 +27,7 @@ extension Database {
   ///   - isIncluded: a filter for the changes; all are included if nil. It may be called on any
   ///     thread.
   /// - Returns: the feed, which any number of tasks may read from its beginning.
-  public func changes(
+  public func changeFeed(
     since sequence: UInt64 = 0, where isIncluded: (@Sendable (Change) throws -> Bool)? = nil
   ) -> ChangeFeed {
     ChangeFeed(database: self, start: sequence, isIncluded: isIncluded)
@@ -39,7 +39,7 @@ extension Database {
   ///   such as a backup of this one or the store that this one is a backup of. Also if the position
   ///   is beyond the last change of this store, because an older copy of its files replaced it.
   ///   Begin at the beginning then.
-  public func changes(
+  public func changeFeed(
     since position: FeedPosition, where isIncluded: (@Sendable (Change) throws -> Bool)? = nil
   ) throws -> ChangeFeed {
     guard position.storeID == storeID else {
@@ -54,7 +54,7 @@ extension Database {
         .feedPositionMismatch, "the position is after the last change of this store",
         hint: "The store is an older copy: follow the changes from the beginning", path: path)
     }
-    return changes(since: position.sequence, where: isIncluded)
+    return changeFeed(since: position.sequence, where: isIncluded)
   }
 
   /// Returns the position after a change, as a value that can be kept anywhere.

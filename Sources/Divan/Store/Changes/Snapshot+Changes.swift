@@ -3,7 +3,7 @@ import DivanLog
 extension Snapshot {
   /// The position after everything that is in this snapshot, as a value that can be kept anywhere.
   ///
-  /// Read the snapshot, and then follow ``Database/changes(since:where:)-(FeedPosition,_)``: no
+  /// Read the snapshot, and then follow ``Database/changeFeed(since:where:)-(FeedPosition,_)``: no
   /// change is missed.
   public var feedPosition: FeedPosition {
     FeedPosition(storeID: "\(view.store.storeID)", sequence: sequence)

@@ -49,8 +49,8 @@ extension ReadView {
     return try tree(of: entry, id).leafRevisions
   }
 
-  /// Implements ``Snapshot/missing(among:)``.
-  func missing(
+  /// Implements ``Snapshot/missingRevisions(among:)``.
+  func missingRevisions(
     among revisions: [String: [RevisionID]]
   ) throws(DatabaseError) -> [String: MissingRevisions] {
     var answer: [String: MissingRevisions] = [:]

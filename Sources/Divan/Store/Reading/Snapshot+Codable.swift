@@ -2,21 +2,21 @@ extension Snapshot {
   /// Returns the document with an ID, decoded as a type; nil if there is none or it is deleted.
   ///
   /// ```swift
-  /// let film = try snapshot.get(Film.self, "metropolis")
+  /// let film = try snapshot.value(Film.self, id: "metropolis")
   /// ```
   ///
-  /// - Throws: The errors of ``get(_:)-(String)`` and ``Document/decode(_:)``.
-  public func get<T: Decodable>(_ type: T.Type, _ id: String) throws -> T? {
-    try get(id)?.decode(type)
+  /// - Throws: The errors of ``document(_:)`` and ``Document/decode(_:)``.
+  public func value<T: Decodable>(_ type: T.Type, id: String) throws -> T? {
+    try document(id)?.decode(type)
   }
 
   /// Returns the documents with these IDs, decoded as a type, in the same order.
   ///
   /// The result has nil where there is none.
   ///
-  /// - Throws: The errors of ``get(_:)-([String])`` and ``Document/decode(_:)``.
-  public func get<T: Decodable>(_ type: T.Type, _ ids: [String]) throws -> [T?] {
-    try get(ids).map { try $0?.decode(type) }
+  /// - Throws: The errors of ``documents(_:)`` and ``Document/decode(_:)``.
+  public func values<T: Decodable>(_ type: T.Type, ids: [String]) throws -> [T?] {
+    try documents(ids).map { try $0?.decode(type) }
   }
 
   /// Returns a cursor over the documents in a range, decoded as a type, in ID byte order.

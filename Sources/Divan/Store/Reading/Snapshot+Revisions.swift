@@ -51,7 +51,7 @@ extension Snapshot {
 
   /// Returns the leaves that are not deleted, the winning one first.
   ///
-  /// There is more than one during a *conflict*: see ``hasConflict(id:)``.
+  /// There is more than one during a *conflict*: see ``hasConflict(_:)``.
   ///
   /// If there was never a conflict, this reads only the index and the document itself.
   public func branches(of id: String) throws -> [Document] {
@@ -61,7 +61,7 @@ extension Snapshot {
   /// Returns whether a document has several branches, so that its winner hides other contents.
   ///
   /// Reads no contents; false if there is no document with this ID.
-  public func hasConflict(id: String) throws -> Bool {
+  public func hasConflict(_ id: String) throws -> Bool {
     try view.leafRevisions(of: id).count { !$0.isDeleted } > 1
   }
 
@@ -89,9 +89,9 @@ extension Snapshot {
   /// - Parameter revisions: Document IDs with revisions of those documents.
   /// - Returns: The documents with missing revisions.
   /// - Throws: ``DatabaseError`` with the code `damaged`, `inputOutput` or `closed`.
-  public func missing(
+  public func missingRevisions(
     among revisions: [String: [RevisionID]]
   ) throws -> [String: MissingRevisions] {
-    try view.missing(among: revisions)
+    try view.missingRevisions(among: revisions)
   }
 }

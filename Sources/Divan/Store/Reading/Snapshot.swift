@@ -45,12 +45,12 @@ extension Snapshot {
   /// Costs one search in the index and one read of the document's bytes, which are checked against
   /// their checksum.
   /// - Throws: ``DatabaseError`` with the code `damaged`, `inputOutput` or `closed`.
-  public func get(_ id: String) throws -> Document? { try view.document(id) }
+  public func document(_ id: String) throws -> Document? { try view.document(id) }
 
   /// Returns the documents with these IDs, in the same order; nil where there is none.
   ///
   /// They are read in the order of their records in the log, which is faster than one by one.
-  public func get(_ ids: [String]) throws -> [Document?] { try view.documents(ids) }
+  public func documents(_ ids: [String]) throws -> [Document?] { try view.documents(ids) }
 
   /// Whether there is a document with this ID that is not deleted.
   ///

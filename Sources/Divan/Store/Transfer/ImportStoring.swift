@@ -119,7 +119,7 @@ extension ImportStoring {
       if let expiry = imported.expiry { try transaction.setExpiry(expiry, of: document.id) }
       return isNew ? .stored : .unchanged
     }
-    guard let existing = try transaction.get(imported.id) else {
+    guard let existing = try transaction.document(imported.id) else {
       if imported.isDeleted { return .unchanged }
       try transaction.put(document)
       if let expiry = imported.expiry { try transaction.setExpiry(expiry, of: document.id) }

@@ -109,18 +109,18 @@ extension WriteTransaction {
 
   /// Returns the document with an ID, decoded as a type; nil if there is none or it is deleted.
   ///
-  /// - Throws: The errors of ``get(_:)-(String)`` and ``Document/decode(_:)``.
-  public func get<T: Decodable>(_ type: T.Type, _ id: String) throws -> T? {
-    try get(id)?.decode(type)
+  /// - Throws: The errors of ``document(_:)`` and ``Document/decode(_:)``.
+  public func value<T: Decodable>(_ type: T.Type, id: String) throws -> T? {
+    try document(id)?.decode(type)
   }
 
   /// Returns the documents with these IDs, decoded as a type, in the same order.
   ///
   /// The result has nil where there is none.
   ///
-  /// - Throws: The errors of ``get(_:)-([String])`` and ``Document/decode(_:)``.
-  public func get<T: Decodable>(_ type: T.Type, _ ids: [String]) throws -> [T?] {
-    try get(ids).map { try $0?.decode(type) }
+  /// - Throws: The errors of ``documents(_:)`` and ``Document/decode(_:)``.
+  public func values<T: Decodable>(_ type: T.Type, ids: [String]) throws -> [T?] {
+    try documents(ids).map { try $0?.decode(type) }
   }
 
   /// Returns a cursor over the documents in a range as of now, decoded as a type.
@@ -140,7 +140,7 @@ extension WriteTransaction {
 
   /// Returns the document to put for a value.
   private func draft(of encoded: EncodedProperties, id: String?) throws -> Document {
-    guard let id, let current = try get(id) else {
+    guard let id, let current = try document(id) else {
       return Document(id: id ?? "", revision: encoded.revision, encoded.properties)
     }
     // A value read from a leaf that does not win is based on that leaf.

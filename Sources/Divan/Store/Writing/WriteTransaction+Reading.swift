@@ -40,12 +40,12 @@ extension WriteTransaction {
     return try view.revision(revision, of: id)
   }
 
-  /// Returns the same as ``Snapshot/missing(among:)``, with the changes of this transaction.
-  public func missing(
+  /// Returns the same as ``Snapshot/missingRevisions(among:)``, with the changes of this transaction.
+  public func missingRevisions(
     among revisions: [String: [RevisionID]]
   ) throws -> [String: MissingRevisions] {
     try check()
-    return try view.missing(among: revisions)
+    return try view.missingRevisions(among: revisions)
   }
 
   /// Returns a cursor over the latest change of each document since `sequence`, oldest first.

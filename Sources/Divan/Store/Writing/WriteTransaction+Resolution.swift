@@ -15,7 +15,7 @@ extension WriteTransaction {
   }
 
   /// Returns whether a document has several branches, with the changes of this transaction.
-  public func hasConflict(id: String) throws -> Bool {
+  public func hasConflict(_ id: String) throws -> Bool {
     try check()
     return try view.leafRevisions(of: id).count { !$0.isDeleted } > 1
   }

@@ -100,7 +100,7 @@ extension WriteTransaction {
     }
     let current = try entry(of: id, isProbablyThere: true)
     var document = document
-    if document.revision == nil, let stored = try get(id) {
+    if document.revision == nil, let stored = try self.document(id) {
       // A document that was never read does not say which attachments should go.
       for (name, attachment) in stored.attachments where document.attachments[name] == nil {
         document.attachments[name] = attachment
@@ -165,7 +165,7 @@ extension WriteTransaction {
     _ id: String, _ change: (inout Document) throws -> Void
   ) throws -> Document? {
     try check()
-    guard var document = try get(id) else { return nil }
+    guard var document = try self.document(id) else { return nil }
     try change(&document)
     return try put(document)
   }
@@ -193,7 +193,7 @@ extension WriteTransaction {
   ///
   /// In a conflict all branches are deleted.
   @discardableResult
-  public func delete(id: String) throws -> Bool {
+  public func delete(_ id: String) throws -> Bool {
     try check()
     guard let current = try entry(of: id), !current.isDeleted else { return false }
     func deleteWinner(_ current: DocumentEntry) throws {
@@ -246,13 +246,13 @@ extension WriteTransaction {
 
 extension WriteTransaction {
   /// Returns the document with this ID; nil if there is none or it is deleted.
-  public func get(_ id: String) throws -> Document? {
+  public func document(_ id: String) throws -> Document? {
     try check()
     return try view.document(id)
   }
 
   /// Returns the documents with these IDs, in the same order; nil where there is none.
-  public func get(_ ids: [String]) throws -> [Document?] {
+  public func documents(_ ids: [String]) throws -> [Document?] {
     try check()
     return try view.documents(ids)
   }

@@ -124,7 +124,7 @@ struct AttachmentClosingTests {
     var configuration = Configuration.small(on: disk)
     configuration.isReadOnly = true
     let reader = try Database(at: "/s", configuration: configuration)
-    let old = try #require(try reader.read { try $0.get("a") })
+    let old = try #require(try reader.read { try $0.document("a") })
     stored.attachments["gone"] = nil
     try database.write { _ = try $0.put(stored) }
     stored = Document(id: "")
@@ -153,14 +153,14 @@ struct AttachmentClosingTests {
   {
     func attach(_ bytes: [UInt8], to id: String) throws {
       try database.write { transaction in
-        var document = try transaction.get(id) ?? Document(id: id)
+        var document = try transaction.document(id) ?? Document(id: id)
         document.attachments["file"] = Document.Attachment(contentType: "x/y", bytes)
         _ = try transaction.put(document)
       }
     }
     try attach(long(1), to: "kept")
     try attach(long(2), to: "other")
-    var results = database.updates(of: Query<Document>()).makeAsyncIterator()
+    var results = database.liveResults(of: Query<Document>()).makeAsyncIterator()
     let first = try #require(try await results.next())
     let kept = try #require(first[0].attachments["file"])
     let replaced = try #require(first[1].attachments["file"])

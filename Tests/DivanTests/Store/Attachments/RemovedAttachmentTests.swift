@@ -29,7 +29,7 @@ import Testing
     #expect(try reader.check().removedAttachmentCount == 0)
     try writer.write { transaction in
       for number in 1..<count {
-        let document = try #require(try transaction.get("d\(number)"))
+        let document = try #require(try transaction.document("d\(number)"))
         _ = try transaction.delete(document)
       }
     }

@@ -45,7 +45,7 @@ struct ChangeFeedTests {
     try put("a")
     #expect(try await ids(2, of: &feed) == ["d", "a"])
     // Changes up to the given position are not read again.
-    var later = database.changes(since: 5).makeAsyncIterator()
+    var later = database.changeFeed(since: 5).makeAsyncIterator()
     #expect(try await ids(1, of: &later) == ["a"])
   }
 
@@ -75,7 +75,7 @@ struct ChangeFeedTests {
     let loser = try RevisionID(parsing: "1-\(String(repeating: "1", count: 32))")
     try put("plain", "gone")
     try await database.write { transaction in
-      try transaction.delete(id: "gone")
+      try transaction.delete("gone")
       try transaction.insert(Document(id: "x", ["n": 2]), history: [winner], origin: "peer")
     }
     var feed = database.changes().makeAsyncIterator()
@@ -120,11 +120,11 @@ struct ChangeFeedTests {
     let text = "\(database.feedPosition(after: change))"
     #expect(text == "1-\(database.storeID)")
     let position = try #require(FeedPosition(text))
-    var later = try database.changes(since: position).makeAsyncIterator()
+    var later = try database.changeFeed(since: position).makeAsyncIterator()
     #expect(try await ids(1, of: &later) == ["b"])
     let end = try database.snapshot().feedPosition
     try put("c")
-    var last = try database.changes(since: end).makeAsyncIterator()
+    var last = try database.changeFeed(since: end).makeAsyncIterator()
     #expect(try await ids(1, of: &last) == ["c"])
 
     // A position of another store, and one from before an older copy of the files replaced this
@@ -133,7 +133,7 @@ struct ChangeFeedTests {
     let beyond = try #require(FeedPosition("99-\(database.storeID)"))
     for (database, position) in [(other, position), (database, beyond)] {
       #expect {
-        _ = try database.changes(since: position)
+        _ = try database.changeFeed(since: position)
       } throws: {
         ($0 as? DatabaseError)?.code == .feedPositionMismatch
       }

@@ -46,7 +46,7 @@ struct StaleFeedTests {
     let changes = try feed.collect()
     #expect(changes.count == 31)
     #expect(Set(changes.map(\.id)).count == 31)
-    #expect(try snapshot.get("a")?["text"]?.stringValue?.count == 30)
+    #expect(try snapshot.document("a")?["text"]?.stringValue?.count == 30)
   }
 
   @Test func `an older checkpoint is not used with segments that were compacted after it`() throws {
@@ -114,7 +114,7 @@ struct StaleFeedTests {
     #expect(again.openingReport.damage.isEmpty, "\(again.openingReport)")
     #expect(again.openingReport.notes.contains { $0.contains("was not used") })
     #expect(try again.snapshot().count == 31)
-    #expect(try again.snapshot().get("a")?["number"] == .int(Int64(compactedCount)))
+    #expect(try again.snapshot().document("a")?["number"] == .int(Int64(compactedCount)))
     let feed = try again.snapshot().changes()
     #expect(try feed.collect().count == 31)
     #expect(try again.check().isSound)

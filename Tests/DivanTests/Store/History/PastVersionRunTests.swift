@@ -85,7 +85,7 @@ extension HistoryRun {
         }
       }
     case 4...5: try insert(id)
-    case 6: try database.write { _ = try $0.delete(id: id) }
+    case 6: try database.write { _ = try $0.delete(id) }
     case 7:
       try database.write { _ = try $0.update(id) { $0["more"] = .int(Int64(step)) } }
     case 8: if pick(3) == 0 { try purge(id) }

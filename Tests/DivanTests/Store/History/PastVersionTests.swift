@@ -58,18 +58,18 @@ struct PastVersionTests {
     let between = clock.date
     try put(database, "b", 1)
     try put(database, "a", 2)
-    try database.write { _ = try $0.delete(id: "b") }
+    try database.write { _ = try $0.delete("b") }
     try put(database, "c", 3)
 
     let first = try database.snapshot(at: 1)
     #expect(first.sequence == 1)
     #expect(try first.count == 1)
-    #expect(try first.get("a")?["n"] == 1)
-    #expect(try first.get("b") == nil)
+    #expect(try first.document("a")?["n"] == 1)
+    #expect(try first.document("b") == nil)
     #expect(try first.revision(of: "c") == nil)
     #expect(try database.snapshot(at: between).sequence == 1)
     let fourth = try database.snapshot(at: 4)
-    #expect(try fourth.get("a")?["n"] == 2)
+    #expect(try fourth.document("a")?["n"] == 2)
     #expect(try fourth.tombstone("b") != nil)
     #expect(try fourth.count == 1)
     let changes = fourth.changes(since: 2)
@@ -92,10 +92,10 @@ struct PastVersionTests {
     for sequence in 1...5 as ClosedRange<UInt64> {
       let snapshot = try database.snapshot(at: sequence)
       #expect(snapshot.sequence == 1)
-      #expect(try snapshot.get("a")?["n"] == 1)
+      #expect(try snapshot.document("a")?["n"] == 1)
       #expect(try snapshot.count == 1)
     }
-    #expect(try database.snapshot(at: 6).get("a")?["n"] == 3)
+    #expect(try database.snapshot(at: 6).document("a")?["n"] == 3)
   }
 
   @Test func `no history is retained by default`() throws {
@@ -107,7 +107,7 @@ struct PastVersionTests {
       expect(.versionNotRetained) { _ = try database.snapshot(at: sequence) }
     }
     expect(.versionNotRetained) { _ = try database.snapshot(at: clock.date - 1) }
-    #expect(try database.snapshot(at: 5).get("a")?["n"] == 5)
+    #expect(try database.snapshot(at: 5).document("a")?["n"] == 5)
   }
 
   @Test func `history begins when it is enabled, and is pruned when it is disabled`() throws {
@@ -119,12 +119,12 @@ struct PastVersionTests {
     try put(database, "a", 3)
     try put(database, "a", 4)
     expect(.versionNotRetained) { _ = try database.snapshot(at: 1) }
-    #expect(try database.snapshot(at: 2).get("a")?["n"] == 2)
-    #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
+    #expect(try database.snapshot(at: 2).document("a")?["n"] == 2)
+    #expect(try database.snapshot(at: 3).document("a")?["n"] == 3)
     try database.close()
     database = try open(.disabled)
     // Retained versions stay until a compaction drops some of them.
-    #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
+    #expect(try database.snapshot(at: 3).document("a")?["n"] == 3)
     try database.compact()
     #expect(try retainedCount(database) == 0)
     expect(.versionNotRetained) { _ = try database.snapshot(at: 3) }
@@ -161,11 +161,11 @@ struct PastVersionTests {
     let database = try open(HistoryRetention(revisions: 3))
     try put(database, "b", 0)
     for number in 1...10 as ClosedRange<Int64> { try put(database, "a", number) }
-    #expect(try database.snapshot(at: 2).get("a")?["n"] == 1)
+    #expect(try database.snapshot(at: 2).document("a")?["n"] == 1)
     try database.compact()
     #expect(try retainedCount(database) == 3)
     expect(.versionNotRetained) { _ = try database.snapshot(at: 7) }
-    #expect(try database.snapshot(at: 8).get("a")?["n"] == 7)
+    #expect(try database.snapshot(at: 8).document("a")?["n"] == 7)
     let history = try database.read { try $0.history(of: "a") }
     #expect(history.map { $0.document != nil } == (0..<10).map { $0 < 4 })
     do {
@@ -182,11 +182,11 @@ struct PastVersionTests {
     // The version of three seconds ago is available, and so are those after it.
     #expect(try retainedCount(database) == 3)
     expect(.versionNotRetained) { _ = try database.snapshot(at: clock.date - 4) }
-    #expect(try database.snapshot(at: clock.date - 3).get("a")?["n"] == 7)
+    #expect(try database.snapshot(at: clock.date - 3).document("a")?["n"] == 7)
     for _ in 0..<100 { clock.tick() }
     try database.compact()
     #expect(try retainedCount(database) == 0)
-    #expect(try database.snapshot(at: 10).get("a")?["n"] == 10)
+    #expect(try database.snapshot(at: 10).document("a")?["n"] == 10)
   }
 
   @Test func `history can be limited by its size`() throws {
@@ -202,8 +202,8 @@ struct PastVersionTests {
     let retained = try retainedCount(database)
     #expect(retained > 20 && retained < 40, "\(retained)")
     // The change with number 198 belongs to d2; it is followed by a change of d3 only.
-    #expect(try database.snapshot(at: 199).get("d2")?["n"] == 198)
-    #expect(try database.snapshot(at: 198).get("d2")?["n"] == 191)
+    #expect(try database.snapshot(at: 199).document("d2")?["n"] == 198)
+    #expect(try database.snapshot(at: 198).document("d2")?["n"] == 191)
     expect(.versionNotRetained) { _ = try database.snapshot(at: 100) }
   }
 
@@ -213,7 +213,7 @@ struct PastVersionTests {
     let database = try open(HistoryRetention(bytes: 20_000))
     func put(_ id: String, _ content: [UInt8]?) throws {
       try database.write { transaction in
-        var document = try transaction.get(id) ?? Document(id: id)
+        var document = try transaction.document(id) ?? Document(id: id)
         document["sequence"] = .int(Int64(transaction.state.lastSequence))
         document.attachments["x"] = content.map { Document.Attachment(contentType: "x/y", $0) }
         _ = try transaction.put(document)
@@ -272,9 +272,9 @@ struct PastVersionTests {
     do {
       let snapshot = try database.snapshot(named: "before import")
       #expect(try snapshot.count == 100)
-      #expect(try snapshot.get("d7")?["n"] == nil)
-      #expect(try snapshot.get("new") == nil)
-      #expect(try database.snapshot(at: 100).get("d7")?["n"] == nil)
+      #expect(try snapshot.document("d7")?["n"] == nil)
+      #expect(try snapshot.document("new") == nil)
+      #expect(try database.snapshot(at: 100).document("d7")?["n"] == nil)
     }
     expect(.versionNotRetained) { _ = try database.snapshot(at: 200) }
     let size = try database.statistics.liveSize
@@ -321,13 +321,13 @@ struct PastVersionTests {
     try database.saveSnapshot(named: "again", of: open)
     try database.deleteSnapshot(named: "earlier")
     try database.compact()
-    #expect(try database.snapshot(named: "again").get("a")?["n"] == 1)
+    #expect(try database.snapshot(named: "again").document("a")?["n"] == 1)
     #expect(try database.snapshot(named: "again").count == 1)
     try database.deleteSnapshot(named: "again")
     try database.compact()
     expect(.versionNotRetained) { try database.saveSnapshot(named: "gone", of: open) }
     // An open snapshot does not change.
-    #expect(try open.get("a")?["n"] == 1)
+    #expect(try open.document("a")?["n"] == 1)
   }
 
   @Test func `a named version can get another name, but a version that is not retained cannot`()
@@ -343,7 +343,7 @@ struct PastVersionTests {
     expect(.versionNotRetained) { try database.saveSnapshot(named: "between", of: between) }
     try database.deleteSnapshot(named: "one")
     try database.compact()
-    #expect(try database.snapshot(named: "same").get("a")?["n"] == 1)
+    #expect(try database.snapshot(named: "same").document("a")?["n"] == 1)
   }
 
   @Test func `a named version is found by its time even if it is before the history horizon`()
@@ -357,7 +357,7 @@ struct PastVersionTests {
     for number in 2...3 as ClosedRange<Int64> { try put(database, "a", number) }
     for _ in 0..<2 { clock.tick() }
     try database.compact()
-    #expect(try database.snapshot(at: then).get("a")?["n"] == 1)
+    #expect(try database.snapshot(at: then).document("a")?["n"] == 1)
     try database.deleteSnapshot(named: "one")
     expect(.versionNotRetained) { _ = try database.snapshot(at: then) }
   }
@@ -373,9 +373,9 @@ struct PastVersionTests {
     for revision in [best, middle, last] {
       try database.write { _ = try $0.insert(Document(id: "a"), history: [revision]) }
     }
-    #expect(try database.snapshot(at: 3).get("a")?.revision == best)
+    #expect(try database.snapshot(at: 3).document("a")?.revision == best)
     try database.write { _ = try $0.purge("a", revision: best) }
-    #expect(try database.snapshot(at: 3).get("a")?.revision == middle)
+    #expect(try database.snapshot(at: 3).document("a")?.revision == middle)
     #expect(try database.snapshot(at: 3).leaves(of: "a").map(\.revision) == [middle, last])
   }
 
@@ -387,17 +387,17 @@ struct PastVersionTests {
     try database.saveSnapshot(named: "x")
     let open = try database.snapshot(at: 1)
     try database.write { _ = try $0.purge("a") }
-    #expect(try database.snapshot(at: 1).get("a") == nil)
-    #expect(try database.snapshot(named: "x").get("a") == nil)
+    #expect(try database.snapshot(at: 1).document("a") == nil)
+    #expect(try database.snapshot(named: "x").document("a") == nil)
     #expect(try database.snapshot(named: "x").count == 1)
-    #expect(try open.get("a")?["n"] == 1)
+    #expect(try open.document("a")?["n"] == 1)
     // A new document with that ID is unrelated to the old one.
     try put(database, "a", 3)
     try put(database, "a", 4)
-    #expect(try database.snapshot(named: "x").get("a") == nil)
+    #expect(try database.snapshot(named: "x").document("a") == nil)
     try database.compact()
-    #expect(try database.snapshot(at: 4).get("a")?["n"] == 3)
-    #expect(try database.snapshot(at: 3).get("a") == nil)
+    #expect(try database.snapshot(at: 4).document("a")?["n"] == 3)
+    #expect(try database.snapshot(at: 3).document("a") == nil)
   }
 
   @Test func `purging a leaf removes it and its exclusive ancestors from past versions`() throws {
@@ -416,20 +416,20 @@ struct PastVersionTests {
     try insert(2, [left, root])
     try insert(3, [right, root])
     try insert(4, [rightChild, right, root])
-    #expect(try database.snapshot(at: 4).get("a")?["n"] == 4)
-    #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
+    #expect(try database.snapshot(at: 4).document("a")?["n"] == 4)
+    #expect(try database.snapshot(at: 3).document("a")?["n"] == 3)
     try database.saveSnapshot(named: "x")
     try database.write { _ = try $0.purge("a", revision: rightChild) }
     for (sequence, number) in [(1, 1), (2, 2), (3, 2), (4, 2), (5, 2)] as [(UInt64, Value)] {
       let snapshot = try database.snapshot(at: sequence)
-      #expect(try snapshot.get("a")?["n"] == number, "\(sequence)")
+      #expect(try snapshot.document("a")?["n"] == number, "\(sequence)")
       #expect(try snapshot.leaves(of: "a").count == 1, "\(sequence)")
       #expect(try snapshot.revision(rightChild, of: "a") == nil)
       #expect(try snapshot.revision(right, of: "a") == nil)
     }
-    #expect(try database.snapshot(named: "x").get("a")?["n"] == 2)
+    #expect(try database.snapshot(named: "x").document("a")?["n"] == 2)
     try database.compact()
-    #expect(try database.snapshot(named: "x").get("a")?["n"] == 2)
+    #expect(try database.snapshot(named: "x").document("a")?["n"] == 2)
     #expect(try database.check().problems.map(\.message) == [])
   }
 
@@ -452,9 +452,9 @@ struct PastVersionTests {
     let last = try again.snapshot().sequence
     for sequence in [2, 3, last - 1] {
       #expect(try again.snapshot(at: sequence).sequence == 2)
-      #expect(try again.snapshot(at: sequence).get("a")?["n"] == 2)
+      #expect(try again.snapshot(at: sequence).document("a")?["n"] == 2)
     }
-    #expect(try again.snapshot(at: 1).get("a")?["n"] == 1)
+    #expect(try again.snapshot(at: 1).document("a")?["n"] == 1)
   }
 
   @Test func `past versions are complete or refused, whenever the process ends`() throws {
@@ -477,7 +477,7 @@ struct PastVersionTests {
       for sequence in 1...80 as ClosedRange<UInt64> {
         do {
           let snapshot = try database.snapshot(at: sequence)
-          let numbers = try (0..<5).map { try snapshot.get("d\($0)")?["n"]?.intValue ?? -1 }
+          let numbers = try (0..<5).map { try snapshot.document("d\($0)")?["n"]?.intValue ?? -1 }
           // For each document, the last number that was stored by then.
           let last = Int(sequence) - 1
           #expect(numbers == (0..<5).map { $0 > last ? -1 : last - (last - $0) % 5 })
@@ -485,10 +485,10 @@ struct PastVersionTests {
           refusals.append(sequence)
         }
       }
-      #expect(try database.snapshot(named: "kept").get("d0")?["n"] == 35)
+      #expect(try database.snapshot(named: "kept").document("d0")?["n"] == 35)
       #expect(try database.snapshot(named: "kept").sequence == 40)
       if let dropped = try? database.snapshot(named: "dropped") {
-        #expect(try dropped.get("d0")?["n"] == 25)
+        #expect(try dropped.document("d0")?["n"] == 25)
       }
     }
     try check(database)

@@ -76,11 +76,11 @@ struct PlainVersion: Equatable {
         comment)
     }
     if tainted.isEmpty { #expect(try snapshot.count == live.count, comment) }
-    let several = try snapshot.get(ids)
+    let several = try snapshot.documents(ids)
     for (index, id) in ids.enumerated() where !tainted.contains(id) {
       let line = lines.first { $0.id == id }
       let json = line.flatMap { $0.isDeleted ? nil : $0.json }
-      #expect(try snapshot.get(id)?.json == json, comment)
+      #expect(try snapshot.document(id)?.json == json, comment)
       #expect(several[index]?.json == json, comment)
       #expect(try snapshot.exists(id) == liveIDs.contains(id), comment)
       #expect(try snapshot.revision(of: id) == line?.revision, comment)

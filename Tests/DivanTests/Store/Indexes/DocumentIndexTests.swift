@@ -39,7 +39,7 @@ struct DocumentIndexTests {
     for index in store.all { try database.addIndex(index) }
     try store.fill(database, 0..<30)
     try database.write { transaction in
-      try transaction.delete(id: "doc-3")
+      try transaction.delete("doc-3")
       try transaction.purge("doc-4")
       _ = try transaction.update("doc-5") { $0["year"] = 2000 }
       try? transaction.savepoint {
@@ -130,7 +130,7 @@ struct DocumentIndexTests {
     let error = #expect(throws: DatabaseError.self) { try database.put("c", #"{"name": "one"}"#) }
     #expect(error?.code == .notUnique)
     #expect(error?.message.contains(#""a""#) == true && error?.message.contains(#""c""#) == true)
-    #expect(try database.snapshot().get("c") == nil)
+    #expect(try database.snapshot().document("c") == nil)
     try database.write { transaction in
       _ = try transaction.replace("a", with: ["name": "two"])
       _ = try transaction.replace("b", with: ["name": "one"])
@@ -184,7 +184,7 @@ struct DocumentIndexTests {
     #expect(code { _ = try $0.insert(Document(id: "a", ["name": 2]), history: [low]) } == nil)
     #expect(code { _ = try $0.replace("c", with: ["name": 2]) } == nil)
     // Now the losing revision would win.
-    let first = try #require(try database.snapshot().get("a")?.revision)
+    let first = try #require(try database.snapshot().document("a")?.revision)
     #expect(code { _ = try $0.purge("a", revision: first) } == .notUnique)
     #expect(try database.check().isSound)
   }
@@ -329,7 +329,7 @@ struct DocumentIndexTests {
               // These updates change nothing in the index.
               _ = try transaction.update(id) { $0["seen"] = .int(Int64(number)) }
             }
-            _ = try transaction.delete(id: "doc-5")
+            _ = try transaction.delete("doc-5")
             try transaction.purge("doc-55")
           }
         } catch { Issue.record(error) }

@@ -167,14 +167,14 @@ struct IndexAgreementTests {
     let id = "doc-\(Int.random(in: 0..<18, using: &random))"
     switch Int.random(in: 0..<10, using: &random) {
     case 0:
-      _ = try transaction.delete(id: id)
+      _ = try transaction.delete(id)
       leaves[id] = nil
     case 1:
       try transaction.purge(id)
       leaves[id] = nil
     case 2:
       // One branch is deleted, and the next one wins.
-      guard let document = try transaction.get(id) else { return }
+      guard let document = try transaction.document(id) else { return }
       _ = try transaction.delete(document)
       _ = leaves[id]?.popLast()
       if leaves[id]?.isEmpty == true { leaves[id] = nil }

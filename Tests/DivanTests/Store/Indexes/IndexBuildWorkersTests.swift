@@ -65,10 +65,10 @@ struct IndexBuildWorkersTests {
         for _ in 0..<200 {
           let id = id(Int.random(in: 0..<count + 100, using: &random))
           switch Int.random(in: 0..<10, using: &random) {
-          case 0: try transaction.delete(id: id)
+          case 0: try transaction.delete(id)
           case 1: try transaction.purge(id)
           case 2...3:
-            guard let old = try transaction.get(id) else { continue }
+            guard let old = try transaction.document(id) else { continue }
             var other = old
             _ = try transaction.update(id) { $0["year"] = 1 }
             other["year"] = 2

@@ -35,7 +35,7 @@ struct IndexFaultTests {
     },
     Work("attach existing content") {
       var document = Document(id: "new")
-      document.attachments = try #require(try $0.get(id(115))).attachments
+      document.attachments = try #require(try $0.document(id(115))).attachments
       try $0.put(document)
     },
     Work("update a document with attachments") { try $0.update(id(120)) { $0["n"] = 99 } },
@@ -48,7 +48,7 @@ struct IndexFaultTests {
         Document(id: id(105)),
         history: [RevisionID(parsing: "2-more"), RevisionID(parsing: "1-branch")])
     },
-    Work("end all branches") { try $0.delete(id: id(135)) },
+    Work("end all branches") { try $0.delete(id(135)) },
     Work("purge") { try $0.purge(id(145)) },
     Work("purge a branch") { try $0.purge(id(135), revision: RevisionID(parsing: "1-branch")) },
     Work("remove an expiry") { try $0.setExpiry(nil, of: id(150)) },
@@ -76,7 +76,7 @@ struct IndexFaultTests {
     for round in 0..<2 {
       try database.write { transaction in
         for number in 100..<160 {
-          var document = try transaction.get(id(number)) ?? Document(id: id(number))
+          var document = try transaction.document(id(number)) ?? Document(id: id(number))
           document["n"] = .int(Int64(round))
           document.attachments["note"] = Document.Attachment(
             contentType: "x/y", "\(number)".utf8)
@@ -224,7 +224,7 @@ struct IndexFaultTests {
     try database.writeCheckpoint()
     try database.write { transaction in
       try transaction.purge(id(104))
-      try transaction.delete(id: id(105))
+      try transaction.delete(id(105))
       try transaction.purge(id(135), revision: RevisionID(parsing: "1-branch"))
       try transaction.putLocal("local-147", ["n": 3])
       try transaction.update(id(106)) { $0.attachments = [:] }
@@ -256,7 +256,7 @@ struct IndexFaultTests {
         let snapshot = try database.snapshot()
         #expect(try snapshot.count == 57, comment)
         #expect(try snapshot.localDocumentIDs().count == 9, comment)
-        #expect(try database.snapshot(named: "then").get(Self.id(103))?["n"] == 1, comment)
+        #expect(try database.snapshot(named: "then").document(Self.id(103))?["n"] == 1, comment)
         // Below the changed expiry, there was a record of the same sequence number.
         #expect(try snapshot.expiry(of: Self.id(120)) == nil, comment)
         let expiry = try snapshot.expiry(of: Self.id(150))?.timeIntervalSince1970
@@ -298,7 +298,7 @@ struct IndexFaultTests {
         let snapshot = try database.snapshot()
         let changes = snapshot.changes()
         #expect(try changes.collect().count == 61, comment)
-        #expect(try snapshot.get(Self.id(107))?["n"] == 2, comment)
+        #expect(try snapshot.document(Self.id(107))?["n"] == 2, comment)
         count += 1
       }
     }

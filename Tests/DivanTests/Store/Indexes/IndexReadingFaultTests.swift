@@ -92,7 +92,7 @@ struct IndexReadingFaultTests {
     let database = try store.open(fixture(disk, 60))
     let changes: [(WriteTransaction) throws -> Void] = [
       { _ = try $0.replace("doc-1", with: ["year": 5000]) },
-      { try $0.delete(id: "doc-2") },
+      { try $0.delete("doc-2") },
       { try $0.purge("doc-3") },
     ]
     for change in changes {

@@ -273,7 +273,7 @@ struct IndexUpkeepTests {
     try database.write { transaction in
       _ = try transaction.replace("doc-3", with: ["year": 5000])
       try transaction.purge("doc-8")
-      try transaction.delete(id: "doc-10")
+      try transaction.delete("doc-10")
     }
     try store.expectAll(database.snapshot(), "replaced")
     #expect(try !database.check().problems.contains { $0.message.contains("ndex") })
@@ -297,7 +297,7 @@ struct IndexUpkeepTests {
   {
     let database = try store.open()
     try store.fill(database, 0..<30)
-    let first = try #require(try database.snapshot().get("doc-7"))
+    let first = try #require(try database.snapshot().document("doc-7"))
     for year in [1, 2] as [Int64] {
       try database.write { _ = try $0.update("doc-7") { $0["year"] = .int(year) } }
     }
@@ -381,7 +381,7 @@ struct IndexUpkeepTests {
           for _ in 0..<Int.random(in: 1...8, using: &random) {
             let id = "doc-\(Int.random(in: 0..<40, using: &random))"
             switch Int.random(in: 0..<6, using: &random) {
-            case 0: try transaction.delete(id: id)
+            case 0: try transaction.delete(id)
             case 1: try transaction.purge(id)
             default:
               let number = Int.random(in: 0..<1000, using: &random)

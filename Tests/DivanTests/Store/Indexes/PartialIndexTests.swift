@@ -42,7 +42,7 @@ struct PartialIndexTests {
     #expect(try ids() == ["before"])
     try database.write { _ = try $0.purge("a", revision: high) }
     #expect(try ids() == ["a", "before"])
-    try database.write { _ = try $0.delete(id: "before") }
+    try database.write { _ = try $0.delete("before") }
     #expect(try ids() == ["a"])
     let again = try store.open(store.reopened(50))
     #expect(try again.indexes() == [open])

@@ -56,7 +56,7 @@ struct ExpiryTests {
     let snapshot = try database.snapshot()
     #expect(try snapshot.expiry(of: "a") == Date(timeIntervalSince1970: 1_800_000_000.123))
     #expect(try snapshot.expiry(of: "b") == nil)
-    let again = try #require(try snapshot.get("a"))
+    let again = try #require(try snapshot.document("a"))
     #expect(again == stored && again.sequence == stored.sequence && snapshot.sequence == 1)
     let changes = snapshot.changes()
     #expect(try changes.collect().map(\.sequence) == [1])
@@ -74,7 +74,7 @@ struct ExpiryTests {
         if number % 2 == 0 { try transaction.setExpiry(date(in: number), of: "\(number)") }
       }
       // A deleted document expires as well.
-      try transaction.delete(id: "8")
+      try transaction.delete("8")
     }
     #expect(try database.purgeExpiredDocuments() == 1)
     clock.advance(by: .milliseconds(1099))
@@ -240,7 +240,7 @@ struct ExpiryTests {
     store.purgeExpiredInBackground()
     #expect(store.maintenance.problem == nil)
     let again = try open()
-    #expect(try again.snapshot().get("a") != nil)
+    #expect(try again.snapshot().document("a") != nil)
   }
 }
 
@@ -260,7 +260,7 @@ extension ExpiryTests {
     for _ in 0..<60_000 where store != nil { try await Task.sleep(for: .milliseconds(5)) }
     #expect(store == nil)
     let again = try open()
-    #expect(try again.snapshot().get("a") != nil)
+    #expect(try again.snapshot().document("a") != nil)
   }
 }
 

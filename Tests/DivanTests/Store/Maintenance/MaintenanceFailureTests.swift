@@ -135,7 +135,7 @@ struct MaintenanceFailureTests {
 
   @Test func `statistics skip a file that is removed while they are computed`() throws {
     let database = try store()
-    try database.write { try $0.delete(id: "doc-1") }
+    try database.write { try $0.delete("doc-1") }
     try database.writeCheckpoint()
     let before = try database.statistics
     #expect(before.deadSize > 0)

@@ -95,7 +95,7 @@ struct MaintenanceTests {
     var largest = 0
     for round in 0..<30 as Range<UInt8> {
       _ = try database.write { transaction in
-        var document = try transaction.get("a") ?? Document(id: "a")
+        var document = try transaction.document("a") ?? Document(id: "a")
         document.attachments["x"] = Document.Attachment(
           contentType: "x/y", [UInt8](repeating: round, count: 200_000))
         return try transaction.put(document)

@@ -78,14 +78,14 @@ struct PruningTests {
     try overwrite(database, "a", 1...5)
     try database.compact()
     #expect(try retained(database) == [1, 2, 3, 4])
-    #expect(try database.snapshot(at: 1).get("a")?["n"] == 1)
+    #expect(try database.snapshot(at: 1).document("a")?["n"] == 1)
     try database.close()
     database = try open(HistoryRetention(age: .seconds(-1)))
     clock.tick()
     try database.compact()
     #expect(try retained(database).isEmpty)
     expectNotRetained(database, 4)
-    #expect(try database.snapshot(at: 5).get("a")?["n"] == 5)
+    #expect(try database.snapshot(at: 5).document("a")?["n"] == 5)
   }
 
   @Test func `revisions that were retained before history was enabled have the same limits`() throws
@@ -130,7 +130,7 @@ struct PruningTests {
     try database.compact()
     disk.observeCalls(nil)
     #expect(try retained(database).count == 200)
-    #expect(try database.snapshot(named: "in time").get("d-7")?["n"] == 9)
+    #expect(try database.snapshot(named: "in time").document("d-7")?["n"] == 9)
     #expect(try database.check().problems.map(\.description) == [])
   }
 
@@ -158,10 +158,10 @@ struct PruningTests {
     let wasWritten = isDone.load(ordering: .relaxed)
     #expect(wasWritten)
     #expect(try retained(database).count == (isEarly ? 5 : 2))
-    #expect(try database.snapshot().get("a")?["n"] == 6)
+    #expect(try database.snapshot().document("a")?["n"] == 6)
     try? database.close()
     database = try open(.unlimited)
-    #expect(try database.snapshot(at: 5).get("a")?["n"] == 5)
+    #expect(try database.snapshot(at: 5).document("a")?["n"] == 5)
     #expect(try database.check().problems.map(\.description) == [])
   }
 
@@ -196,8 +196,8 @@ struct PruningTests {
     let view = try database.store.view()
     #expect(try view.retainedSequences(of: "a", database.entry(of: "a")).count == 1)
     #expect(try view.retainedSequences(of: "b", database.entry(of: "b")).count == 3)
-    #expect(try database.snapshot().get("b")?["n"] == 2)
-    #expect(try database.snapshot().get("a")?["n"] == 3)
+    #expect(try database.snapshot().document("b")?["n"] == 2)
+    #expect(try database.snapshot().document("a")?["n"] == 3)
     // All other revisions can still be read.
     let snapshot = try database.snapshot()
     let leaf = try RevisionID(parsing: "1-p")
@@ -220,7 +220,7 @@ struct PruningTests {
     try damage(text)
     database = try open(.unlimited)
     #expect(database.openingReport.damage.count == 1)
-    #expect(try database.snapshot().get("a")?["n"] == 3)
+    #expect(try database.snapshot().document("a")?["n"] == 3)
     #expect(try !retained(database).contains(2))
   }
 
@@ -239,7 +239,7 @@ struct PruningTests {
     database = try open(HistoryRetention(bytes: 1))
     try database.store.pruneHistory()
     #expect(try retained(database) == [1, 2])
-    #expect(try database.snapshot().get("a")?["n"] == 3)
+    #expect(try database.snapshot().document("a")?["n"] == 3)
   }
 
   /// Opening without a checkpoint drops history whose attachments are missing.
@@ -277,14 +277,14 @@ struct PruningTests {
     // A read error is reported, and does not prevent the opening.
     #expect(try database.statistics.maintenanceProblem?.code == (isDamaged ? nil : .inputOutput))
     if isDamaged { try disk.corrupt(path, atOffset: offset, mask: 1) }
-    #expect(try database.snapshot(at: 2).get("a")?["text"] == .string(text))
+    #expect(try database.snapshot(at: 2).document("a")?["text"] == .string(text))
     #expect(try database.check().problems.map(\.description) == [])
   }
 
   /// Stores a document with a text and an attachment that has a file of its own.
   private func attach(_ database: Database, _ id: String, _ text: String) throws {
     try database.write { transaction in
-      var document = try transaction.get(id) ?? Document(id: id)
+      var document = try transaction.document(id) ?? Document(id: id)
       document["text"] = .string(text)
       document.attachments["long"] = Document.Attachment(
         contentType: "x/y", [UInt8](repeating: text.utf8.first ?? 0, count: 200_000))
@@ -352,7 +352,7 @@ struct PruningTests {
         failureCount += 1
       }
       copy.disk.stopFailing()
-      #expect(try database.snapshot().get("a")?["n"] == 4, "read \(number)")
+      #expect(try database.snapshot().document("a")?["n"] == 4, "read \(number)")
       #expect(try database.snapshot().revision(leaf, of: "b")?.revision == leaf, "read \(number)")
       #expect(try database.check().problems.map(\.message) == [], "read \(number)")
     }
@@ -376,7 +376,7 @@ struct PruningTests {
       state.setCatalog(key, leadingTo: locator, scratch: &scratch)
     }
     #expect(try retained(database) == [1, 2])
-    #expect(try database.snapshot(named: "first").get("a")?["n"] == 1)
+    #expect(try database.snapshot(named: "first").document("a")?["n"] == 1)
   }
 
   @Test func `retained entries without a document are ignored`() throws {
@@ -397,8 +397,8 @@ struct PruningTests {
     let key = RetainedKey.bytes(SharedBytes(utf8: "a"), 1)
     let garbage: [UInt8] = [0xFF]
     database.tamper { $0.retained.set(key.span, garbage.span) }
-    #expect(throws: DatabaseError.self) { try database.snapshot(at: 1).get("a") }
-    #expect(try database.snapshot(at: 2).get("a")?["n"] == 2)
+    #expect(throws: DatabaseError.self) { try database.snapshot(at: 1).document("a") }
+    #expect(try database.snapshot(at: 2).document("a")?["n"] == 2)
     try database.write { try $0.purge("a") }
     #expect(try retained(database).filter { $0 > 1 && $0 < 10 }.isEmpty)
   }
@@ -412,13 +412,13 @@ struct PruningTests {
     }
     let past = try database.snapshot(at: 4)
     for id in ids {
-      #expect(try past.get(id)?["n"] == 1, "\(id.debugDescription)")
+      #expect(try past.document(id)?["n"] == 1, "\(id.debugDescription)")
       #expect(try database.snapshot().history(of: id).compactMap(\.document).count == 2)
     }
     try database.write { try $0.purge("a") }
-    #expect(try past.get(ids[1])?["n"] == 1)
-    #expect(try database.snapshot(at: 4).get(ids[1])?["n"] == 1)
-    #expect(try database.snapshot(at: 4).get("a") == nil)
+    #expect(try past.document(ids[1])?["n"] == 1)
+    #expect(try database.snapshot(at: 4).document(ids[1])?["n"] == 1)
+    #expect(try database.snapshot(at: 4).document("a") == nil)
     #expect(try database.check().problems.map(\.description) == [])
   }
 
@@ -428,9 +428,9 @@ struct PruningTests {
     let database = try open(.unlimited)
     try overwrite(database, "a\u{0}\u{0}\u{0}", 1...2)
     try overwrite(database, "a", 1...2)
-    #expect(try database.snapshot(at: 2).get("a") == nil)
-    #expect(try database.snapshot(at: 3).get("a")?["n"] == 1)
-    #expect(try database.snapshot(at: 1).get("a\u{0}\u{0}\u{0}")?["n"] == 1)
+    #expect(try database.snapshot(at: 2).document("a") == nil)
+    #expect(try database.snapshot(at: 3).document("a")?["n"] == 1)
+    #expect(try database.snapshot(at: 1).document("a\u{0}\u{0}\u{0}")?["n"] == 1)
   }
 
   @Test func `a past version is not read from another document's record`() throws {
@@ -442,8 +442,8 @@ struct PruningTests {
       var scratch = ByteWriter()
       state.setRetained(RetainedKey.bytes(SharedBytes(utf8: "a"), 1), locator, scratch: &scratch)
     }
-    let error = #expect(throws: DatabaseError.self) { try database.snapshot(at: 1).get("a") }
+    let error = #expect(throws: DatabaseError.self) { try database.snapshot(at: 1).document("a") }
     #expect(error?.code == .damaged)
-    #expect(try database.snapshot(at: 3).get("b")?["n"] == 1)
+    #expect(try database.snapshot(at: 3).document("b")?["n"] == 1)
   }
 }

@@ -190,7 +190,7 @@ struct DatabaseEventTests {
     #expect(recorder.of(.damageFound, from: database).isEmpty)
     let snapshot = try database.snapshot()
     for _ in 0..<3 {
-      #expect(throws: DatabaseError.self) { try snapshot.get("note-3") }
+      #expect(throws: DatabaseError.self) { try snapshot.document("note-3") }
     }
     let events = recorder.of(.damageFound, from: database)
     #expect(events.count == 1, "\(events)")

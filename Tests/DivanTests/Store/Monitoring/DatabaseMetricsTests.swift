@@ -68,7 +68,7 @@ struct DatabaseMetricsTests {
         plain.revisions += count
       case 5:
         guard let id = plain.live.keys.sorted().randomElement(using: &random) else { continue }
-        try database.write { _ = try $0.delete(id: id) }
+        try database.write { _ = try $0.delete(id) }
         plain.live[id] = nil
         plain.commits += 1
         plain.revisions += 1

@@ -50,7 +50,7 @@ struct LiveReadingTests {
       let reader = try Database(at: CrashFixture.path, configuration: readerConfiguration)
       #expect(reader.openingReport.damage.isEmpty, "\(reader.openingReport)")
       let snapshot = try reader.snapshot()
-      let rounds = try snapshot.get(["a", "b", "c"]).map { $0?["round"]?.intValue ?? -1 }
+      let rounds = try snapshot.documents(["a", "b", "c"]).map { $0?["round"]?.intValue ?? -1 }
       #expect(Set(rounds).count == 1, "\(rounds)")
       #expect(rounds[0] >= least, "\(rounds[0]) of \(least)")
       try reader.close()

@@ -36,7 +36,7 @@ struct LocalDocumentTests {
     }
     let snapshot = try database.snapshot()
     #expect(try snapshot.count == 1 && snapshot.sequence == 1)
-    #expect(try snapshot.get("b") == nil)
+    #expect(try snapshot.document("b") == nil)
     let changes = snapshot.changes()
     #expect(try changes.collect().map(\.id) == ["a"])
     try database.write { _ = try $0.purge("a") }
@@ -51,7 +51,7 @@ struct LocalDocumentTests {
     try database.saveSnapshot(named: "then")
     try database.write { _ = try $0.replace("a", with: ["n": 2]) }
     let then = try database.snapshot(named: "then")
-    #expect(try then.get("a")?.properties == [:])
+    #expect(try then.document("a")?.properties == [:])
     #expect(try then.localDocument("a") == nil)
     #expect(try then.localDocumentIDs().isEmpty)
   }

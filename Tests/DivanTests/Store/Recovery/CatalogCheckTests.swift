@@ -142,7 +142,7 @@ struct CatalogCheckTests {
     let past = CatalogKey.expiry(1, SharedBytes(utf8: "b"))
     database.tamper { $0.catalog.set(past.span, value.span) }
     #expect(try database.purgeExpiredDocuments() == 0)
-    #expect(try database.snapshot().get("b") != nil)
+    #expect(try database.snapshot().document("b") != nil)
     database.tamper { $0.catalog.remove(past.span) }
     #expect(
       try problems { $0.catalog.remove(CatalogKey.expiry(expiry, a).span) }
@@ -183,11 +183,11 @@ struct CatalogCheckTests {
   @Test func `a check finds missing, swapped and unreadable attachments`() throws {
     let key = CatalogKey.attachment(note)
     let original = try locator(key)
-    let document = try #require(try database.snapshot().get("a"))
+    let document = try #require(try database.snapshot().document("a"))
     let attachment = try #require(document.attachments["note"])
     let poster = try locator(CatalogKey.attachment(SHA256.digest(of: SharedBytes(copying: poster))))
     func read() throws {
-      _ = try #require(try database.read { try $0.get("a") })
+      _ = try #require(try database.read { try $0.document("a") })
         .attachments["note"]?.data()
     }
     #expect(
@@ -309,7 +309,7 @@ struct CatalogCheckTests {
       let document = Document(id: id, revision: revision, EncodedValue(record.body))
       expectDamage { try database.write { _ = try $0.put(document) } }
     }
-    #expect(try database.snapshot().get("b") != nil)
+    #expect(try database.snapshot().document("b") != nil)
   }
 
   @Test func `a check finds an index entry that names the wrong winner`() throws {

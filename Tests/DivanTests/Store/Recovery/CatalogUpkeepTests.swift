@@ -34,7 +34,7 @@ struct CatalogUpkeepTests {
       }
       #expect(try snapshot.count == documents.count, comment)
       for (id, document) in documents {
-        #expect(try snapshot.get(id)?["n"] == .int(document.number), comment)
+        #expect(try snapshot.document(id)?["n"] == .int(document.number), comment)
         let expiry = try snapshot.expiry(of: id).map {
           UInt64(($0.timeIntervalSince1970 * 1000).rounded())
         }

@@ -78,9 +78,9 @@ struct DamagePolicyTests {
     try fixture.fileSystem.corrupt(path, atOffset: start - (3 + 32 + 2 + 4 + 3) + byte, mask: 2)
     let opened = try open(.salvage)
     #expect(!opened.openingReport.damage.isEmpty)
-    for number in 0..<300 { #expect(try opened.snapshot().get(id(number)) != nil) }
+    for number in 0..<300 { #expect(try opened.snapshot().document(id(number)) != nil) }
     expectDamaged("the content") {
-      _ = try opened.snapshot().get("attached")?.attachments["a"]?.data()
+      _ = try opened.snapshot().document("attached")?.attachments["a"]?.data()
     }
   }
 
@@ -93,21 +93,21 @@ struct DamagePolicyTests {
     let snapshot = try database.snapshot()
     expectDamaged("count") { try snapshot.count }
     for number in 0..<300 where number != 150 {
-      #expect(try snapshot.get(id(number))?["n"] == .int(Int64(number)))
+      #expect(try snapshot.document(id(number))?["n"] == .int(Int64(number)))
       #expect(try snapshot.exists(id(number)))
       #expect(try snapshot.revision(of: id(number))?.generation == 1)
       #expect(try snapshot.leaves(of: id(number)).count == 1)
     }
-    #expect(try snapshot.get([id(3), id(4), id(299)]).compactMap(\.self).count == 3)
+    #expect(try snapshot.documents([id(3), id(4), id(299)]).compactMap(\.self).count == 3)
     for id in [id(150), "none"] {
-      expectDamaged(id) { try snapshot.get(id) }
+      expectDamaged(id) { try snapshot.document(id) }
       expectDamaged(id) { try snapshot.exists(id) }
       expectDamaged(id) { try snapshot.revision(of: id) }
       expectDamaged(id) { try snapshot.revisions(of: id) }
       expectDamaged(id) { try snapshot.tombstone(id) }
       expectDamaged(id) { try snapshot.expiry(of: id) }
       expectDamaged(id) { try snapshot.branches(of: id) }
-      expectDamaged(id) { try snapshot.get([self.id(3), id]) }
+      expectDamaged(id) { try snapshot.documents([self.id(3), id]) }
     }
     expectDamaged("a range") {
       let cursor = snapshot.ids(.prefix("document 1"))
@@ -128,7 +128,7 @@ struct DamagePolicyTests {
           emit(document["n"] ?? .null)
         })
     }
-    expectDamaged("missing") { try snapshot.missing(among: [id(150): []]) }
+    expectDamaged("missing") { try snapshot.missingRevisions(among: [id(150): []]) }
     expectDamaged("leaves") { try snapshot.leaves(of: id(150)) }
     expectDamaged("statistics") { try database.statistics }
     expectDamaged("named snapshots") { try database.namedSnapshots() }
@@ -147,7 +147,7 @@ struct DamagePolicyTests {
     #expect(!left.openingReport.damage.isEmpty)
     #expect(try left.snapshot().count == 299)
     for number in 0..<300 {
-      #expect(try (left.snapshot().get(id(number)) == nil) == (number == 150))
+      #expect(try (left.snapshot().document(id(number)) == nil) == (number == 150))
     }
     let ids = try left.snapshot().ids()
     #expect(try ids.collect().count == 299)
@@ -162,24 +162,24 @@ struct DamagePolicyTests {
         try database.write { _ = try $0.replace(text, with: ["text": .string("\(text) text")]) }
       }
       try database.write { _ = try $0.replace("first", with: ["text": "again"]) }
-      try database.write { _ = try $0.delete(id: "third") }
+      try database.write { _ = try $0.delete("third") }
       try database.write { try $0.putLocal("local", ["n": 1]) }
       try database.close()
     }
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "third text"), mask: 4)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
-    #expect(try snapshot.get("first")?["text"] == "again")
-    #expect(try snapshot.get("third") == nil)
+    #expect(try snapshot.document("first")?["text"] == "again")
+    #expect(try snapshot.document("third") == nil)
     #expect(try snapshot.tombstone("third") != nil)
     #expect(try snapshot.localDocument("local") == ["n": 1])
     // The lost record increased the document count, so it belonged to no existing document.
-    #expect(try snapshot.get("second")?["text"] == "second text")
-    expectDamaged("none") { try snapshot.get("none") }
+    #expect(try snapshot.document("second")?["text"] == "second text")
+    expectDamaged("none") { try snapshot.document("none") }
     expectDamaged("count") { try snapshot.count }
     let remains = try open(.salvage)
     let left = try remains.snapshot()
-    #expect(try left.get("second") != nil)
+    #expect(try left.document("second") != nil)
     #expect(try left.count == 2)
   }
 
@@ -194,7 +194,7 @@ struct DamagePolicyTests {
         for number in 0..<10 {
           _ = try transaction.replace(id(number), with: ["text": .string("new \(number)")])
         }
-        _ = try transaction.delete(id: "doc-7")
+        _ = try transaction.delete("doc-7")
       }
       try database.write { _ = try $0.replace("last", with: ["text": "end"]) }
       try database.close()
@@ -219,11 +219,11 @@ struct DamagePolicyTests {
     #expect(Set(changed).count == changed.count)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
-    #expect(try snapshot.get("last") != nil)
+    #expect(try snapshot.document("last") != nil)
     // The document count shows that one new document is lost.
-    for id in ["doc-1", id(3), id(5)] { #expect(try snapshot.get(id) != nil, "\(id)") }
-    #expect(try snapshot.get("doc-7") == nil)
-    for id in [id(4), "none"] { expectDamaged(id) { try snapshot.get(id) } }
+    for id in ["doc-1", id(3), id(5)] { #expect(try snapshot.document(id) != nil, "\(id)") }
+    #expect(try snapshot.document("doc-7") == nil)
+    for id in [id(4), "none"] { expectDamaged(id) { try snapshot.document(id) } }
   }
 
   /// Commits ten documents, then changes to three of them, then another document.
@@ -246,10 +246,10 @@ struct DamagePolicyTests {
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "new 4"), mask: 1)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
-    #expect(try snapshot.get("last")?["text"] == "end")
-    #expect(try snapshot.get(id(5))?["text"] == "new 5")
-    for number in [0, 3, 4, 9] { expectDamaged("\(number)") { try snapshot.get(id(number)) } }
-    #expect(try open(.salvage).snapshot().get(id(4))?["text"] == "old")
+    #expect(try snapshot.document("last")?["text"] == "end")
+    #expect(try snapshot.document(id(5))?["text"] == "new 5")
+    for number in [0, 3, 4, 9] { expectDamaged("\(number)") { try snapshot.document(id(number)) } }
+    #expect(try open(.salvage).snapshot().document(id(4))?["text"] == "old")
   }
 
   @Test func `after a lost deletion, every document that it may have deleted is uncertain`() throws
@@ -259,15 +259,15 @@ struct DamagePolicyTests {
       for number in 0..<4 {
         try database.write { _ = try $0.replace(id(number), with: ["n": 1]) }
       }
-      try database.write { _ = try $0.delete(id: id(2)) }
+      try database.write { _ = try $0.delete(id(2)) }
       try database.write { _ = try $0.replace("last", with: ["text": "end"]) }
       try database.close()
     }
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: id(2), isLast: true), mask: 1)
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
-    #expect(try snapshot.get("last") != nil)
-    for number in 0..<4 { expectDamaged("\(number)") { try snapshot.get(id(number)) } }
+    #expect(try snapshot.document("last") != nil)
+    for number in 0..<4 { expectDamaged("\(number)") { try snapshot.document(id(number)) } }
   }
 
   @Test func `after a lost record, a document that was deleted earlier is uncertain`() throws {
@@ -276,14 +276,14 @@ struct DamagePolicyTests {
       for id in ["kept", "deleted"] {
         try database.write { _ = try $0.replace(id, with: ["n": 1]) }
       }
-      try database.write { _ = try $0.delete(id: "deleted") }
+      try database.write { _ = try $0.delete("deleted") }
       try database.write { _ = try $0.replace("deleted", with: ["text": "revived"]) }
       try database.close()
     }
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "revived"), mask: 1)
     let database = try open(.refuse)
-    #expect(try database.snapshot().get("kept") != nil)
-    expectDamaged("deleted") { try database.snapshot().get("deleted") }
+    #expect(try database.snapshot().document("kept") != nil)
+    expectDamaged("deleted") { try database.snapshot().document("deleted") }
   }
 
   // The bytes are of the frame's header, of records with their sizes and checksums, and of the
@@ -302,7 +302,7 @@ struct DamagePolicyTests {
       let snapshot = try database.snapshot()
       for number in 0..<10 {
         do {
-          let text = try snapshot.get(id(number))?["text"]
+          let text = try snapshot.document(id(number))?["text"]
           let expected = (3..<6).contains(number) ? "new \(number)" : "old"
           #expect(text == .string(expected), "byte \(offset), \(number)")
           right += 1
@@ -367,7 +367,7 @@ struct DamagePolicyTests {
     var feed = database.changes().makeAsyncIterator()
     await #expect(throws: DatabaseError.self) { _ = try await feed.next() }
     let position = FeedPosition(storeID: database.storeID, sequence: 1 << 59)
-    expectDamaged("a position") { try database.changes(since: position) }
+    expectDamaged("a position") { try database.changeFeed(since: position) }
   }
 
   @Test func `after the log has lost its end, every read is uncertain`() throws {
@@ -381,7 +381,7 @@ struct DamagePolicyTests {
     expectDamaged("opening for writing") { try open(.refuse, isReadOnly: false) }
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
-    for number in 0..<4 { expectDamaged("\(number)") { try snapshot.get("doc-\(number)") } }
+    for number in 0..<4 { expectDamaged("\(number)") { try snapshot.document("doc-\(number)") } }
     expectDamaged("count") { try snapshot.count }
     #expect(try open(.salvage).snapshot().count >= 3)
   }
@@ -408,8 +408,8 @@ struct DamagePolicyTests {
     let database = try open(.refuse, isReadOnly: false)
     // The fixture adds one document of its own.
     #expect(try database.snapshot().count == 1 + 20)
-    expectDamaged("doc-3") { try database.snapshot().get("doc-3") }
-    #expect(try database.snapshot().get("doc-4") != nil)
+    expectDamaged("doc-3") { try database.snapshot().document("doc-3") }
+    #expect(try database.snapshot().document("doc-4") != nil)
     expectDamaged("backup") { try database.backup(to: "/copy.divan") }
   }
 }

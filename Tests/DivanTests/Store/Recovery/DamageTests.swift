@@ -124,7 +124,9 @@ struct DamageTests {
     let snapshot = try database.snapshot()
     var damaged: [DatabaseError] = []
     for id in original.oracle.versions[original.version].documents.keys {
-      do { _ = try snapshot.get(id) } catch let error as DatabaseError { damaged.append(error) }
+      do { _ = try snapshot.document(id) } catch let error as DatabaseError {
+        damaged.append(error)
+      }
     }
     #expect(damaged.count == 1)
     #expect(damaged.first?.code == .damaged)
@@ -134,8 +136,8 @@ struct DamageTests {
     // Writing continues, and compaction preserves the evidence.
     try database.write { try $0.replace("new", with: [:]) }
     #expect(throws: DatabaseError.self) { try database.compact() }
-    #expect(throws: DatabaseError.self) { try snapshot.get("doc-0") }
-    #expect(try database.snapshot().get("doc-1") != nil)
+    #expect(throws: DatabaseError.self) { try snapshot.document("doc-0") }
+    #expect(try database.snapshot().document("doc-1") != nil)
   }
 
   // Found by the fuzzers of checkpoints and stores: the check failed with the error.
@@ -175,7 +177,9 @@ struct DamageTests {
     let database = try fixture.open()
     #expect(!database.openingReport.damage.isEmpty)
     let snapshot = try database.snapshot()
-    for number in [0, 2, 3] { #expect(try snapshot.get("doc-\(number)") != nil, "doc-\(number)") }
+    for number in [0, 2, 3] {
+      #expect(try snapshot.document("doc-\(number)") != nil, "doc-\(number)")
+    }
     #expect(throws: DatabaseError.self) { try database.write { _ in } }
   }
 
@@ -230,7 +234,7 @@ struct DamageTests {
     #expect(opened.openingReport.damage.first?.path == path)
     // Otherwise new commits would follow the damage, and the next opening would not read them.
     #expect(throws: DatabaseError.self) { try opened.write { _ in } }
-    #expect(try opened.snapshot().get("doc-0") != nil)
+    #expect(try opened.snapshot().document("doc-0") != nil)
   }
 
   @Test func `forged frames do not slow down the search for later commits`() throws {

@@ -111,7 +111,7 @@ struct ForgedCheckpointTests {
       }
       #expect(reopened.openingReport.damage.isEmpty)
       #expect(reopened.openingReport.notes.contains { $0.contains("was not used") })
-      #expect(try reopened.snapshot().get("doc-1000")?["n"] == 1)
+      #expect(try reopened.snapshot().document("doc-1000")?["n"] == 1)
       #expect(try reopened.check().isSound)
     }
   }
@@ -207,7 +207,7 @@ struct ForgedCheckpointTests {
     try replacePage(0, of: 1, with: second)
     try replacePage(1, of: 1, with: first)
     let opened = try fixture.open { $0.maintenance = .manual }
-    let error = #expect(throws: DatabaseError.self) { try opened.snapshot().get("doc-1000") }
+    let error = #expect(throws: DatabaseError.self) { try opened.snapshot().document("doc-1000") }
     #expect(error?.code == .damaged)
     #expect(error?.hint?.contains("remove its checkpoints") == true)
   }
@@ -223,12 +223,12 @@ struct ForgedCheckpointTests {
     disk.observeCalls { call in
       if call.verb == .read, call.path == older { disk.fail(.read, with: .inputOutput) }
     }
-    let error = #expect(throws: DatabaseError.self) { try opened.snapshot().get("doc-1000") }
+    let error = #expect(throws: DatabaseError.self) { try opened.snapshot().document("doc-1000") }
     // Regression: this was reported as damage.
     #expect(error?.code == .inputOutput)
     disk.observeCalls(nil)
     disk.stopFailing()
-    #expect(try opened.snapshot().get("doc-1000")?["n"] == 1)
+    #expect(try opened.snapshot().document("doc-1000")?["n"] == 1)
     #expect(try opened.check().isSound)
   }
 
@@ -298,9 +298,9 @@ struct ForgedCheckpointTests {
     let database = try store(3)
     database.tamper { $0.documentCount = 0 }
     try database.writeCheckpoint()
-    try database.write { _ = try $0.delete(id: "doc-1000") }
+    try database.write { _ = try $0.delete("doc-1000") }
     try database.write { _ = try $0.replace("lost", with: ["text": "a byte of this is flipped"]) }
-    try database.write { _ = try $0.delete(id: "doc-1001") }
+    try database.write { _ = try $0.delete("doc-1001") }
     try database.close()
     let segment = directory.path(of: .segment(1...1))
     let bytes = try disk.contents(of: segment, limit: 1 << 20).array
@@ -351,7 +351,7 @@ struct ForgedCheckpointTests {
     let error = #expect(throws: DatabaseError.self) { try opened.compact() }
     #expect(error?.code == .damaged && error?.offset == copy)
     #expect(disk.names(in: CrashFixture.path).contains(name.description))
-    #expect(try opened.snapshot().get("b")?["n"] == 1)
+    #expect(try opened.snapshot().document("b")?["n"] == 1)
     try opened.close()
   }
 
@@ -396,7 +396,7 @@ struct ForgedCheckpointTests {
     var feed = try opened.snapshot().changes()
     let error = #expect(throws: DatabaseError.self) { try feed.next() }
     #expect(error?.code == .damaged)
-    #expect(try opened.snapshot().get("doc-2000") != nil)
+    #expect(try opened.snapshot().document("doc-2000") != nil)
   }
 
   @Test func `evicted pages are read again`() throws {

@@ -50,7 +50,7 @@ struct ForgedLogTests {
     misdirected.locator.offset += UInt64(first.locator.size)
     misdirected.locator.size = UInt32(ForgedSegment.record(128, [1, 2, 3]).count)
     database.tamper { $0.set(misdirected, for: Array("first".utf8)) }
-    let error = #expect(throws: DatabaseError.self) { try database.snapshot().get("first") }
+    let error = #expect(throws: DatabaseError.self) { try database.snapshot().document("first") }
     #expect(error?.message.contains("not the one that the index names") == true)
     database.tamper { $0.set(first, for: Array("first".utf8)) }
     try database.write { try $0.replace("first", with: [:]) }
@@ -60,7 +60,7 @@ struct ForgedLogTests {
     #expect(report.isSound)
     try database.close()
     let reopened = try fixture.open()
-    #expect(try reopened.snapshot().get("last") != nil)
+    #expect(try reopened.snapshot().document("last") != nil)
     // A later version of the library that wrote these records still needs them.
     var kinds: [UInt8] = []
     for segment in reopened.store.newest.segments.segments {
@@ -84,7 +84,7 @@ struct ForgedLogTests {
     let database = try open(document("a", sequence: 5) + document("a", sequence: 4))
     #expect(database.openingReport.damage.map(\.code) == [.damaged])
     #expect(database.openingReport.damage.first?.message.contains("does not rise") == true)
-    #expect(try database.snapshot().get("a")?.sequence == 5)
+    #expect(try database.snapshot().document("a")?.sequence == 5)
     #expect(throws: DatabaseError.self) {
       try database.write { _ = try $0.replace("a", with: [:]) }
     }
@@ -120,8 +120,8 @@ struct ForgedLogTests {
     ] {
       let database = try ForgedLogTests().open(record)
       #expect(database.openingReport.damage.map(\.code) == [.damaged])
-      #expect(try database.snapshot().get("a") == nil)
-      #expect(try database.snapshot().get("last") != nil)
+      #expect(try database.snapshot().document("a") == nil)
+      #expect(try database.snapshot().document("last") != nil)
     }
   }
 
@@ -133,7 +133,7 @@ struct ForgedLogTests {
     let database = try open(try document("far", sequence: LogWriter.startLimit + 1))
     #expect(database.openingReport.damage.isEmpty)
     #expect(try database.snapshot().count == 3)
-    #expect(try database.snapshot().get("far")?.sequence == LogWriter.startLimit + 1)
+    #expect(try database.snapshot().document("far")?.sequence == LogWriter.startLimit + 1)
     let error = #expect(throws: DatabaseError.self) { try database.write { _ in } }
     #expect(error?.code == .readOnly)
     #expect(error?.message.contains("numbers are used up") == true)
@@ -180,14 +180,14 @@ struct ForgedLogTests {
     #expect(database.openingReport.securedCommits == 2)
     let again = directory.path(of: .segment(2...2))
     #expect(database.openingReport.damage.map(\.path) == [again])
-    #expect(try database.snapshot().get("last") != nil)
+    #expect(try database.snapshot().document("last") != nil)
     #expect(throws: DatabaseError.self) { try database.write { _ in } }
     // After a power loss the damage is reported again, and nothing is left in doubt.
     let after = CrashFixture(disk.restarted(.strict), fixture.writer, life: 9)
     let reopened = try after.open { $0.maintenance = .manual }
     #expect(reopened.openingReport.securedCommits == 0)
     #expect(reopened.openingReport.damage.map(\.path) == [again])
-    #expect(try reopened.snapshot().get("last") != nil)
+    #expect(try reopened.snapshot().document("last") != nil)
   }
 
   /// A segment's successor says where it ends, and bytes after that are ignored permanently.
@@ -223,7 +223,7 @@ struct ForgedLogTests {
     #expect(problems.map(\.path) == [directory.path(of: .segment(1...1))])
     #expect(problems.first?.message.contains("ends with commit") == true)
     #expect(throws: DatabaseError.self) { try reopened.compact() }
-    #expect(try reopened.snapshot().get("doc-0")?["n"] == 0)
+    #expect(try reopened.snapshot().document("doc-0")?["n"] == 0)
     try reopened.close()
     // Without the checkpoint nothing leads there, and opening reports it.
     for name in disk.names(in: CrashFixture.path) where name.hasSuffix(".checkpoint") {
@@ -281,7 +281,7 @@ struct ForgedLogTests {
     #expect(database.openingReport.damage.isEmpty)
     let kept = ["4-dd", "3-cc", "2-00000000000000010000000000000002", "1-aa"]
     #expect(try database.snapshot().revisions(of: "a").map(\.description) == kept)
-    let document = try #require(try database.snapshot().get("a"))
+    let document = try #require(try database.snapshot().document("a"))
     #expect(document.revision?.description == "4-dd")
     #expect(try database.check().isSound)
     // They survive a checkpoint, a compaction, a change and a backup.

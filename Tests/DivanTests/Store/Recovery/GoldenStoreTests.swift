@@ -83,7 +83,7 @@ struct GoldenStoreTests {
         try again.writeCheckpoint()
       }
       let found = try GoldenLine(
-        #require(try again.snapshot().get("golden")), revisions: [])
+        #require(try again.snapshot().document("golden")), revisions: [])
       try compare(again, (expected + [found]).inOrder())
       try again.close()
     }
@@ -132,7 +132,7 @@ struct GoldenStoreTests {
         == expected.filter { !$0.isDeleted }.map { Array($0.id.utf8) })
     for line in expected {
       let document = try #require(
-        try line.isDeleted ? snapshot.tombstone(line.id) : snapshot.get(line.id))
+        try line.isDeleted ? snapshot.tombstone(line.id) : snapshot.document(line.id))
       let found = GoldenLine(document, revisions: try snapshot.revisions(of: line.id))
       #expect(found == line)
       // Equal values may have other bytes: 1 and 1.0 are different, and so are 0.0 and -0.0.

@@ -96,8 +96,8 @@ struct LeafRepairTests {
     for page in 0..<(try stored.pageCount(first)) {
       let fixture = try stored.damaged(first, page: page, isMapped: isMapped)
       let database = try fixture.open { $0.maintenance = .manual }
-      #expect(try database.snapshot().get("document-1002")?["round"] == 0)
-      #expect(try database.snapshot().get("document-1299")?["round"] == 0)
+      #expect(try database.snapshot().document("document-1002")?["round"] == 0)
+      #expect(try database.snapshot().document("document-1299")?["round"] == 0)
       // Enough changes that the sorted runs are merged.
       try database.write(durability: .none) { transaction in
         for number in 0..<200 {
@@ -188,7 +188,7 @@ struct LeafRepairTests {
           let local = try snapshot.localDocument("local-\(session)-\(number)")
           #expect(local?["n"] == .int(Int64(number)))
         }
-        #expect(try snapshot.get("document-\(number)")?["n"] == .int(Int64(number)))
+        #expect(try snapshot.document("document-\(number)")?["n"] == .int(Int64(number)))
       }
     }
   }
@@ -200,7 +200,7 @@ struct LeafRepairTests {
     let database = try fixture.open { $0.maintenance = .manual }
     fixture.fileSystem.fail(.read, with: .inputOutput, isLasting: true)
     let error = #expect(throws: DatabaseError.self) {
-      try database.snapshot().get("document-1002")
+      try database.snapshot().document("document-1002")
     }
     #expect(error?.code == .inputOutput)
     fixture.fileSystem.stopFailing()
@@ -218,7 +218,7 @@ struct LeafRepairTests {
     let database = try fixture.open { $0.maintenance = .manual }
     #expect(database.openingReport.damage.isEmpty)
     let error = #expect(throws: DatabaseError.self) {
-      try database.snapshot().get("document-1002")
+      try database.snapshot().document("document-1002")
     }
     #expect(error?.code == .damaged)
     #expect(error?.path == log)
@@ -226,7 +226,7 @@ struct LeafRepairTests {
     try fixture.fileSystem.corrupt(log, atOffset: 4096 + 100, mask: 1)
     fixture.fileSystem.fail(.read, atCall: 3, with: .inputOutput)
     let other = #expect(throws: DatabaseError.self) {
-      try database.snapshot().get("document-1002")
+      try database.snapshot().document("document-1002")
     }
     #expect(other?.code == .inputOutput)
     try stored.model.compare(with: database.snapshot())
@@ -301,7 +301,7 @@ struct LeafRepairTests {
     let path = "\(CrashFixture.path)/\(try #require(names.first))"
     try fixture.fileSystem.corrupt(path, atOffset: 4096 + 1000, mask: 1)
     let opened = try fixture.open { $0.maintenance = .manual }
-    let error = #expect(throws: DatabaseError.self) { try opened.snapshot().get("document-5") }
+    let error = #expect(throws: DatabaseError.self) { try opened.snapshot().document("document-5") }
     #expect(error?.code == .damaged)
     #expect(error?.hint?.contains("remove its checkpoints") == true)
     try opened.close()

@@ -44,7 +44,7 @@ struct OpeningFaultTests {
     let opened = try fixture.open()
     #expect(opened.openingReport.damage.first?.message.contains("HEAD shows") == true)
     #expect(throws: DatabaseError.self) { try opened.write { _ in } }
-    #expect(try opened.snapshot().get("doc-8") != nil)
+    #expect(try opened.snapshot().document("doc-8") != nil)
   }
 
   @Test

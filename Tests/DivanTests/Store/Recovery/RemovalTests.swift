@@ -199,7 +199,7 @@ struct RemovalTests {
       let error = #expect(throws: DatabaseError.self) { try database.compact() }
       #expect(error?.code == .damaged, "\(kind)")
       #expect(error?.path?.hasSuffix(".segment") == true, "\(kind)")
-      #expect(try database.snapshot().get("a")?["n"] == 2)
+      #expect(try database.snapshot().document("a")?["n"] == 2)
       // After that, the segment is skipped.
       try database.compact()
     }

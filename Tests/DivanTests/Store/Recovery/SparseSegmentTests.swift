@@ -34,7 +34,7 @@ import Testing
       configuration.isReadOnly = isReadOnly
       let duration = try ContinuousClock().measure {
         let again = try Database(at: path, configuration: configuration)
-        #expect(try again.snapshot().get("a")?["n"] == 1)
+        #expect(try again.snapshot().document("a")?["n"] == 1)
         #expect(try again.check().isSound)
         if !isReadOnly { try again.backup(to: directory.path + "/copy.divan") }
         try again.close()

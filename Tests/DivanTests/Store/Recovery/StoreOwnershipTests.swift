@@ -85,7 +85,7 @@ struct StoreOwnershipTests {
 
   private func expectWhole(_ name: String = "a.divan") throws {
     let database = try Database(at: path(name), configuration: configuration())
-    #expect(try database.snapshot().get("film")?["title"] == "Metropolis")
+    #expect(try database.snapshot().document("film")?["title"] == "Metropolis")
     #expect(try database.check().isSound)
     try database.close()
   }
@@ -208,7 +208,7 @@ struct StoreOwnershipTests {
     }
     let database = try Database(at: path("a.divan"))
     for round in 0..<2 {
-      let attachment = try database.snapshot().get("round \(round)")?.attachments["large"]
+      let attachment = try database.snapshot().document("round \(round)")?.attachments["large"]
       #expect(try attachment?.data().count == 100_000)
     }
     #expect(try database.check().isSound)
@@ -236,7 +236,7 @@ struct StoreOwnershipTests {
     #expect(code { _ = try Database(at: path("a.divan")) } == .notAStore)
     // The existing contents can be read.
     let reader = try Database(at: path("a.divan"), configuration: reading())
-    #expect(try reader.snapshot().get("film")?["title"] == "Metropolis")
+    #expect(try reader.snapshot().document("film")?["title"] == "Metropolis")
     #expect(reader.openingReport.damage.count == (name.contains("/") ? 0 : 1))
     try reader.close()
     #expect(try tree() == before)

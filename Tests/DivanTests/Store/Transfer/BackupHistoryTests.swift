@@ -47,9 +47,9 @@ struct BackupHistoryTests {
         for _ in 0..<Int.random(in: 1...4, using: &random) {
           let id = "d\(Int.random(in: 0..<8, using: &random))"
           switch Int.random(in: 0..<6, using: &random) {
-          case 0: _ = try transaction.delete(id: id)
+          case 0: _ = try transaction.delete(id)
           case 1:
-            var document = try transaction.get(id) ?? Document(id: id)
+            var document = try transaction.document(id) ?? Document(id: id)
             document["round"] = .int(Int64(round))
             document.attachments["a"] = Document.Attachment(
               contentType: "x/y", AttachedContent.bytes(UInt8(round), 9000))

@@ -168,7 +168,7 @@ struct JSONLinesExportTests {
     try database.exportJSONLines(to: path)
     let copy = try Database.inMemory()
     #expect(try copy.importJSONLines(from: path).storedCount == 1)
-    #expect(try copy.snapshot().get("a") == database.snapshot().get("a"))
+    #expect(try copy.snapshot().document("a") == database.snapshot().document("a"))
     let missing = #expect(throws: DatabaseError.self) {
       try copy.importJSONLines(from: folder.path + "/nothing")
     }

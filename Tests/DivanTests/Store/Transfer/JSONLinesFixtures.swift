@@ -86,7 +86,7 @@ struct RandomContents {
       case 7:
         try transaction.insert(
           document, history: replicatedHistory(after: current), isDeleted: true)
-      case 8: try transaction.delete(id: id)
+      case 8: try transaction.delete(id)
       default:
         if try transaction.exists(id) {
           let time = 4_000_000_000 + Double(random.below(1_000_000)) / 8

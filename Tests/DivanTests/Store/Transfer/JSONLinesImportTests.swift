@@ -66,7 +66,7 @@ struct JSONLinesImportTests {
           "-5", "18446744073709551614", "18446744073709551615", "573a1390f29313caabcd4135", "7",
           "text",
         ])
-    #expect(try other.snapshot().get("7")?["key"] == 7)
+    #expect(try other.snapshot().document("7")?["key"] == 7)
     #expect(try other.importError("{\"n\":1}", options).code == .invalidDocumentID)
   }
 
@@ -88,10 +88,10 @@ struct JSONLinesImportTests {
     #expect(try allIDs(database) == ["a"])
     let skipped = try database.importLines(text, .init(onExisting: .skip))
     #expect(skipped.skippedCount == 2 && skipped.storedCount == 1)
-    #expect(try database.snapshot().get("a")?["n"] == 1)
+    #expect(try database.snapshot().document("a")?["n"] == 1)
     let replaced = try database.importLines(text, .init(onExisting: .replace))
     #expect(replaced.storedCount == 2 && replaced.unchangedCount == 1)
-    #expect(try database.snapshot().get("a")?["n"] == 2)
+    #expect(try database.snapshot().document("a")?["n"] == 2)
     #expect(try database.snapshot().revisions(of: "a").count == 2)
     #expect(try database.snapshot().localDocument("l") == ["n": 2])
   }
@@ -108,7 +108,7 @@ struct JSONLinesImportTests {
       try database.importLines(deletion + "\n{\"_id\":\"b\",\"_deleted\":true}").unchangedCount == 2
     )
     try database.importLines("{\"_id\":\"a\",\"n\":2,\"_deleted\":false}")
-    #expect(try database.snapshot().get("a")?.revision?.generation == 3)
+    #expect(try database.snapshot().document("a")?.revision?.generation == 3)
   }
 
   @Test func `an ID that occurs twice in an import is treated like an existing document`() throws {
@@ -117,7 +117,7 @@ struct JSONLinesImportTests {
     #expect(try database.importError(text).line == 4)
     let report = try database.importLines(text, .init(onExisting: .replace))
     #expect(report.storedCount == 3 && report.unchangedCount == 1)
-    #expect(try database.snapshot().get("a")?["n"] == 2)
+    #expect(try database.snapshot().document("a")?["n"] == 2)
   }
 
   @Test func `an unchanged attachment keeps its generation, and others are added and removed`()
@@ -130,7 +130,7 @@ struct JSONLinesImportTests {
     try database.importLines(line(one))
     try database.importLines(
       line(one + #","two":{"data":"aGVsbG8=","length":5}"#), .init(onExisting: .replace))
-    let document = try #require(try database.snapshot().get("a"))
+    let document = try #require(try database.snapshot().document("a"))
     #expect(document.attachments["one"]?.generation == 1)
     #expect(document.attachments["two"]?.generation == 2)
     #expect(document.attachments["two"]?.contentType == "application/octet-stream")
@@ -139,7 +139,7 @@ struct JSONLinesImportTests {
     try database.importLines(
       line("\"two\":{\"stub\":true,\"digest\":\"\(digest)\",\"length\":5}"),
       .init(onExisting: .replace))
-    #expect(try database.snapshot().get("a")?.attachments.keys.sorted() == ["two"])
+    #expect(try database.snapshot().document("a")?.attachments.keys.sorted() == ["two"])
     // The same holds if it came with another document of the same transaction.
     try database.importLines(
       "{\"_id\":\"x\",\"_attachments\":{\"n\":{\"data\":\"eA==\"}}}\n"
@@ -147,7 +147,7 @@ struct JSONLinesImportTests {
         + "sha256-LXEWQrcmsEQBYnyphs+sMQ9mMxYHxbsQI3l1qzKv/Zk=\"}}}".replacing(
           "sha256-LXEWQrcmsEQBYnyphs+sMQ9mMxYHxbsQI3l1qzKv/Zk=",
           with: SHA256.digest(of: SharedBytes(copying: [0x78])).attachmentText))
-    #expect(try database.snapshot().get("y")?.attachments["n"]?.data() == Data([0x78]))
+    #expect(try database.snapshot().document("y")?.attachments["n"]?.data() == Data([0x78]))
     #expect(try database.check().isSound)
   }
 
@@ -178,7 +178,7 @@ struct JSONLinesImportTests {
     let report = try other.importLines(text, options)
     #expect(report.storedCount == 2 && report.rejectedCount == 1)
     for database in [database, other] {
-      let read = try #require(try database.snapshot().get("c")?.attachments["x"])
+      let read = try #require(try database.snapshot().document("c")?.attachments["x"])
       #expect(try read.data() == Data(content))
       #expect(try database.check().isSound)
     }
@@ -205,7 +205,7 @@ struct JSONLinesImportTests {
     options.transactionCountLimit = 1
     let report = try database.importLines(text, options)
     #expect(report.storedCount == 1 && report.unchangedCount == 1)
-    #expect(try database.snapshot().get("b")?.attachments["x"]?.data() == Data(content))
+    #expect(try database.snapshot().document("b")?.attachments["x"]?.data() == Data(content))
   }
 
   @Test func `expiries can be dates or seconds`() throws {
@@ -347,7 +347,7 @@ struct JSONLinesImportTests {
     }
     // If it is restarted from the beginning, it is complete.
     try database.importLines(piece(0, [9]) + piece(0, [1, 2]) + piece(2, [3, 4]) + document)
-    #expect(try database.snapshot().get("a")?.attachments["n"]?.data() == Data([1, 2, 3, 4]))
+    #expect(try database.snapshot().document("a")?.attachments["n"]?.data() == Data([1, 2, 3, 4]))
   }
 
   @Test func `a line above the size limit is refused or skipped`() throws {
@@ -540,7 +540,7 @@ struct JSONLinesImportTests {
     let error = try database.importError(text("b", ""), .init(onInvalidLine: .skip))
     #expect(error.code == .resourceExhausted && error.line == 1)
     try database.importLines(text("b", ""))
-    #expect(try database.snapshot().get("b")?.attachments["n"]?.data() == Data(bytes))
+    #expect(try database.snapshot().document("b")?.attachments["n"]?.data() == Data(bytes))
   }
 
   @Test func `a large import is stored in transactions of a few mebibytes`() throws {

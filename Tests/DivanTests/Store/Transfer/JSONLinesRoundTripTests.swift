@@ -72,7 +72,7 @@ struct JSONLinesRoundTripTests {
     #expect(try report.storedCount == before.count && after.count == before.count)
     var documents = before.documents()
     while let document = try documents.next() {
-      let other = try #require(try after.get(document.id))
+      let other = try #require(try after.document(document.id))
       #expect(other.properties == document.properties)
       #expect(other.attachments == document.attachments)
       #expect(other.revision?.generation == 1)
@@ -105,7 +105,7 @@ struct JSONLinesRoundTripTests {
     options.transactionCountLimit = 1
     try copy.importLines(lines.joined(separator: "\n"), options, pieceSize: 100_000)
     for id in ["a", "b", "c"] {
-      let document = try #require(try copy.snapshot().get(id))
+      let document = try #require(try copy.snapshot().document(id))
       #expect(try document.attachments["film"]?.data() == Data(bytes))
       #expect(document.attachments["film"]?.contentType == "video/mp4")
     }
@@ -177,7 +177,7 @@ struct JSONLinesRoundTripTests {
       try snapshot.revisions(of: "a").map(\.description) == [
         "2-7051cbe5c8faecd085a3fa619e6e6337", "1-967a00dff5e02add41819138abb3284d",
       ])
-    #expect(try snapshot.get("b")?.attachments["hi.txt"]?.data() == Data("hello".utf8))
+    #expect(try snapshot.document("b")?.attachments["hi.txt"]?.data() == Data("hello".utf8))
     #expect(try snapshot.tombstone("c")?.revision?.generation == 1)
     #expect(try snapshot.localDocument("checkpoint") == ["seq": 5])
     #expect(try snapshot.count == 2)

@@ -45,7 +45,7 @@ import Testing
       #expect(try transaction.insert(Document(id: "a"), history: [revision(2, limit + 1), root]))
     }
     try database.write { transaction in _ = try transaction.resolve("a") { _ in .mine } }
-    #expect(try database.snapshot().get("a") != nil)
+    #expect(try database.snapshot().document("a") != nil)
     #expect(try database.snapshot().branches(of: "a").count == 1)
   }
 

@@ -13,15 +13,15 @@ struct DatabaseUpdateTests {
     let stored = try database.write { try $0.put(Document(id: "a", ["n": 1])) }
     let updated = try database.update("a") { $0["n"] = 2 }
     #expect(updated?.parentRevision == stored.revision)
-    #expect(try database.snapshot().get("a") == updated)
-    #expect(try database.snapshot().get("a")?["n"] == 2)
+    #expect(try database.snapshot().document("a") == updated)
+    #expect(try database.snapshot().document("a")?["n"] == 2)
   }
 
   @Test func `an update of a missing or deleted document does nothing`() throws {
     #expect(try database.update("a") { _ in Issue.record("called") } == nil)
     try database.write { transaction in
       try transaction.put(Document(id: "a"))
-      try transaction.delete(id: "a")
+      try transaction.delete("a")
     }
     #expect(try database.update("a") { _ in Issue.record("called") } == nil)
   }
@@ -50,7 +50,7 @@ struct DatabaseUpdateTests {
       count += 1
       document["n"] = 2
       try database.write { transaction in
-        if isPurged { try transaction.purge("a") } else { try transaction.delete(id: "a") }
+        if isPurged { try transaction.purge("a") } else { try transaction.delete("a") }
       }
     }
     #expect(updated == nil && count == 1)
@@ -72,7 +72,7 @@ struct DatabaseUpdateTests {
     } throws: {
       ($0 as? DatabaseError)?.code == .validationFailed
     }
-    #expect(try database.snapshot().get("a")?["n"] == 1)
+    #expect(try database.snapshot().document("a")?["n"] == 1)
   }
 
   @Test func `replacing the document by one with another ID is a conflict without retries`()
@@ -108,7 +108,7 @@ struct DatabaseUpdateTests {
       }
       try await group.waitForAll()
     }
-    #expect(try database.snapshot().get("a")?["n"] == 200)
+    #expect(try database.snapshot().document("a")?["n"] == 200)
     print(calls.all.count, "calls for 200 updates")
   }
 
@@ -126,6 +126,6 @@ struct DatabaseUpdateTests {
     } throws: {
       ($0 as? DatabaseError)?.code == .cancelled
     }
-    #expect(try database.snapshot().get("a")?["n"] == 0)
+    #expect(try database.snapshot().document("a")?["n"] == 0)
   }
 }

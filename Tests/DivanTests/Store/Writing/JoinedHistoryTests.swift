@@ -37,7 +37,7 @@ struct JoinedHistoryTests {
         try snapshot.leaves(of: "d").map { $0["n"]?.intValue }
           == leaves.map { Int($0.generation) })
       #expect(try snapshot.revisions(of: "d") == winningHistory)
-      #expect(try snapshot.missing(among: ["d": leaves]).isEmpty)
+      #expect(try snapshot.missingRevisions(among: ["d": leaves]).isEmpty)
       #expect(try database.check().problems.map(\.description) == [])
     }
     try compare(database)
@@ -82,7 +82,7 @@ struct JoinedHistoryTests {
     try insert(history(20, to: 1), into: database)
     try insert(history(40, to: 21), into: database)
     try insert(history(21, to: 2), into: database)
-    #expect(try database.snapshot().get("d")?.revision == revision(40))
+    #expect(try database.snapshot().document("d")?.revision == revision(40))
     // As in CouchDB, histories are pruned before trees are joined.
     try expect(leaves: [revision(40)], winningHistory: history(40, to: 2), database)
   }
@@ -92,9 +92,9 @@ struct JoinedHistoryTests {
     let database = try open()
     try insert(history(2, to: 1), into: database)
     try insert(history(4, to: 3), isDeleted: true, into: database)
-    #expect(try database.snapshot().get("d")?.revision == revision(2))
+    #expect(try database.snapshot().document("d")?.revision == revision(2))
     try insert(history(4, to: 1), isDeleted: true, into: database)
-    #expect(try database.snapshot().get("d") == nil)
+    #expect(try database.snapshot().document("d") == nil)
     try expect(leaves: [revision(4)], winningHistory: history(4, to: 1), database)
   }
 
@@ -106,15 +106,15 @@ struct JoinedHistoryTests {
     let other = try Database.inMemory()
     let tombstone = try other.write { transaction in
       _ = try transaction.put(Document(id: "d", ["n": 1]))
-      _ = try transaction.delete(id: "d")
+      _ = try transaction.delete("d")
       return try #require(try transaction.leaves(of: "d")[0].revision)
     }
     try database.write {
       _ = try $0.insert(Document(id: "d"), history: [tombstone], isDeleted: true)
     }
-    #expect(try database.write { try $0.delete(id: "d") })
+    #expect(try database.write { try $0.delete("d") })
     let snapshot = try database.snapshot()
-    #expect(try snapshot.get("d") == nil)
+    #expect(try snapshot.document("d") == nil)
     #expect(try snapshot.leaves(of: "d").map(\.revision) == [tombstone])
     #expect(try snapshot.revisions(of: "d") == [tombstone, first.revision])
     #expect(try database.check().problems.map(\.description) == [])
@@ -153,7 +153,7 @@ struct JoinedHistoryTests {
     let leaves = try database.snapshot().leaves(of: "d")
     #expect(try leaves.map(\.revision) == [revision(9), loser])
     #expect(try leaves[1].parentRevision == revision(4))
-    #expect(try leaves[1]["n"] == 5 && database.snapshot().get("d")?.revision == revision(9))
+    #expect(try leaves[1]["n"] == 5 && database.snapshot().document("d")?.revision == revision(9))
     try expect(leaves: [revision(9), loser], winningHistory: history(9, to: 1), database)
   }
 
@@ -194,7 +194,7 @@ struct JoinedHistoryTests {
       try insert([revision, self.revision(1, "f00")], into: deeper)
     }
     #expect(error?.code == .invalidRevisionID)
-    #expect(try deeper.snapshot().get("d")?["n"] == 2)
+    #expect(try deeper.snapshot().document("d")?["n"] == 2)
     #expect(try deeper.check().isSound)
   }
 

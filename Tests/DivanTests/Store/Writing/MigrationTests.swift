@@ -21,7 +21,7 @@ struct MigrationTests {
       film["year"] = .int(year)
       try transaction.put(film)
     }
-    _ = try transaction.delete(id: "c")
+    _ = try transaction.delete("c")
   }
 
   @Test func `a migration runs once`() throws {

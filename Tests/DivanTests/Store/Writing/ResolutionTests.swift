@@ -65,7 +65,7 @@ struct ResolutionTests {
     #expect(
       document.properties == ["year": 1927, "cast": ["maria": "Helm", "rotwang": "Klein-Rogge"]])
     let snapshot = try database.snapshot()
-    #expect(try snapshot.get("film") == document)
+    #expect(try snapshot.document("film") == document)
     #expect(try snapshot.branches(of: "film") == [document])
     #expect(try snapshot.leaves(of: "film").map(\.isDeleted) == [false, true, true])
     #expect(document.revision?.generation == 3)
@@ -78,7 +78,7 @@ struct ResolutionTests {
     let database = try Self.makeDatabase()
     try store(
       film, in: database, branches: [{ $0["year"] = 1927 }, { $0["year"] = 1928 }])
-    let mine = try #require(try database.snapshot().get("film")?["year"])
+    let mine = try #require(try database.snapshot().document("film")?["year"])
     let theirs: Value = mine == 1927 ? 1928 : 1927
     var overlaps: [ThreeWayMerge.Overlap] = []
     let resolved = try database.write { transaction in
@@ -193,7 +193,7 @@ struct ResolutionTests {
         "note": text("theirs"), "added": text("added"),
         "cover": Document.Attachment(contentType: "text/html", "cover".utf8),
       ])
-    let read = try #require(try database.read { try $0.get("film") })
+    let read = try #require(try database.read { try $0.document("film") })
     #expect(try read.attachments["note"]?.data() == Data("theirs".utf8))
     try checkIsSound(database)
   }
@@ -282,7 +282,7 @@ struct ResolutionTests {
     }
     try database.write { transaction in
       #expect(throws: DatabaseError.self) {
-        var winner = try #require(try transaction.get("film"))
+        var winner = try #require(try transaction.document("film"))
         winner["year"] = nil
         try transaction.resolve(with: winner)
       }
@@ -355,11 +355,11 @@ struct ResolutionTests {
       switch random.below(8) {
       case 0...3:
         try replica.write { transaction in
-          var document = try transaction.get(id) ?? Document(id: id)
+          var document = try transaction.document(id) ?? Document(id: id)
           document["p\(random.below(4))"] = .int(Int64(step))
           try transaction.put(document)
         }
-      case 4: try replica.write { _ = try $0.delete(id: id) }
+      case 4: try replica.write { _ = try $0.delete(id) }
       case 5, 6: try send(replica, to: replicas[random.below(3)])
       default: try replica.write { _ = try $0.resolve(id, overlap: later) }
       }
@@ -376,7 +376,7 @@ struct ResolutionTests {
       for replica in replicas {
         let resolved = try replica.write { try $0.resolve(id, overlap: later) }
         let snapshot = try replica.snapshot()
-        #expect(try snapshot.get(id) == resolved, "seed \(seed), \(id)")
+        #expect(try snapshot.document(id) == resolved, "seed \(seed), \(id)")
         #expect(try snapshot.branches(of: id).count == (resolved == nil ? 0 : 1))
       }
     }

@@ -39,14 +39,14 @@ struct RevisionEdgeTests {
   {
     #expect(try insert("a", revisions("3-c"), ["n": 3]))
     #expect(try insert("a", revisions("3-b"), ["n": "b"]))
-    let before = try database.snapshot().get("a")
+    let before = try database.snapshot().document("a")
     _ = try insert("a", revisions("3-c", "2-c", "1-c"), ["n": "ignored"])
     _ = try insert("a", revisions("3-b", "2-b"), ["n": "ignored"])
     let snapshot = try database.snapshot()
-    #expect(try snapshot.get("a")?.properties == before?.properties)
+    #expect(try snapshot.document("a")?.properties == before?.properties)
     #expect(try snapshot.revisions(of: "a") == revisions("3-c", "2-c", "1-c"))
     #expect(try snapshot.branches(of: "a").map { $0["n"] } == [3, "b"])
-    #expect(try snapshot.missing(among: ["a": revisions("2-b", "2-c")]).isEmpty)
+    #expect(try snapshot.missingRevisions(among: ["a": revisions("2-b", "2-c")]).isEmpty)
     #expect(try snapshot.count == 1)
     try checkIsSound()
   }
@@ -84,11 +84,11 @@ struct RevisionEdgeTests {
     let snapshot = try database.snapshot()
     #expect(try snapshot.revision(of: "a") == revisions("2-c")[0])
     #expect(try snapshot.tombstone("a")?.revision == revisions("2-c")[0])
-    #expect(try snapshot.get("a") == nil)
+    #expect(try snapshot.document("a") == nil)
     #expect(try snapshot.count == 0)
     try checkIsSound()
     _ = try insert("a", revisions("2-a"), ["n": 1])
-    #expect(try database.snapshot().get("a")?["n"] == 1)
+    #expect(try database.snapshot().document("a")?["n"] == 1)
     try checkIsSound()
   }
 
@@ -123,7 +123,7 @@ struct RevisionEdgeTests {
     let films = (0..<70).map { Film("\($0)") }
     let ids = try database.write { try $0.put(contentsOf: films) }
     #expect(films.map(\.id) == ids)
-    #expect(try database.read { try $0.get(Film.self, ids[69])?.title } == "69")
+    #expect(try database.read { try $0.values(Film.self, ids: ids[69])?.title } == "69")
   }
 
   // MARK: Attachments
@@ -151,16 +151,16 @@ struct RevisionEdgeTests {
     }
     let snapshot = try database.snapshot()
     #expect(try snapshot.count == 5)
-    #expect(try snapshot.get("b")?.attachments["file"]?.data() == Data([1, 2]))
-    #expect(try snapshot.get("e")?.attachments["file"]?.data() == Data(long))
-    #expect(try snapshot.get("e")?.attachments["file"]?.generation == 2)
+    #expect(try snapshot.document("b")?.attachments["file"]?.data() == Data([1, 2]))
+    #expect(try snapshot.document("e")?.attachments["file"]?.data() == Data(long))
+    #expect(try snapshot.document("e")?.attachments["file"]?.generation == 2)
     #expect(try fileCount == 1)
     #expect(throws: DatabaseError.self) {
       try database.write {
         try $0.put(contentsOf: [Document(id: "x"), attached("b", [7])])
       }
     }
-    #expect(try database.snapshot().get("x") == nil)
+    #expect(try database.snapshot().document("x") == nil)
     try checkIsSound()
   }
 
@@ -172,7 +172,7 @@ struct RevisionEdgeTests {
     #expect(error?.code == .invalidAttachment)
     document.attachments["0"] = nil
     try database.write { _ = try $0.put(document) }
-    #expect(try database.snapshot().get("a")?.attachments.count == AttachmentEntry.countLimit)
+    #expect(try database.snapshot().document("a")?.attachments.count == AttachmentEntry.countLimit)
   }
 
   @Test func `an attachment that is not stored yet can be read in pieces`() throws {
@@ -221,7 +221,7 @@ struct RevisionEdgeTests {
     staged = nil
     try database.compact()
     #expect(try fileCount == 1)
-    #expect(try snapshot?.get("a")?.attachments["file"]?.data() == Data(long))
+    #expect(try snapshot?.document("a")?.attachments["file"]?.data() == Data(long))
     snapshot = nil
     try database.compact()
     #expect(try fileCount == 0)
@@ -233,7 +233,7 @@ struct RevisionEdgeTests {
     try database.write { _ = try $0.purge("a") }
     try database.write { _ = try $0.put(attached("b", bytes)) }
     try database.compact()
-    #expect(try database.snapshot().get("b")?.attachments["file"]?.data() == Data(bytes))
+    #expect(try database.snapshot().document("b")?.attachments["file"]?.data() == Data(bytes))
     #expect(try database.statistics.attachmentCount == 1)
     try checkIsSound()
   }
@@ -261,7 +261,7 @@ struct RevisionEdgeTests {
     }
     try database.compact()
     disk.observeCalls(nil)
-    #expect(try database.snapshot().get("b")?.attachments["file"]?.data() == Data(long))
+    #expect(try database.snapshot().document("b")?.attachments["file"]?.data() == Data(long))
     #expect(try database.check().problems.map(\.description) == [])
   }
 

@@ -79,7 +79,7 @@ struct RevisionHistoryTests {
       }
       try transaction.update("beside") { $0["n"] = 1 }
     }
-    #expect(try database.snapshot().get("beside")?["n"] == 1)
+    #expect(try database.snapshot().document("beside")?["n"] == 1)
     try database.compact()
     #expect(try database.statistics.attachmentFileCount == 0)
   }
@@ -128,13 +128,13 @@ struct RevisionHistoryTests {
     #expect(throws: DatabaseError.self) { try RevisionID(parsing: "9223372036854775808-z") }
     try database.write { _ = try $0.insert(Document(id: "a", ["n": 1]), history: [last]) }
     for change: (WriteTransaction) throws -> Void in [
-      { _ = try $0.update("a") { $0["n"] = 2 } }, { _ = try $0.delete(id: "a") },
+      { _ = try $0.update("a") { $0["n"] = 2 } }, { _ = try $0.delete("a") },
       { _ = try $0.replace("a", with: [:]) },
     ] {
       let error = #expect(throws: DatabaseError.self) { try database.write { try change($0) } }
       #expect(error?.code == .invalidRevisionID)
     }
-    #expect(try database.snapshot().get("a")?["n"] == 1)
+    #expect(try database.snapshot().document("a")?["n"] == 1)
     #expect(try database.snapshot().revisions(of: "a") == [last])
     #expect(try reopened().check().isSound)
   }

@@ -37,7 +37,7 @@ struct RevisionStoreTests {
     #expect(try !insert(Array(history.dropFirst()), ["n": 4]))
     do {
       let snapshot = try database.snapshot()
-      #expect(try snapshot.get("a")?["n"] == 3)
+      #expect(try snapshot.document("a")?["n"] == 3)
       #expect(try snapshot.revisions(of: "a") == history)
       #expect(snapshot.sequence == 1)
       #expect(try snapshot.history(of: "a").map { $0.document != nil } == [true, false, false])
@@ -50,7 +50,7 @@ struct RevisionStoreTests {
     #expect(try insert([history[0]], ["n": 2]))
     #expect(try !insert(history, ["n": 3]))
     #expect(try database.snapshot().revisions(of: "a") == history)
-    #expect(try database.snapshot().get("a")?["n"] == 2)
+    #expect(try database.snapshot().document("a")?["n"] == 2)
   }
 
   @Test func `branches are a conflict, which the highest live revision wins`() throws {
@@ -59,10 +59,10 @@ struct RevisionStoreTests {
     #expect(try insert([revision(2, "b"), revision(1, "a")], ["n": "b"]))
     do {
       let snapshot = try database.snapshot()
-      #expect(try snapshot.get("a")?["n"] == "c")
+      #expect(try snapshot.document("a")?["n"] == "c")
       #expect(try snapshot.branches(of: "a").map { $0["n"] } == ["c", "b"])
-      #expect(try snapshot.hasConflict(id: "a") && !snapshot.hasConflict(id: "b"))
-      #expect(try database.write { try $0.hasConflict(id: "a") })
+      #expect(try snapshot.hasConflict("a") && !snapshot.hasConflict("b"))
+      #expect(try database.write { try $0.hasConflict("a") })
       #expect(try snapshot.count == 1)
       #expect(try changes(snapshot).map(\.sequence) == [3])
       #expect(try changes(snapshot).map(\.document["n"]) == ["c"])
@@ -73,19 +73,19 @@ struct RevisionStoreTests {
     }
     try checkIsSound()
     // The winner is deleted; the other one takes its place.
-    try database.write { _ = try $0.delete(try #require(try $0.get("a"))) }
+    try database.write { _ = try $0.delete(try #require(try $0.document("a"))) }
     do {
       let snapshot = try database.snapshot()
-      #expect(try snapshot.get("a")?["n"] == "b")
-      #expect(try snapshot.branches(of: "a").count == 1 && !snapshot.hasConflict(id: "a"))
+      #expect(try snapshot.document("a")?["n"] == "b")
+      #expect(try snapshot.branches(of: "a").count == 1 && !snapshot.hasConflict("a"))
       let leaves = try snapshot.leaves(of: "a")
       #expect(leaves.map(\.isDeleted) == [false, true])
     }
     try checkIsSound()
-    try database.write { _ = try $0.delete(id: "a") }
+    try database.write { _ = try $0.delete("a") }
     do {
       let snapshot = try database.snapshot()
-      #expect(try snapshot.get("a") == nil)
+      #expect(try snapshot.document("a") == nil)
       #expect(try snapshot.count == 0)
       let leaves = try snapshot.leaves(of: "a")
       #expect(leaves.map(\.isDeleted) == [true, true])
@@ -104,7 +104,7 @@ struct RevisionStoreTests {
     let stale = losing
     losing["n"] = "b, changed"
     try database.write { _ = try $0.put(losing) }
-    #expect(try database.read { try $0.get("a")?["n"] } == "b, changed")
+    #expect(try database.read { try $0.document("a")?["n"] } == "b, changed")
     #expect(throws: DatabaseError.self) { try database.write { _ = try $0.put(stale) } }
     try database.write { _ = try $0.put(stale, onConflict: .branch) }
     #expect(try database.read { try $0.branches(of: "a").count } == 3)
@@ -122,13 +122,13 @@ struct RevisionStoreTests {
       #expect(try insert([leaf(number), root], ["n": .int(Int64(number))]))
     }
     #expect(try database.snapshot().branches(of: "a").count == count)
-    #expect(try database.snapshot().get("a")?["n"] == .int(Int64(count - 1)))
+    #expect(try database.snapshot().document("a")?["n"] == .int(Int64(count - 1)))
     // A losing leaf is updated, and wins then.
     var document = try #require(try database.snapshot().revision(leaf(0), of: "a"))
     document["n"] = "mine"
     let next = document
     try database.write { _ = try $0.put(next) }
-    #expect(try database.snapshot().get("a")?["n"] == "mine")
+    #expect(try database.snapshot().document("a")?["n"] == "mine")
     #expect(try database.snapshot().leaves(of: "a").count == count)
     // Each leaf's record contains the tree at the time of its commit.
     #expect(try database.statistics.liveSize < 25 * count * count)
@@ -180,7 +180,9 @@ struct RevisionStoreTests {
       #expect(try snapshot.branches(of: "a").map { $0["n"] } == ["c"])
       #expect(try snapshot.revisions(of: "a") == [revision(2, "c"), revision(1, "a")])
       #expect(snapshot.sequence == 4)
-      let missing = try snapshot.missing(among: ["a": [revision(3, "b"), revision(2, "c")]])
+      let missing = try snapshot.missingRevisions(among: [
+        "a": [revision(3, "b"), revision(2, "c")]
+      ])
       #expect(try missing["a"]?.missing == [revision(3, "b")])
       #expect(try missing["a"]?.possibleAncestors == [revision(2, "c")])
     }

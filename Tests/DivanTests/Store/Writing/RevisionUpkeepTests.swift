@@ -39,7 +39,7 @@ struct RevisionUpkeepTests {
         }
       case 6:
         try database.write { transaction in
-          if var document = try transaction.get(id) {
+          if var document = try transaction.document(id) {
             document["step"] = .int(Int64(step))
             let stored = try transaction.put(document)
             known[id, default: []].append(

@@ -33,10 +33,10 @@ struct TransactionTests {
     let database = try store()
     try database.write { transaction in
       #expect(transaction.count == 3)
-      try transaction.delete(id: "b")
+      try transaction.delete("b")
       try transaction.replace("d", with: ["id": "d"])
       #expect(transaction.count == 3)
-      #expect(try transaction.get(["d", "b", "a"]).map { $0?["id"] } == ["d", nil, "a"])
+      #expect(try transaction.documents(["d", "b", "a"]).map { $0?["id"] } == ["d", nil, "a"])
       #expect(try transaction.exists("d"))
       #expect(try !transaction.exists("b"))
       #expect(try !transaction.exists("never"))
@@ -51,31 +51,31 @@ struct TransactionTests {
     let database = try store()
     let stored = try database.write { try $0.put(Document(["title": "new"])) }
     #expect(!stored.id.isEmpty)
-    #expect(try database.snapshot().get(stored.id)?["title"] == "new")
+    #expect(try database.snapshot().document(stored.id)?["title"] == "new")
     #expect(database.path == "/memory.divan")
     #expect(database.newDocumentID() != stored.id)
   }
 
   @Test func `writing a document that was read before another change is a conflict`() throws {
     let database = try store()
-    let read = try #require(try database.snapshot().get("a"))
+    let read = try #require(try database.snapshot().document("a"))
     try database.write { try $0.replace("a", with: ["n": 2]) }
     #expect(code { try database.write { _ = try $0.put(read) } } == .conflict)
     #expect(code { try database.write { _ = try $0.delete(read) } } == .conflict)
     #expect(code { try database.write { _ = try $0.put(Document(id: "a", [:])) } } == .conflict)
-    #expect(try database.snapshot().get("a")?["n"] == 2)
+    #expect(try database.snapshot().document("a")?["n"] == 2)
     // The document belongs to another store, or no longer exists: there is nothing to change.
     let other = try Database.inMemory()
     #expect(code { try other.write { _ = try $0.put(read) } } == .conflict)
     #expect(code { try other.write { _ = try $0.delete(read) } } == .notFound)
-    let newest = try #require(try database.snapshot().get("a"))
+    let newest = try #require(try database.snapshot().document("a"))
     try database.write { try $0.delete(newest) }
     #expect(code { try database.write { _ = try $0.delete(newest) } } == .notFound)
   }
 
   @Test func `ranges of IDs include and exclude their bounds as declared`() throws {
     let database = try store()
-    try database.write { try $0.delete(id: "b") }
+    try database.write { try $0.delete("b") }
     try database.write { try $0.replace("cc", with: [:]) }
     let snapshot = try database.snapshot()
     func ids(_ range: some IDRangeExpression) throws -> [String] {
@@ -94,7 +94,7 @@ struct TransactionTests {
 
   @Test func `a snapshot has the revisions of deleted documents, too`() throws {
     let database = try store()
-    try database.write { try $0.delete(id: "b") }
+    try database.write { try $0.delete("b") }
     let snapshot = try database.snapshot()
     let revision = try snapshot.revision(of: "b")
     #expect(revision?.generation == 2)
@@ -109,8 +109,8 @@ struct TransactionTests {
     #expect(change.id == "b")
     #expect(change.isDeleted)
     #expect(change.revision == revision)
-    #expect(try snapshot.get("") == nil)
-    #expect(try snapshot.get(["a", "b", "never"]).map { $0?.id } == ["a", nil, nil])
+    #expect(try snapshot.document("") == nil)
+    #expect(try snapshot.documents(["a", "b", "never"]).map { $0?.id } == ["a", nil, nil])
   }
 
   @Test func `an opening report describes the opening in words`() {
@@ -222,7 +222,7 @@ struct TransactionTests {
       do { try await database.write { try $0.replace("x", with: [:]) } } catch {
         codes.append((error as? DatabaseError)?.code)
       }
-      do { _ = try await database.read { try $0.get("a") } } catch {
+      do { _ = try await database.read { try $0.document("a") } } catch {
         codes.append((error as? DatabaseError)?.code)
       }
       return codes
@@ -231,7 +231,7 @@ struct TransactionTests {
     let codes = await task.value
     #expect(codes == [.cancelled, .cancelled])
     #expect(try database.snapshot().count == 3)
-    #expect(try await database.read { try $0.get("a") }?["id"] == "a")
+    #expect(try await database.read { try $0.document("a") }?["id"] == "a")
   }
 }
 

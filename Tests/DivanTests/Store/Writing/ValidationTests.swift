@@ -50,7 +50,7 @@ struct ValidationTests {
       (
         "put a changed one", "kept",
         { transaction in
-          var document = try #require(try transaction.get("kept"))
+          var document = try #require(try transaction.document("kept"))
           document["bad"] = true
           try transaction.put(document)
         }
@@ -66,8 +66,8 @@ struct ValidationTests {
       ),
       ("overwrite", "kept", { try $0.replace("kept", with: ["bad": 1]) }),
       ("update", "kept", { try $0.update("kept") { $0["bad"] = 1 } }),
-      ("delete", "kept", { try $0.delete(try #require(try $0.get("kept"))) }),
-      ("delete by ID", "kept", { try $0.delete(id: "kept") }),
+      ("delete", "kept", { try $0.delete(try #require(try $0.document("kept"))) }),
+      ("delete by ID", "kept", { try $0.delete("kept") }),
       (
         "insert a first one", "e",
         {
@@ -87,7 +87,7 @@ struct ValidationTests {
       (
         "allow a conflict", "kept",
         { transaction in
-          var document = try #require(try transaction.get("kept"))
+          var document = try #require(try transaction.document("kept"))
           try transaction.update("kept") { $0["n"] = 2 }
           document["bad"] = 1
           do {
@@ -135,7 +135,7 @@ struct ValidationTests {
       } catch {
         #expect(isRefused(error, way.id))
       }
-      #expect(try transaction.get("a") == nil)
+      #expect(try transaction.document("a") == nil)
       try transaction.put(Document(id: "after"))
     }
     try other.write { transaction in
@@ -158,7 +158,7 @@ struct ValidationTests {
     refuseBadOnes()
     try database.write { transaction in
       do {
-        try transaction.delete(id: "x")
+        try transaction.delete("x")
         Issue.record("the document was deleted")
       } catch {
         #expect(isRefused(error, "x"))
@@ -313,7 +313,7 @@ struct ValidationTests {
       // The document's record is written again and refers to the same attachment.
       try transaction.setExpiry(Date(timeIntervalSinceNow: 1e6), of: "x")
     }
-    #expect(try database.snapshot().get("x")?.attachments["a"]?.length == 5000)
+    #expect(try database.snapshot().document("x")?.attachments["a"]?.length == 5000)
     #expect(try database.check().problems.map(\.message) == [])
     try database.write { _ = try $0.purge("x") }
     #expect(try database.check().problems.map(\.message) == [])
