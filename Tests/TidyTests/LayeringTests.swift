@@ -47,8 +47,9 @@ struct LayeringTests {
         Group(
           name: "Store", uses: ["Errors", "Collections", "Document", "BTree"],
           layers: [
-            "Records", "Indexes/Definition", "Engine", "Reading", "Writing", "Indexes/Upkeep",
-            "Indexes/Reading", "History", "Recovery", "Attachments", "Maintenance", "Sharing", "",
+            "Monitoring", "Records", "Indexes/Definition", "Engine", "Reading", "Writing",
+            "Indexes/Upkeep", "Indexes/Reading", "History", "Recovery", "Attachments",
+            "Maintenance", "Sharing", "",
             "Changes",
             "Indexes/Build", "Inspection", "Transfer",
           ]),

@@ -35,11 +35,19 @@ public final class Database: Sendable {
   public init(at path: String, configuration: Configuration = Configuration()) throws {
     let fileSystem = configuration.usedFileSystem
     let absolute = try absolutePath(path, on: fileSystem)
-    let opened = try reportingProgress(to: configuration.openingProgress) {
-      var opening = StoreOpening(absolute, on: fileSystem, configuration, shouldContinue: $0)
-      return try opening.open()
+    let events = EventDelivery(configuration, path: absolute)
+    let opened: OpenedStore
+    do {
+      opened = try reportingProgress(to: configuration.openingProgress) {
+        var opening = StoreOpening(absolute, on: fileSystem, configuration, shouldContinue: $0)
+        return try opening.open()
+      }
+    } catch {
+      events?.end(with: .openingFailed(error))
+      throw error
     }
-    store = Store(opened, configuration: configuration)
+    store = Store(opened, configuration: configuration, events: events)
+    store.reportOpening()
     store.dropHistoryWithoutContent()
     store.finishOpening()
   }

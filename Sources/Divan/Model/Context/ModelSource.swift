@@ -39,6 +39,9 @@ extension ModelSource {
     if case .database(let database) = self { database.store.isClosed } else { true }
   }
 
+  /// Reports that an autosaving context could not save a model.
+  func noteAutosaveFailure(_ error: any Error) { store?.events?.report(.autosaveFailed(error)) }
+
   /// Whether the current thread runs a transaction of the database.
   var isWritingOnThisThread: Bool { store?.writerLock.isHeldByThisThread ?? false }
 

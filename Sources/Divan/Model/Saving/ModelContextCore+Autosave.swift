@@ -70,6 +70,7 @@ extension ModelContextCore {
         model.setFlags(model.flags(at: location) | PropertyFlags.hooked, at: location)
       }
     }
+    source.noteAutosaveFailure(error)
     onError(error)
   }
 

@@ -28,11 +28,14 @@ final class QueryExecution {
   private(set) var countedFromCache = 0
   /// Called for each candidate, accepted or not; if it returns true, the query throws `cancelled`.
   private let isCancelledByCaller: (() -> Bool)?
+  /// The time before the query was planned; nil if slow queries are not reported.
+  let start: ContinuousClock.Instant?
 
   init(
     _ view: ReadView, _ query: QueryCore, readsResults: Bool = false,
     isCancelled: (() -> Bool)? = nil
   ) throws(DatabaseError) {
+    start = view.store.events?.queryStart
     isCancelledByCaller = isCancelled
     self.readsResults = readsResults
     self.query = query
@@ -65,6 +68,7 @@ extension QueryExecution {
     left = wanted ?? .max
     skipped = 0
     guard query.limit != 0 else { return }
+    defer { noteEnd() }
     defer { cachedPredicate?.publish() }
     var candidate = QueryCandidate(references: references)
     switch plan.order {
@@ -114,6 +118,7 @@ extension QueryExecution {
       return try forEach(body)
     }
     guard query.limit == nil, query.offset == 0 else { return try forEach(body) }
+    defer { noteEnd() }
     defer { cachedPredicate?.publish() }
     var candidates = try CandidateCursor(self, plan.access, for: .inAnyOrder)
     var candidate = QueryCandidate(references: references)
@@ -128,6 +133,7 @@ extension QueryExecution {
   ///
   /// The query must not have sort keys.
   func count() throws -> Int {
+    defer { noteEnd() }
     var all = 0
     left = wanted ?? .max
     if filter == nil, case .everything = plan.access, view.past == nil {

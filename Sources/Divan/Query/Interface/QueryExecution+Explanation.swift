@@ -15,14 +15,4 @@ extension QueryExecution {
       results: tally.results, estimatedCost: estimate.cost.cost,
       entriesRead: tally.entriesRead, documentsRead: tally.documentsRead)
   }
-
-  private var orderDescription: String {
-    switch plan.order {
-    case .byID: return "by the IDs"
-    case .fromIndex: return "as in the index"
-    case .sorted:
-      let limit = query.limit.map { ", keeping the first \($0)" } ?? ""
-      return "sorted" + limit
-    }
-  }
 }

@@ -32,7 +32,7 @@ extension ReadView {
       guard error.code == .damaged, store.configuration.isReadOnly,
         let now = store.newestForReading(),
         (try? now.store.view().isReferenced(digest)) == false
-      else { throw error }
+      else { throw store.note(error) }
       throw DatabaseError(
         .notFound, "the attachment was removed since the database was opened for reading",
         hint: "Open it again to see what there is now", path: error.path)

@@ -148,6 +148,23 @@ public struct Configuration: Sendable {
   ///
   /// If it throws, opening stops with that error.
   public var openingProgress: (@Sendable (Double) throws -> Void)?
+  /// Receives the events of the database, for the program's log; by default none does.
+  ///
+  /// ```swift
+  /// configuration.eventHandler = .standardError()
+  /// ```
+  ///
+  /// Without a handler no event is made. See <doc:EventsAndMetrics>.
+  public var eventHandler: DatabaseEvent.Handler?
+  /// The time from which a query is reported to ``eventHandler``; nil reports none.
+  ///
+  /// It includes the planning, and what the call does with each result, such as decoding its
+  /// properties for an aggregate.
+  public var slowQueryThreshold: Duration? = .milliseconds(100)
+  /// The time from which a transaction is reported to ``eventHandler``; nil reports none.
+  ///
+  /// It includes the waits for other transactions and for the flush, and the transaction's closure.
+  public var slowCommitThreshold: Duration? = .milliseconds(500)
 
   // For tests and tools.
 

@@ -29,10 +29,16 @@ final class GroupCommit: Sendable {
     var session = 0
     /// The last durable commits of earlier sessions that ended with a failure.
     var failed: [Int: (durableCommit: UInt64, failure: DatabaseError)] = [:]
+    /// Outdated versions that readers hold.
+    var held = HeldVersions()
+    /// The number of times that a reader has taken the visible version.
+    var viewCount = 0
   }
 
   private let state: Guarded<State>
   private let directory: StoreDirectory
+  private let counters: MetricCounters
+  private let events: EventDelivery?
   /// Signals readable changes, by the sequence number of the last change.
   let changes: ChangeSignal
   /// Signals readable changes and purges, by ``Version/changesAndPurges``.
@@ -41,7 +47,12 @@ final class GroupCommit: Sendable {
   /// Begins with the version that was opened.
   ///
   /// Nothing was appended to `tail` yet, and never will be if the store is only read.
-  init(_ initial: Version, tail: LogTail, in directory: StoreDirectory) {
+  init(
+    _ initial: Version, tail: LogTail, in directory: StoreDirectory,
+    counters: MetricCounters, events: EventDelivery?
+  ) {
+    self.counters = counters
+    self.events = events
     state = Guarded(
       State(visible: VersionBox(initial), durableCommit: initial.commit, tail: tail))
     self.directory = directory
@@ -53,6 +64,22 @@ final class GroupCommit: Sendable {
 extension GroupCommit {
   /// The newest version that readers may see; nil while the store is suspended.
   var visible: VersionBox? { state.withLock { $0.visible } }
+
+  /// Returns the newest version that readers may see, and counts that; nil while suspended.
+  func takeVisible() -> VersionBox? {
+    state.withLock { state in
+      if state.visible != nil { state.viewCount += 1 }
+      return state.visible
+    }
+  }
+
+  /// The visible version, the number of times that it was taken, and the versions that are held.
+  func usage() -> (visible: VersionBox?, viewCount: Int, heldCount: Int, heldAge: Duration) {
+    state.withLock { state in
+      let held = state.held.summary()
+      return (state.visible, state.viewCount, held.count, held.age)
+    }
+  }
 
   /// The file that commits are appended to; nil if there is none yet.
   var activeFileID: UInt64? { state.withLock { $0.tail }.activeFileID }
@@ -83,7 +110,7 @@ extension GroupCommit {
       if let last = $0.waiting.popLast() {
         $0.waiting.append(PendingVersion(state: version, needsFlush: last.needsFlush))
       } else {
-        $0.visible = VersionBox(version)
+        $0.show(version)
       }
     }
   }
@@ -144,6 +171,7 @@ extension GroupCommit {
 
   /// Flushes for all committers that wait.
   private func flush() {
+    let start = ContinuousClock.now
     let outcome: Result<UInt64, DatabaseError>
     // A session does not end while it flushes.
     let tail = state.withLock { $0.tail }
@@ -155,15 +183,20 @@ extension GroupCommit {
     } catch {
       outcome = .failure(GroupCommit.unknownOutcome(error))
     }
-    let (sleepers, reached) = state.withLock { state in
+    let time = start.duration(to: .now)
+    let (sleepers, reached, commitCount, failure) = state.withLock { state in
       state.isFlushing = false
+      let before = state.durableCommit
+      var failure: DatabaseError?
       switch outcome {
       case .success(let commit): state.noteDurable(commit)
-      case .failure(let error): state.fail(error)
+      case .failure(let error): if state.fail(error) { failure = error }
       }
       defer { state.sleepers = [] }
-      return (state.sleepers, state.reached)
+      return (state.sleepers, state.reached, state.durableCommit - before, failure)
     }
+    if case .success = outcome { counters.noteGroup(of: commitCount, time) }
+    if let failure { events?.report(.writingStopped(failure)) }
     notify(reached)
     for sleeper in sleepers { sleeper.signal() }
   }
@@ -216,7 +249,7 @@ extension GroupCommit {
           state.failed[state.session] = (state.durableCommit, failure)
         }
         state.session += 1
-        state.visible = nil
+        state.show(nil)
         state.waiting = []
         return nil
       }
@@ -228,7 +261,7 @@ extension GroupCommit {
   /// Begins another session with the version that was read from the files.
   func beginSession(_ version: Version, tail: LogTail) {
     let reached = state.withLock { state in
-      state.visible = VersionBox(version)
+      state.show(version)
       state.durableCommit = version.commit
       state.failure = nil
       state.tail = tail
@@ -240,7 +273,7 @@ extension GroupCommit {
   /// Shows a later version, which another process has written.
   func show(_ version: Version) {
     let reached = state.withLock { state in
-      state.visible = VersionBox(version)
+      state.show(version)
       state.durableCommit = version.commit
       return state.reached
     }
@@ -248,7 +281,9 @@ extension GroupCommit {
   }
 
   /// Stops all committing; versions that wait for a flush are dropped.
-  func fail(_ error: DatabaseError) { state.withLock { $0.fail(error) } }
+  func fail(_ error: DatabaseError) {
+    if state.withLock({ $0.fail(error) }) { events?.report(.writingStopped(error)) }
+  }
 
   /// The error for commits that may be durable or not after a failure.
   static func unknownOutcome(_ error: LogError) -> DatabaseError {
@@ -281,13 +316,22 @@ extension GroupCommit.State {
       count += 1
     }
     guard count > 0 else { return }
-    visible = VersionBox(waiting[count - 1].state)
+    show(waiting[count - 1].state)
     waiting.removeFirst(count)
   }
 
-  fileprivate mutating func fail(_ error: DatabaseError) {
-    if failure == nil { failure = error }
+  /// Makes a version the visible one; nil while the store is suspended.
+  fileprivate mutating func show(_ version: Version?) {
+    if visible != nil, !isKnownUniquelyReferenced(&visible), let old = visible { held.add(old) }
+    visible = version.map(VersionBox.init)
+  }
+
+  /// Stops all committing; returns false if it was stopped before.
+  fileprivate mutating func fail(_ error: DatabaseError) -> Bool {
+    let isFirst = failure == nil
+    if isFirst { failure = error }
     // A flush that is running may still succeed, and then its commits are committed.
     if !isFlushing { waiting = [] }
+    return isFirst
   }
 }

@@ -28,6 +28,9 @@ final class Store: @unchecked Sendable {
   let gate = SuspensionGate()
   /// The reading of what another process writes, while the store is open for reading only.
   let following = WriterFollowing()
+  let counters = MetricCounters()
+  /// Passes on events; nil if no handler is set.
+  let events: EventDelivery?
   private let closing = Atomic(false)
   let scheduledFlush = ScheduledFlush()
 
@@ -55,13 +58,19 @@ final class Store: @unchecked Sendable {
   ///
   /// Guarded by ``writerLock``.
   private var earliestExpiry: UInt64?
+  /// How much the last commit has written.
+  ///
+  /// Guarded by ``writerLock``.
+  private var lastSize = CommitSize()
 
-  init(_ opened: OpenedStore, configuration: Configuration) {
+  init(_ opened: OpenedStore, configuration: Configuration, events: EventDelivery?) {
+    self.events = events
     path = opened.directory.path
     var configuration = configuration
     configuration.revisionDepth = min(max(configuration.revisionDepth, 1), 10_000)
     // It may retain the caller, who retains the database.
     configuration.openingProgress = nil
+    configuration.eventHandler = nil
     self.configuration = configuration
     directory = opened.directory
     var files = AttachmentFiles.Settings(isMapped: configuration.readMode.isMapped)
@@ -73,7 +82,7 @@ final class Store: @unchecked Sendable {
     followed = FollowedLog(head: opened.head)
     commits = GroupCommit(
       opened.state, tail: opened.writer?.tail ?? LogTail(sequenceBound: 0),
-      in: opened.directory)
+      in: opened.directory, counters: counters, events: events)
     maintenance = Maintenance(
       opened.checkpoint, highestNumber: opened.highestCheckpoint,
       replayedSize: opened.replayedSize)
@@ -130,7 +139,7 @@ extension Store {
   /// The newest version that readers may see.
   func view() throws(DatabaseError) -> ReadView {
     guard !isClosed else { throw Store.closedError }
-    guard let visible = commits.visible else { throw unavailableError }
+    guard let visible = commits.takeVisible() else { throw unavailableError }
     return ReadView(visible, store: self)
   }
 
@@ -148,13 +157,16 @@ extension Store {
     durability: Durability, timeout: Duration?, inBackground: Bool = false,
     _ body: (WriteTransaction) throws -> R
   ) throws -> R {
+    var watch = events?.commitWatch
     // A nested write fails at once, without waiting first.
     if !inBackground, !writerLock.isHeldByThisThread { maintenance.throttle(self) }
     let writer = try acquireWriterLock(timeout: timeout)
+    watch?.noteBegin()
     let result: R
     let (base, commit): (UInt64, UInt64)
     let session: Int
     let expiry: UInt64?
+    let size: CommitSize
     do {
       defer { writerLock.release() }
       session = commits.session
@@ -162,11 +174,14 @@ extension Store {
       result = try run(writer, durability: durability, body)
       commit = newest.commit
       expiry = earliestExpiry.take()
+      size = lastSize
     }
+    watch?.noteRelease()
     if commit > base {
       try settle(commit, of: session, durability)
       // Not before the commit can be read.
       if let expiry { noteExpiry(expiry) }
+      if let event = watch?.event(commit: commit, size) { events?.report(event) }
     } else {
       // Nothing changed, but `body` may have read changes that a power loss would still undo.
       try commits.waitUntilVisible(base, of: session)
@@ -249,6 +264,7 @@ extension Store {
       try transaction.noteCommitPoint(after: ReadView(state: newest, store: self))
     }
     var state = transaction.state
+    let start = writer.end.offset
     do throws(LogError) {
       state.time = try transaction.withBuffer { (buffer) throws(LogError) in
         try writer.append(
@@ -262,6 +278,10 @@ extension Store {
       commits.fail(error)
       throw error
     }
+    lastSize = CommitSize(
+      revisionCount: Int(clamping: state.lastSequence) - Int(clamping: newest.lastSequence),
+      bytes: Int(clamping: writer.end.offset - start))
+    counters.noteCommit(lastSize)
     state.commit = writer.end.commit
     state.services = AttachedServices()
     if let active = writer.active { state.segments.update(active) }
@@ -324,7 +344,9 @@ extension Store {
   }
 
   /// Ends writing, closes the log so that it opens fast, and releases the store's resources.
-  func close() throws {
+  func close() throws { try reportingClosing { try end() } }
+
+  private func end() throws {
     try requireOutsideOfWrite("close")
     transitions.acquire()
     defer { transitions.release() }

@@ -8,6 +8,13 @@ final class WriterLock: Sendable {
     /// The thread that holds the lock.
     var holder: ThreadID?
     var waiters: [Waiter] = []
+    var waits = Waits()
+  }
+
+  /// How often and how long threads had to wait.
+  struct Waits {
+    var count = 0
+    var time = Duration.zero
   }
 
   private struct Waiter {
@@ -28,13 +35,34 @@ extension WriterLock {
   /// The number of threads that wait for the lock.
   var waiterCount: Int { state.withLock { $0.waiters.count } }
 
+  /// The waits for the lock that have ended.
+  var waits: Waits { state.withLock { $0.waits } }
+
   /// Waits for the lock.
-  func acquire() { enqueue()?.wait() }
+  func acquire() {
+    guard let waiter = enqueue() else { return }
+    measuring { waiter.wait() }
+  }
 
   /// Waits for the lock for at most `timeout`; returns false if it was not acquired in time.
   func acquire(timeout: Duration) -> Bool {
     guard let waiter = enqueue() else { return true }
-    return waiter.wait(timeout: .now() + timeout.dispatchInterval) == .success || giveUp(waiter)
+    return measuring {
+      waiter.wait(timeout: .now() + timeout.dispatchInterval) == .success || giveUp(waiter)
+    }
+  }
+
+  /// Counts a wait.
+  private func measuring<R>(_ wait: () -> R) -> R {
+    let start = ContinuousClock.now
+    defer {
+      let time = start.duration(to: .now)
+      state.withLock { state in
+        state.waits.count += 1
+        state.waits.time += time
+      }
+    }
+    return wait()
   }
 
   /// Acquires the lock if it is free; otherwise returns a semaphore that is signalled when it is.

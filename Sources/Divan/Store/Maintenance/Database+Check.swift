@@ -25,6 +25,7 @@ extension Database {
       try check.checkRetained()
       try check.checkSequences()
       try check.checkAttachments()
+      for problem in check.report.problems { store.note(problem) }
       return check.report
     }
   }

@@ -149,7 +149,8 @@ extension Maintenance {
       // It is retried after more writes. Until then only space and time are lost.
       problem = error
     }
-    let (isDueAgain, waiters) = state.withLock { state in
+    let (isDueAgain, waiters, earlier) = state.withLock { state in
+      let earlier = state.problem
       state.problem = problem
       // No other pass is scheduled while this one runs.
       let isDueAgain =
@@ -157,8 +158,9 @@ extension Maintenance {
         && !state.isStopped
       state.isScheduled = isDueAgain
       defer { state.waiters = [] }
-      return (isDueAgain, state.waiters)
+      return (isDueAgain, state.waiters, earlier)
     }
+    store.noteMaintenance(problem, after: earlier)
     for waiter in waiters { waiter.signal() }
     return isDueAgain
   }

@@ -7,6 +7,7 @@ extension Store {
   /// Takes the writer lock at the beginning and the end only.
   func writeCheckpoint() throws(DatabaseError) {
     try finishCompaction()
+    let start = ContinuousClock.now
     guard
       let begun = try withWriterLock({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
     else { return }
@@ -18,6 +19,7 @@ extension Store {
       throw error
     }
     try withWriterLock { (_) throws(DatabaseError) in install(written) }
+    noteCheckpoint(begun.state.commit, size: written.size, since: start)
     try deleteReplacedFiles(by: written.checkpoint)
     // If there was room for a checkpoint, there may be room to recreate a released reserve.
     directory.makeReserve(size: configuration.reserveSize)
@@ -27,6 +29,7 @@ extension Store {
   func writeCheckpointWithLock(_ writer: LogWriter) throws(DatabaseError) {
     // The next opening works without the checkpoint, and drops the compaction.
     guard maintenance.state.withLock({ $0.unfinished == nil }) else { return }
+    let start = ContinuousClock.now
     if let begun = beginCheckpoint(writer) {
       let written: WrittenCheckpoint
       do throws(DatabaseError) {
@@ -36,6 +39,7 @@ extension Store {
         throw error
       }
       install(written)
+      noteCheckpoint(begun.state.commit, size: written.size, since: start)
       try deleteReplacedFiles(by: written.checkpoint)
     }
   }
@@ -59,6 +63,8 @@ extension Store {
   private struct WrittenCheckpoint {
     let checkpoint: Checkpoint
     let runs: [[Run]]
+    /// The size of the file.
+    let size: Int
   }
 
   /// Makes the memtables immutable, to be written; returns nil if the last checkpoint is current.
@@ -110,6 +116,7 @@ extension Store {
       kind: .checkpoint, storeID: storeID, salt: salt, createdAt: configuration.now())
     var merged: [Int] = []
     var failure: DatabaseError?
+    var size = 0
     do throws(LogError) {
       _ = try directory.install(
         .checkpoint(begun.number),
@@ -143,13 +150,14 @@ extension Store {
         }
         var directoryBytes = ByteWriter(capacity: 4096)
         checkpoint.encode(to: &directoryBytes)
-        _ = try sink.finish(number: begun.number, directory: directoryBytes)
+        let header = try sink.finish(number: begun.number, directory: directoryBytes)
+        size = header.directoryOffset + Int(clamping: header.directorySize)
       }
     } catch {
       throw failure ?? DatabaseError(error)
     }
     let runs = try open(checkpoint, merged: merged, state)
-    return WrittenCheckpoint(checkpoint: checkpoint, runs: runs)
+    return WrittenCheckpoint(checkpoint: checkpoint, runs: runs, size: size)
   }
 
   /// Returns how many of the newest runs to merge into a new one.

@@ -50,6 +50,7 @@ extension Store {
           )
         }
     guard let begun else { return false }
+    let start = ContinuousClock.now
     var filter = CompactionFilter(
       ReadView(state: begun.state, store: self), inputs: begun.inputs,
       awaitingDeletion: maintenance.state.withLock { $0.replaced }, isForced: isForced)
@@ -95,6 +96,7 @@ extension Store {
     }
     maintenance.state.withLock { $0.unfinished = (output, begun.inputs) }
     try finishCompaction()
+    noteCompaction(of: begun.inputs, into: output, since: start)
     return true
   }
 

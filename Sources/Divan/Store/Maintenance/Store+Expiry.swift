@@ -59,7 +59,9 @@ extension Store {
       _ = try purgeExpired(through: now, inBackground: true)
     } catch {
       // The timer tries again in a minute. Until then only space is lost.
-      maintenance.note(error as? DatabaseError)
+      let problem = error as? DatabaseError
+      maintenance.note(problem)
+      noteMaintenance(problem, after: nil)
       next = now + 60_000
     }
     if let found = try? view().nextExpiry(after: now) { next = min(found, next ?? found) }

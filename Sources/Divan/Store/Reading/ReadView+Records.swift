@@ -31,8 +31,9 @@ extension ReadView {
   }
 
   private var noText: DatabaseError {
-    DatabaseError(
-      Damage(path: store.path, offset: 0, reason: "a document ID that is not UTF-8"))
+    store.note(
+      DatabaseError(
+        Damage(path: store.path, offset: 0, reason: "a document ID that is not UTF-8")))
   }
 
   /// Returns the record with the properties of a document's winning revision.
@@ -61,14 +62,14 @@ extension ReadView {
       return try readRetained(sequence, of: try text(ofID: id))
     }
     do throws(DatabaseError) {
-      let payload = try payload(of: .document, at: location.locator)
+      let payload = try unreportedPayload(of: .document, at: location.locator)
       do throws(ByteError) {
         return try StoredDocument(payload, of: id, location.sequence)
       } catch {
         throw damage(at: location.locator, error.reason)
       }
     } catch {
-      throw error.about(id.text)
+      throw store.note(error.about(id.text))
     }
   }
 
@@ -89,9 +90,10 @@ extension ReadView {
   ) throws(DatabaseError) -> Content {
     let key = RetainedKey.bytes(SharedBytes(utf8: id), sequence)
     guard let locator = try locator(in: \.retained, key) else {
-      throw DatabaseError(
-        .damaged, "a revision of the document is not in the index", documentID: id,
-        path: store.path)
+      throw store.note(
+        DatabaseError(
+          .damaged, "a revision of the document is not in the index", documentID: id,
+          path: store.path))
     }
     return try read(at: locator, of: id, sequence: sequence)
   }
@@ -118,7 +120,9 @@ extension ReadView {
     at locator: RecordLocator, of id: String, sequence: UInt64
   ) throws(DatabaseError) -> Content {
     let record: Content = try read(at: locator, documentID: id)
-    guard record.sequence == sequence, record.isOf(id) else { throw mismatch(locator, id) }
+    guard record.sequence == sequence, record.isOf(id) else {
+      throw store.note(mismatch(locator, id))
+    }
     return record
   }
 
@@ -127,9 +131,9 @@ extension ReadView {
     at locator: RecordLocator, documentID: @autoclosure () -> String? = nil
   ) throws(DatabaseError) -> Content {
     do throws(DatabaseError) {
-      return try content(of: try payload(of: .document, at: locator), at: locator)
+      return try content(of: try unreportedPayload(of: .document, at: locator), at: locator)
     } catch {
-      throw error.about(documentID())
+      throw store.note(error.about(documentID()))
     }
   }
 
@@ -144,8 +148,19 @@ extension ReadView {
     }
   }
 
-  /// Returns the payload of the record at a locator, which must be of a kind.
+  /// Returns the payload of the record at a locator, which must be of a kind; reports damage.
   func payload(
+    of kind: Record.Kind, at locator: RecordLocator
+  ) throws(DatabaseError) -> SharedBytes {
+    do throws(DatabaseError) {
+      return try unreportedPayload(of: kind, at: locator)
+    } catch {
+      throw store.note(error)
+    }
+  }
+
+  /// Does the same for a caller that adds the document's ID to the error, and reports that.
+  private func unreportedPayload(
     of kind: Record.Kind, at locator: RecordLocator
   ) throws(DatabaseError) -> SharedBytes {
     let bytes = try recordBytes(at: locator)

@@ -198,8 +198,9 @@ extension ReadView {
   }
 
   func noEntry(_ error: ByteError) -> DatabaseError {
-    DatabaseError(
-      Damage(path: store.path, offset: 0, reason: "an index entry: \(error.reason)"))
+    store.note(
+      DatabaseError(
+        Damage(path: store.path, offset: 0, reason: "an index entry: \(error.reason)")))
   }
 
   /// Reads the index, and rebuilds damaged pages from the log.

@@ -8,6 +8,7 @@ extension Store {
     } catch {
       // A later pass tries again. Until then only space is lost.
       maintenance.note(error)
+      noteMaintenance(error, after: nil)
     }
   }
 

@@ -12,11 +12,14 @@ extension Store {
     }
     // The error does not say which run the page belongs to: this number may be bad in several runs.
     let view = ReadView(state: state, store: self)
+    let start = ContinuousClock.now
     var isRebuilt = false
     for tree in Version.trees where try LeafRepair(view, tree).rebuild(number) {
       isRebuilt = true
     }
-    guard isRebuilt else { throw LeafRepair.unrepairable(error, path) }
+    guard isRebuilt else { throw note(LeafRepair.unrepairable(error, path)) }
+    counters.noteRebuiltPage()
+    events?.report(.pageRebuilt(start.duration(to: .now)))
   }
 }
 

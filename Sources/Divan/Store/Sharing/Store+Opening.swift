@@ -9,6 +9,7 @@ extension Store {
     } catch {
       // A later pass tries again. Until then only space is lost.
       maintenance.note(error)
+      noteMaintenance(error, after: nil)
     }
     noteOpened()
     followWriter()
