@@ -19,7 +19,7 @@ extension Workload {
         var sum = 0
         for start in stride(from: 0, to: ids.count, by: 1000) {
           let some = Array(ids[start..<min(start + 1000, ids.count)])
-          for document in try snapshot.document(some) { sum += document.map(titleSize) ?? 0 }
+          for document in try snapshot.documents(some) { sum += document.map(titleSize) ?? 0 }
         }
         return sum
       }

@@ -80,7 +80,7 @@ public struct DocumentText: Sendable, Hashable {
     of query: Query<Subject>, in snapshot: Snapshot, leavingOut names: Set<String> = [],
     showsRevisions: Bool = false
   ) throws {
-    let documents = try snapshot.document(try snapshot.ids(query)).compactMap(\.self)
+    let documents = try snapshot.documents(try snapshot.ids(query)).compactMap(\.self)
     self.init(documents, leavingOut: names, showsRevisions: showsRevisions)
   }
 }

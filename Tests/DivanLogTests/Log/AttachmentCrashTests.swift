@@ -158,7 +158,7 @@ import Testing
   @Test func `no file is created in a directory that replaced the store's directory`() throws {
     let disk = try AttachmentFixture.disk()
     let files = disk.fileSystem
-    var directory = StoreDirectory("/store", on: files)
+    let directory = StoreDirectory("/store", on: files)
     guard case .acquired = try files.lock("/store/LOCK", note: "") else {
       Issue.record("the lock was not acquired")
       return
