@@ -119,7 +119,7 @@ struct ChangeFeedConcurrencyTests {
         group.addTask {
           let task = Task {
             var last: UInt64 = 0
-            for try await change in database.changes() {
+            for try await change in database.changeFeed() {
               #expect(change.sequence > last)
               last = change.sequence
             }

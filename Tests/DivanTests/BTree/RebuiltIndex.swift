@@ -9,7 +9,7 @@ struct RebuiltIndex {
   private let rebuilt: Version
 
   init(of database: Database) throws {
-    used = database.store.commits.visible.state
+    used = try database.store.view().state
     var replay = Replay(onto: Version(nodeSize: 4096), isFromNothing: true)
     let segments = used.segments.segments.sorted {
       $0.header.numbers.lowerBound < $1.header.numbers.lowerBound

@@ -209,7 +209,7 @@ struct CodableStoreTests {
       try transaction.put(["b": 3], id: "d")
     }
     #expect(try database.snapshot().document("d")?.properties == ["b": 3])
-    #expect(try database.snapshot().documents([String: Int].self, "d") == ["b": 3])
+    #expect(try database.snapshot().value([String: Int].self, id: "d") == ["b": 3])
   }
 
   @Test func `the last writer wins unless the type has a revision property`() throws {

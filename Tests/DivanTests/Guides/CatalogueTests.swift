@@ -210,7 +210,7 @@ struct CatalogueTests {
     }
     _ = try await database.write { try $0.delete("b") }
     var gone: [String] = []
-    for try await change in database.changes(where: { $0.isDeleted }) {
+    for try await change in database.changeFeed(where: { $0.isDeleted }) {
       gone.append(change.id)
       break
     }

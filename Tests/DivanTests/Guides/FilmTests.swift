@@ -9,7 +9,7 @@ import Testing
   @Test func `every film survives a round trip`() throws {
     guard let collection = try FilmCollection.shared() else { return }
     let snapshot = try collection.database.snapshot()
-    let stored = try snapshot.value(Film.self, id: collection.films.compactMap(\.id))
+    let stored = try snapshot.values(Film.self, ids: collection.films.compactMap(\.id))
     #expect(stored.count == collection.films.count && stored.count > 10_000)
     #expect(try snapshot.count == stored.count)
     for (film, other) in zip(collection.films, stored) where film != other {

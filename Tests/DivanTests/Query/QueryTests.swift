@@ -527,7 +527,7 @@ struct QueryTests {
     #expect(groups.map(\.key) == ["A0", "A1"] && groups.map(\.1) == [3, 3])
     #expect(groups.map(\.2) == [40, 50])
     #expect(try snapshot.distinct(query) { $0.isHot } == [false, true])
-    #expect(try snapshot.distinct(query) { $0.size } == ["large"])
+    #expect(try snapshot.distinct(query) { $0.size } == [.large])
     let rows = try snapshot.values(
       query.sorted(by: \.minutes, .descending).limit(2), { $0.name }, { $0.author.born })
     #expect(rows.map(\.0) == ["Soup 5", "Soup 4"] && rows.map(\.1) == [1905, 1904])

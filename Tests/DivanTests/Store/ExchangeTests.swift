@@ -46,7 +46,7 @@ struct ExchangeTests {
     #expect(
       try snapshot.leafRevisions(of: "plain") == [LeafRevision(id: plain, isDeleted: false)])
     var seen: [String: Change] = [:]
-    for try await change in database.changes() {
+    for try await change in database.changeFeed() {
       seen[change.id] = change
       if seen.count == 2 { break }
     }

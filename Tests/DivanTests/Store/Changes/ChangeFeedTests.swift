@@ -28,7 +28,7 @@ struct ChangeFeedTests {
   }
 
   private static func first(of database: Database) async throws -> Change? {
-    try await first(of: database.changes())
+    try await first(of: database.changeFeed())
   }
 
   private static func first(of feed: ChangeFeed) async throws -> Change? {
@@ -39,7 +39,7 @@ struct ChangeFeedTests {
   @Test func `a feed begins with existing changes and continues with new ones`() async throws {
     try put("a", "b", "c")
     try put("b")
-    var feed = database.changes().makeAsyncIterator()
+    var feed = database.changeFeed().makeAsyncIterator()
     #expect(try await ids(3, of: &feed) == ["a", "c", "b"])
     try put("d")
     try put("a")
@@ -53,7 +53,7 @@ struct ChangeFeedTests {
     let database = database
     let task = Task {
       var found: [String] = []
-      for try await change in database.changes() {
+      for try await change in database.changeFeed() {
         found.append(change.id)
         if found.count == 3 { break }
       }
@@ -78,7 +78,7 @@ struct ChangeFeedTests {
       try transaction.delete("gone")
       try transaction.insert(Document(id: "x", ["n": 2]), history: [winner], origin: "peer")
     }
-    var feed = database.changes().makeAsyncIterator()
+    var feed = database.changeFeed().makeAsyncIterator()
     var changes: [Change] = []
     for _ in 0..<3 { changes.append(try #require(try await feed.next())) }
     #expect(changes.map(\.id) == ["plain", "gone", "x"])
@@ -103,7 +103,7 @@ struct ChangeFeedTests {
     try await database.write { transaction in
       for number in 0..<10_000 { try transaction.put(Document(id: "\(number)")) }
     }
-    let feed = database.changes { change in
+    let feed = database.changeFeed { change in
       if change.id == "5000" { throw Own() }
       return change.id.hasSuffix("999")
     }
@@ -115,7 +115,7 @@ struct ChangeFeedTests {
 
   @Test func `a feed continues from a saved position, in its own store only`() async throws {
     try put("a", "b")
-    var feed = database.changes().makeAsyncIterator()
+    var feed = database.changeFeed().makeAsyncIterator()
     let change = try #require(try await feed.next())
     let text = "\(database.feedPosition(after: change))"
     #expect(text == "1-\(database.storeID)")
@@ -180,7 +180,7 @@ struct ChangeFeedTests {
       ($0 as? DatabaseError)?.code == .closed
     }
     await #expect(throws: DatabaseError.self) {
-      var feed = database.changes().makeAsyncIterator()
+      var feed = database.changeFeed().makeAsyncIterator()
       _ = try await feed.next()
     }
   }
@@ -193,7 +193,7 @@ struct ChangeFeedTests {
     do {
       let database = try Database.inMemory()
       store = database.store
-      let feed = database.changes()
+      let feed = database.changeFeed()
       task = Task { try await Self.first(of: feed) }
       while database.store.commits.changes.waiterCount == 0 { await Task.yield() }
     }
@@ -213,11 +213,11 @@ struct ChangeFeedTests {
     configuration.maintenance = .manual
     let database = try Database(at: "/s.divan", configuration: configuration)
     try await database.write { _ = try $0.put(Document(id: "a")) }
-    var feed = database.changes().makeAsyncIterator()
+    var feed = database.changeFeed().makeAsyncIterator()
     #expect(try await feed.next()?.id == "a")
     let seen = Recorder<UInt64>()
     disk.observeChangingCalls { [unowned database] _ in
-      seen.append(database.store.commits.visible.state.lastSequence)
+      seen.append(database.store.commits.visible?.state.lastSequence ?? 0)
     }
     try await database.write { _ = try $0.put(Document(id: "b")) }
     disk.observeChangingCalls(nil)
@@ -247,7 +247,7 @@ struct ChangeFeedTests {
       bytes.indices.dropLast(50).last { bytes[$0..<$0 + 50].elementsEqual(text.utf8) })
     try disk.corrupt("/s.divan/\(name)", atOffset: offset, mask: 1)
     let database = try Database(at: "/s.divan", configuration: configuration)
-    var feed = database.changes().makeAsyncIterator()
+    var feed = database.changeFeed().makeAsyncIterator()
     #expect(try await feed.next()?.id == "a")
     await #expect {
       _ = try await feed.next()

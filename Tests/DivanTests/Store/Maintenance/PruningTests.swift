@@ -145,7 +145,7 @@ struct PruningTests {
     try database.write { _ = try $0.put(Document(id: "c")) }
     let isDone = Atomic(false)
     disk.observeCalls { [database, disk] call in
-      let horizon = database.store.commits.visible.state.historyHorizon
+      let horizon = database.store.commits.visible?.state.historyHorizon ?? 0
       guard call.verb == .read, isEarly || horizon > 0, !isDone.exchange(true, ordering: .relaxed)
       else { return }
       disk.failFlush(.keepsNewBytes)

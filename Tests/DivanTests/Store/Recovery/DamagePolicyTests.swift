@@ -364,7 +364,7 @@ struct DamagePolicyTests {
       of: DocumentIndex("by number", path: ["n"]), orDamaged: { _ in errorCount += 1 },
       { _, _ in Issue.record("a value") })
     #expect(errorCount == 2)
-    var feed = database.changes().makeAsyncIterator()
+    var feed = database.changeFeed().makeAsyncIterator()
     await #expect(throws: DatabaseError.self) { _ = try await feed.next() }
     let position = FeedPosition(storeID: database.storeID, sequence: 1 << 59)
     expectDamaged("a position") { try database.changeFeed(since: position) }

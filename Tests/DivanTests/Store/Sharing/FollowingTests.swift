@@ -70,7 +70,7 @@ struct FollowingTests {
     let reader = try open()
     var results = reader.liveResults(of: Query<Document>().sorted(by: "n")).makeAsyncIterator()
     #expect(try await results.next()?.map(\.id) == ["a", "b"])
-    var feed = reader.changes(since: 2).makeAsyncIterator()
+    var feed = reader.changeFeed(since: 2).makeAsyncIterator()
     try put("c", to: writer)
     try await writer.write { try _ = $0.purge("b") }
     try await reader.refresh()
@@ -78,7 +78,7 @@ struct FollowingTests {
     #expect(try await feed.next()?.id == "c")
     // A position that another process has kept is not refused because this one is behind.
     try put("d", to: writer)
-    var later = try reader.changes(since: writer.snapshot().feedPosition).makeAsyncIterator()
+    var later = try reader.changeFeed(since: writer.snapshot().feedPosition).makeAsyncIterator()
     try put("e", to: writer)
     try await reader.refresh()
     #expect(try await later.next()?.id == "e")

@@ -55,7 +55,7 @@ struct SuspendedObserversTests {
     let results = collect(database.liveResults(of: Query<Document>().sorted(by: "n"))) {
       $0.map(\.id).joined()
     }
-    let feed = collect(database.changes()) { $0.id }
+    let feed = collect(database.changeFeed()) { $0.id }
     let rows = collect(database.liveResults(of: byID)) { $0.compactMap(\.documentID).joined() }
     defer { for task in [results.task, feed.task, rows.task] { task.cancel() } }
     try await wait {
@@ -82,11 +82,11 @@ struct SuspendedObserversTests {
     try put("a", to: database)
     try await database.suspend()
     let task = Task {
-      var feed = database.changes().makeAsyncIterator()
+      var feed = database.changeFeed().makeAsyncIterator()
       return try await feed.next()
     }
     let cancelled = Task {
-      var feed = database.changes().makeAsyncIterator()
+      var feed = database.changeFeed().makeAsyncIterator()
       return try await feed.next()
     }
     try await Task.sleep(for: .milliseconds(10))
