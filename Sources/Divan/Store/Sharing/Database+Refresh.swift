@@ -35,7 +35,7 @@ extension Database {
 
   /// Moves a database that is open for reading only to the latest commit, off the caller's thread.
   ///
-  /// See the synchronous ``refresh()-(_)``.
+  /// See the synchronous ``refresh()-3skwc``.
   @discardableResult
   public func refresh() async throws -> Bool {
     try await Database.run { _ in try self.store.refresh() }
