@@ -218,6 +218,8 @@ extension GroupCommit {
         state.session += 1
         state.visible = nil
         state.waiting = []
+        // It has the files open.
+        state.tail = LogTail(sequenceBound: 0)
         return nil
       }
       guard let sleeper else { return }

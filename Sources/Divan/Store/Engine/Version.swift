@@ -74,6 +74,8 @@ struct Version: Sendable {
     let epoch: Epoch
     /// Whether the log has a segment, and with it the store's ID.
     let hasLog: Bool
+    /// Whether a flush has failed, so that the last commits may be lost.
+    var mayLackCommits = false
   }
 
   var counters: Counters {

@@ -29,7 +29,8 @@ extension Database {
   /// - Throws: ``DatabaseError`` with the codes `closed`, `suspended`, `nestedWrite`, and those of
   ///   ``init(at:configuration:)``. The database then shows the version that it showed before.
   ///   `damaged` also says that the log ends before that version, as after an older copy of the
-  ///   store was put in its place.
+  ///   store was put in its place. `outcomeUnknown` says that commits which this database has shown
+  ///   were lost, because the writer could not flush them; close it then, and open the store again.
   @discardableResult
   public func refresh() throws -> Bool { try store.refresh() }
 
