@@ -103,8 +103,13 @@ struct Version: Sendable {
 /// A version shared by all its readers, so that passing it on is cheap.
 final class VersionBox: Sendable {
   let state: Version
+  /// Whether something may be missing, which each read checks.
+  let hasGap: Bool
 
-  init(_ state: Version) { self.state = state }
+  init(_ state: Version) {
+    self.state = state
+    hasGap = state.gap != nil
+  }
 }
 
 extension Version {
