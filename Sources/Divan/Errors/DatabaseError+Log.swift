@@ -1,4 +1,4 @@
-import DivanLog
+package import DivanLog
 
 extension DatabaseError {
   /// Creates the error that users see for an error of the log's files.
