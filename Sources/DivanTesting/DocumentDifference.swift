@@ -9,7 +9,7 @@ public struct DocumentDifference: Sendable, Hashable, Identifiable {
   /// The later document; nil if it was deleted.
   public let after: Document?
 
-  /// Returns the documents whose properties or attachments are different, in the order of their IDs.
+  /// Returns the documents whose properties or attachments are different, sorted by ID.
   ///
   /// A revision that changes nothing makes no difference.
   static func all(from earlier: Snapshot, to later: Snapshot) throws -> [DocumentDifference] {

@@ -94,7 +94,7 @@ extension DocumentText: CustomStringConvertible, ExpressibleByStringLiteral {
 
   static func withoutNewlinesAtEnd(_ text: String) -> String {
     let end = text.utf8.lastIndex { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
-    return end.map { String(text[...$0]) } ?? ""
+    return end.map { String(Substring(text.utf8[...$0])) } ?? ""
   }
 
   /// Whether two texts have the same bytes.

@@ -13,8 +13,8 @@ public import Divan
 ///   .models { context in Trip(in: context, id: "rome").title = "Rome" })
 /// ```
 ///
-/// Fixtures are loaded one after the other. A document whose ID is taken is an error, and nothing is
-/// replaced.
+/// Fixtures are loaded one after the other. A document whose ID is taken is an error, and nothing
+/// is replaced.
 public struct Fixture {
   fileprivate let load: (Database) throws -> Void
 

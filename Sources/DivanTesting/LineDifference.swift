@@ -10,8 +10,9 @@ import DivanLog
 ///     title: "Along the Elbe"
 /// ```
 ///
-/// Two lines are equal if their bytes are. Lines that are not near a difference are left out, except
-/// the last line before it that is not indented: in a ``DocumentText``, the ID of the document.
+/// Two lines are equal if their bytes are. Lines that are not near a difference are left out,
+/// except the last line before it that is not indented: in a ``DocumentText``, the ID of the
+/// document.
 public struct LineDifference: Sendable, Hashable, CustomStringConvertible {
   /// The number of lines that only the expected text has.
   public let missingCount: Int
@@ -36,6 +37,7 @@ public struct LineDifference: Sendable, Hashable, CustomStringConvertible {
   private struct Row {
     let mark: Character
     let line: Line
+    var blankMark: String { mark == " " ? "" : "\(mark)" }
   }
 
   /// Compares two texts line by line; nil if all lines are equal.
@@ -96,7 +98,9 @@ public struct LineDifference: Sendable, Hashable, CustomStringConvertible {
     for index in shown.sorted() {
       if index > last + 1 { lines.append("  …") }
       last = index
-      lines.append("\(rows[index].mark) \(rows[index].line.text)")
+      // Without spaces at the end of a line, which editors remove from expected texts.
+      let row = rows[index]
+      lines.append(row.line.text.isEmpty ? row.blankMark : "\(row.mark) \(row.line.text)")
     }
     if last < rows.count - 1 { lines.append("  …") }
     if lines.count > lineLimit {

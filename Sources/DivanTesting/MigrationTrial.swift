@@ -32,8 +32,8 @@ public struct MigrationTrial: Sendable {
   ///   - path: The store's directory, which is only read.
   ///   - schema: The kinds of documents, with the migrations.
   ///   - configuration: How the database behaves.
-  /// - Throws: ``Divan/DatabaseError/Code/notFound`` if there is no store; the errors of reading, of
-  ///   opening and of the migrations.
+  /// - Throws: ``Divan/DatabaseError/Code/notFound`` if there is no store; the errors of reading,
+  ///   of opening and of the migrations.
   public init(
     storeAt path: String, schema: Schema, configuration: Configuration = Configuration()
   ) throws {
@@ -64,8 +64,8 @@ public struct MigrationTrial: Sendable {
   /// ```
   ///
   /// - Parameters:
-  ///   - text: The documents, one a line: see ``Fixture/jsonLines(_:)``. Migrations that were run in
-  ///     their database are not known to have been run, unless the text has its local documents.
+  ///   - text: The documents, one a line: see ``Fixture/jsonLines(_:)``. Migrations that were run
+  ///     in their database are run again, unless the text has its local documents.
   ///   - schema: The kinds of documents, with the migrations.
   ///   - configuration: How the database behaves.
   /// - Throws: The errors of importing, of opening and of the migrations.

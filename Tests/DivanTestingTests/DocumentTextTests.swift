@@ -95,12 +95,12 @@ struct DocumentTextTests {
               - "two\nlines"
         -   title: "Along the Elbe"
         +   title: "Elbe"
-          
+
           lisbon
           …
             tags: []
             title: "Lisbon"
-        + 
+        +
         + rome
         +   nights: 1
         """#)

@@ -60,13 +60,13 @@ extension PlantedBug {
       plant: "let isSameHead = PLANTED || head == followed.head",
       killedBy: .rules("rule 24: a follower sees every commit")),
     PlantedBug(
-      "refresh-past-dropped-commits", rule: "24",
-      "a follower keeps commits that the next writer found not to be durable",
+      "refresh-past-lost-commits", rule: "24",
+      "a follower keeps commits that the next writer found to be lost, and shows later ones",
       in: Place.followedChain,
-      find: "|| stated == current.end, try UInt64(current.file.size()) >= stated.offset",
+      find: "return try file.repeats(current.end.commit, lastSequence) ? .replaced : .lost",
       plant:
-        "|| PLANTED || stated == current.end, try UInt64(current.file.size()) >= stated.offset",
-      killedBy: .rules("rule 24: a follower sees every commit")),
+        "return try PLANTED || file.repeats(current.end.commit, lastSequence) ? .replaced : .lost",
+      killedBy: .rules("rule 24: a follower does not pass over commits that were lost")),
     PlantedBug(
       "refresh-reports-reserved-numbers", rule: "24",
       "a follower takes reserved sequence numbers for used ones, and misses changes",

@@ -1,6 +1,8 @@
 import Divan
 import DivanLog
 import DivanTesting
+import Foundation
+import TestSupport
 import Testing
 import logdump
 
@@ -87,6 +89,46 @@ struct ReportCommandTests {
     let run = store.dump("report", "--html", "/page.html")
     #expect(run.status == info && info == .tornTail)
     #expect(try text("/page.html", store).contains("an unfinished transaction"))
+  }
+
+  /// Regression test: the same damage was listed twice, by two paths.
+  ///
+  /// The log has the path that was given, and the database the absolute one.
+  @Test func `damage of a store at a relative path is listed once, by the path in the store`()
+    throws
+  {
+    let folder = try TemporaryDirectory()
+    let path = "\(folder.path)/a.divan"
+    let database = try Database(at: path)
+    try database.write { transaction in
+      for id in ["a", "b"] {
+        var document = Document(id: id)
+        let content = [UInt8](repeating: UInt8(id.utf8.count), count: 100_000)
+        document.attachments["a"] = Document.Attachment(contentType: "x/y", content)
+        try transaction.put(document)
+      }
+    }
+    try database.writeCheckpoint()
+    try database.close()
+    try FileManager.default.removeItem(atPath: "\(path)/attachments")
+    let segment = URL(fileURLWithPath: "\(path)/0000000001.segment")
+    var bytes = try Data(contentsOf: segment)
+    bytes[4200] ^= 1
+    try bytes.write(to: segment)
+
+    let up = FileManager.default.currentDirectoryPath.split(separator: "/").map { _ in ".." }
+    let relative = up.joined(separator: "/") + path
+    let silent = Output { (_: borrowing ByteWriter) in }
+    let tool = LogDump(fileSystem: POSIXFileSystem(), output: silent, problems: silent)
+    let page = "\(folder.path)/page.html"
+    #expect(tool.run(["report", relative, "--html", page]) == .damage)
+    let damage = try HTMLPage(try String(contentsOfFile: page, encoding: .utf8)).section("damage")
+    let rows = damage.filter { $0.name == "tr" && $0.text.contains("ment") }.map(\.text)
+    let files = damage.filter { $0.name == "bdi" }.map(\.text)
+    #expect(files.contains { $0.hasPrefix("attachments/") })
+    // The transaction, its damaged record, and its segment in the drawing.
+    #expect(files.count { $0 == "0000000001.segment" } == 2)
+    #expect(Set(rows).count == rows.count && files.allSatisfy { !$0.contains("..") }, "\(rows)")
   }
 
   @Test func `a path without a store is an error, and writes nothing`() throws {

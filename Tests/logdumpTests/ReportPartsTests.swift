@@ -84,7 +84,9 @@ struct ReportPartsTests {
   /// Returns a line of revisions, and branches from some of its generations.
   private func revisions(_ length: Int, branches: [Int: Int] = [:]) throws -> [InspectedRevision] {
     let store = DumpedStore()
-    let database = try store.open()
+    var configuration = store.configuration
+    configuration.revisionDepth = 1000
+    let database = try Database(at: store.path, configuration: configuration)
     try database.write { transaction in
       func line(_ name: String, _ range: ClosedRange<Int>) throws -> [RevisionID] {
         try range.map { try RevisionID(parsing: "\($0)-\(name)") }

@@ -52,8 +52,8 @@ extension LiveModels {
 
   /// The query whose results are shown.
   ///
-  /// Set it to show others. They are animated if `@Live` has an animation. If the view is made again
-  /// with another query in its declaration, that one is shown.
+  /// Set it to show others. They are animated if `@Live` has an animation. If the view is made
+  /// again with another query in its declaration, that one is shown.
   public var query: Query<M> {
     get {
       observers.access(self, keyPath: \.query)

@@ -18,8 +18,8 @@
 
     /// Shows models of a context in this view: it is `\.divan` below it.
     ///
-    /// The context belongs to the main actor. Use it for a form whose changes are saved or discarded
-    /// together, with `database.makeFollowingContext()`.
+    /// The context belongs to the main actor. Use it for a form whose changes are saved or
+    /// discarded together, with `database.makeFollowingContext()`.
     public func divan(_ context: ModelContext) -> some View { environment(\.divan, context) }
 
     /// Shows sample data in this view, for previews.

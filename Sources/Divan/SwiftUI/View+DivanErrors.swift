@@ -12,8 +12,8 @@
     /// own calls throw are yours to show.
     ///
     /// Put it into the views that you present, such as a sheet, and below `divan(_:)`. If several
-    /// views of the same context have it, the one that appeared last shows the alert. Several errors
-    /// are shown together. One that the user dismissed is not shown again for a minute.
+    /// views of the same context have it, the one that appeared last shows the alert. Several
+    /// errors are shown together. One that the user dismissed is not shown again for a minute.
     public func divanErrors() -> some View { modifier(ErrorModifier()) }
   }
 

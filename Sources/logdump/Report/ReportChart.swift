@@ -89,7 +89,7 @@ extension RevisionPicture {
 
   /// The tree as SVG, with its text at its natural size.
   var svg: String {
-    let width = Grid.left * 2 + max(0, columnCount - 1) * Grid.columnWidth + 190
+    let width = Grid.left * 2 + max(0, columnCount - 1) * Grid.columnWidth + 250
     let height = Grid.top + laneCount * Grid.laneHeight
     var svg =
       "<svg class=\"tree\" role=\"img\" width=\"\(width)\" height=\"\(height)\" aria-label=\""

@@ -84,7 +84,7 @@ extension ReportGathering {
       // Content that nothing refers to any more may be gone.
       guard let damage = each.damage, try inspected.references(to: each.digest).documentCount > 0
       else { continue }
-      try findings.add(damage)
+      try add(damage)
     }
     contents.attachments.references = try contents.attachments.largest.elements.map {
       try inspected.references(to: $0.digest)

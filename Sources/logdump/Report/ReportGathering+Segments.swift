@@ -26,10 +26,13 @@ extension ReportGathering {
   mutating func scan(_ segment: Segment) throws {
     guard let index = segmentIndexes[segment.fileID] else { return }
     var commit: UInt64 = 0
-    var scan = RecordScan(segment)
+    // Salvaging finds the damaged records in a transaction, and not only its beginning.
+    var scan = RecordScan(segment, salvages: true)
     scanning: while true {
       switch try scan.next() {
       case .record(let entry):
+        // Without its commit, the time of a record is not known.
+        guard entry.isProven else { continue }
         contents.segments[index].recordCount += 1
         if contents.segments[index].recordCount.isMultiple(of: 4096) {
           progress.step(
@@ -45,6 +48,11 @@ extension ReportGathering {
       case .commit(_, let trailer):
         addCommit(trailer.time, index)
       case .damage(let damage):
+        // If the end of the log is damaged, that is reported already, and the segment's own end is
+        // not the one that was written.
+        let isAtEnd =
+          segment.fileID == log.last?.fileID && damage.offset == Int(clamping: segment.end.offset)
+        if isAtEnd, log.recovery?.damage != nil { continue }
         try findings.add(damage)
       case .end: break scanning
       }

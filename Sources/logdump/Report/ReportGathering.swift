@@ -49,6 +49,8 @@ extension ReportGathering {
       try gather("The documents") { gathering throws in try gathering.addDocuments(inspected) }
       try gather("The retained revisions") { gathering throws in
         try gathering.addRetained(inspected)
+      }
+      try gather("The named snapshots") { gathering throws in
         for snapshot in try database.namedSnapshots() {
           gathering.contents.snapshots.add(rank: UInt64(snapshot.pinnedSize), snapshot)
         }
@@ -90,7 +92,19 @@ extension ReportGathering {
 
   /// Adds the damage that an error of the database names.
   func add(_ error: DatabaseError) throws {
-    try findings.add(
+    try add(
       Damage(path: error.path ?? contents.path, offset: error.offset ?? 0, reason: error.message))
+  }
+
+  /// Adds damage that the database reports, with the path that the log has.
+  ///
+  /// A database has the absolute path of its store, and the same damage must not be listed twice.
+  func add(_ damage: Damage) throws {
+    let root = log.directory.path
+    let absolute = try log.directory.fileSystem.absolutePath(root)
+    let isInside = damage.path.utf8.starts(with: (absolute + "/").utf8)
+    let path = isInside ? root + damage.path.dropFirst(absolute.count) : damage.path
+    try findings.add(
+      Damage(path: path, offset: damage.offset, size: damage.size, reason: damage.reason))
   }
 }

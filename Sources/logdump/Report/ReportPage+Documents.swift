@@ -116,7 +116,7 @@ extension ReportPage {
             return [
               HTMLText.name(measure.index.name), HTMLText.name(page.words(for: measure.index)),
               grouped(measure.entryCount), grouped(measure.distinctCount),
-              readableSize(measure.size), share,
+              readableSize(measure.size), HTMLText.escaped(share),
               ReportChart.bar(
                 "Selectivity of \(measure.index.name): \(share)",
                 [

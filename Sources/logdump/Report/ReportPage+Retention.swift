@@ -21,7 +21,8 @@ extension ReportPage {
         uses[use].map { amount in
           [
             HTMLText.escaped(use.title), amount.count > 0 ? grouped(amount.count) : "",
-            readableSize(amount.size), readableShare(amount.size, of: total),
+            readableSize(amount.size),
+            HTMLText.escaped(readableShare(amount.size, of: total)),
             ReportChart.bar(
               "\(use.title): \(readableShare(amount.size, of: total))",
               [

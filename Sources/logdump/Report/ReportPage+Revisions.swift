@@ -133,7 +133,7 @@ extension ReportPage {
   }
 
   private static let damageHeads: [HTMLText.Head] = [
-    .file("File"), .text("Kind"), .number("Offset"), .number("Size"),
+    .name("File"), .text("Kind"), .number("Offset"), .number("Size"),
     HTMLText.Head(text: "Finding", kind: "finding"),
   ]
 

@@ -177,12 +177,14 @@ extension ReportPage {
       }
       let highest = slices.map(\.written).max() ?? 0
       let period = Self.duration(timeline.width)
+      // A few columns would be too wide.
+      page.html.add(columns.count < 24 ? "<div class=\"few\">" : "<div>")
       page.html.add(ReportChart.columns("Bytes written in each \(period)", columns))
       page.html.add(
         "<div class=\"axis\">\(HTMLText.element("span", text: readableTime(first.start)))"
           + HTMLText.element(
             "span", text: "each column: \(period); the highest: \(readableSize(highest))")
-          + HTMLText.element("span", text: readableTime(last.start)) + "</div>")
+          + HTMLText.element("span", text: readableTime(last.start)) + "</div></div>")
     }
   }
 

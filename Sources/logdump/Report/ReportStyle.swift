@@ -71,6 +71,7 @@ enum ReportStyle {
     svg.bar { display: block; width: 100%; height: 12px; background: var(--track); border-radius: 2px; }
     #segments svg.bar { background: none; }
     svg.columns { display: block; width: 100%; height: 150px; border-bottom: 1px solid var(--line); margin-top: 14px; }
+    .few { max-width: 560px; }
     svg.tree { display: block; }
     .axis { display: flex; justify-content: space-between; font-size: 13px; padding-top: 4px; font-variant-numeric: tabular-nums; }
     .column:hover { opacity: 0.75; }

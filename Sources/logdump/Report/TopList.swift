@@ -41,7 +41,7 @@ struct SizeHistogram {
 extension SizeHistogram {
   mutating func add(_ size: UInt64) {
     count += 1
-    total += size
+    total += min(size, .max - total)
     counts[size < 2 ? 0 : UInt64.bitWidth - (size - 1).leadingZeroBitCount] += 1
   }
 

@@ -111,6 +111,28 @@ extension RuleCase {
       } catch DatabaseError.Code.damaged {}
       try expect(try reader.snapshot().sequence == newest, "the reader went back")
     },
+    RuleCase(name: "rule 24: a follower does not pass over commits that were lost") {
+      let fixture = CrashFixture.fresh()
+      let files = fixture.fileSystem
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<3)
+      try database.write(durability: .none) { try _ = $0.replace("x", with: ["n": 1]) }
+      let reader = try fixture.openQuiet { $0.isReadOnly = true }
+      try expect(try reader.snapshot().exists("x"), "the reader does not see the commit")
+      files.failFlush(atCall: 1, .revertsToOldBytes(afterCalls: 0))
+      do { try database.flush() } catch DatabaseError.Code.outcomeUnknown {}
+      files.endProcess()
+      let next = try fixture.openQuiet()
+      for number in 0..<3 {
+        try next.write { try _ = $0.replace("y", with: ["n": .int(Int64(number))]) }
+      }
+      try expect(try !next.snapshot().exists("x"), "the commit is not lost")
+      do {
+        try reader.refresh()
+        throw CrashOracle.Mismatch("later commits are shown after one that was lost")
+      } catch DatabaseError.Code.outcomeUnknown {}
+      try expect(try reader.snapshot().exists("x"), "the reader went back")
+    },
     RuleCase(name: "rule 24: a follower sees every commit, between any two calls of the writer") {
       for seed in 1...12 as ClosedRange<UInt64> {
         var series = FollowingSeries(seed: seed)

@@ -79,7 +79,7 @@ extension SuspensionSeries {
     try requireShown(shown, by: kept)
     let left = try end(turn, database)
     // A snapshot of a process that is gone reads from the disk as it was.
-    try requireShown(shown, by: kept)
+    if turn != .closed { try requireShown(shown, by: kept) }
     return left
   }
 

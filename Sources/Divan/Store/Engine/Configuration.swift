@@ -46,7 +46,7 @@ public enum ReadMode: Sendable, Equatable {
 
 /// How a database that is open for reading only follows the process that writes.
 public enum FollowPolicy: Sendable, Equatable {
-  /// It shows the same version until ``Database/refresh()-(_)`` is called.
+  /// It shows the same version until ``Database/refresh()-3skwc`` is called.
   case manually
   /// It is refreshed whenever this time has passed.
   ///
@@ -101,7 +101,7 @@ public struct Configuration: Sendable {
   public var isReadOnly = false
   /// How a read-only database follows the process that writes; without effect on others.
   ///
-  /// By default you call ``Database/refresh()-(_)``.
+  /// By default you call ``Database/refresh()-3skwc``.
   public var followsWriter = FollowPolicy.manually
   /// Whether new files are private to the owner: files get the mode `0600`, and directories `0700`.
   ///

@@ -251,6 +251,8 @@ extension GroupCommit {
         state.session += 1
         state.show(nil)
         state.waiting = []
+        // It has the files open.
+        state.tail = LogTail(sequenceBound: 0)
         return nil
       }
       guard let sleeper else { return }

@@ -74,6 +74,8 @@ struct Version: Sendable {
     let epoch: Epoch
     /// Whether the log has a segment, and with it the store's ID.
     let hasLog: Bool
+    /// Whether a flush has failed, so that the last commits may be lost.
+    var mayLackCommits = false
   }
 
   var counters: Counters {
@@ -101,8 +103,13 @@ struct Version: Sendable {
 /// A version shared by all its readers, so that passing it on is cheap.
 final class VersionBox: Sendable {
   let state: Version
+  /// Whether something may be missing, which each read checks.
+  let hasGap: Bool
 
-  init(_ state: Version) { self.state = state }
+  init(_ state: Version) {
+    self.state = state
+    hasGap = state.gap != nil
+  }
 }
 
 extension Version {

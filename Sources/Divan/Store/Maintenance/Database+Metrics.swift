@@ -4,7 +4,7 @@ import Synchronization
 extension Database {
   /// What the database has done since it was opened, and its present state.
   ///
-  /// Costs about a microsecond and no file access, whatever the size of the store: it adds up one
+  /// Costs a few microseconds and no file access, whatever the size of the store: it adds up one
   /// number for each segment. It waits for no transaction, no flush and no maintenance, and can be
   /// read at any time, also after `close`.
   public var metrics: DatabaseMetrics {

@@ -101,12 +101,15 @@ extension EventDelivery {
   /// Waits until the handler has received it, so that a program can end after closing a database.
   /// It does not wait longer than a second: the handler may wait for the thread that calls this.
   func end(with event: DatabaseEvent) {
-    let isHandler = state.withLock { state in
-      // The last event is passed on in any case.
+    let isHandler: Bool? = state.withLock { state in
+      // Two threads may close the database at the same time.
+      guard !state.isEnded else { return nil }
       state.isEnded = true
+      // The last event is passed on in any case.
       state.waitingCount += 1
       return state.deliverer == ThreadID.current
     }
+    guard let isHandler else { return }
     enqueue(event)
     let isDone = DispatchSemaphore(value: 0)
     queue.async {

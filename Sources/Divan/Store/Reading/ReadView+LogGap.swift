@@ -5,7 +5,7 @@ extension ReadView {
   var gap: LogGap? { ignoresGap ? nil : state.gap }
 
   /// Whether something may be missing; reads of a sound store check nothing else.
-  var hasGap: Bool { state.gap != nil && !ignoresGap }
+  var hasGap: Bool { isIncomplete && !ignoresGap }
 
   /// Throws if any part of the log may be missing.
   @inline(__always)

@@ -36,6 +36,9 @@ extension ReadView {
   /// The version that is read, or the newest one when an earlier one is.
   var state: Version { version.state }
 
+  /// Whether a part of the log may be missing in the version, ignored or not.
+  var isIncomplete: Bool { version.hasGap }
+
   /// Whether this view belongs to a transaction and shows its uncommitted changes.
   var isOfTransaction: Bool { unsafe unwritten != nil }
 

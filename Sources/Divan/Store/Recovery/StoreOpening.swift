@@ -281,6 +281,7 @@ extension StoreOpening {
       throw missing()
     }
     guard opened.state.commit >= expected.earlier.commit else {
+      if expected.earlier.mayLackCommits { throw lostCommits() }
       throw DatabaseError(
         .damaged,
         "the store ends with commit \(opened.state.commit), and had \(expected.earlier.commit) "
@@ -289,6 +290,13 @@ extension StoreOpening {
           "An older copy may have replaced it: close the database, and open the store again to use it",
         path: path)
     }
+  }
+
+  private func lostCommits() -> DatabaseError {
+    DatabaseError(
+      .outcomeUnknown,
+      "commits of weaker durability that this database has shown were lost when a flush failed",
+      hint: "Close the database, and open the store again", path: path)
   }
 
   private func missing() -> DatabaseError {

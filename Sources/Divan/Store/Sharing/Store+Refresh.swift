@@ -24,6 +24,11 @@ extension Store {
       opening.withLock { $0.reservedSequence = opened.reservedSequence }
       newest = opened.state
       newest.services = AttachedServices()
+    case .lost:
+      throw DatabaseError(
+        .outcomeUnknown,
+        "commits that this database has shown were lost when a flush of the writer failed",
+        hint: "Close the database, and open the store again", path: path)
     case .unknown:
       var opening = StoreOpening(directory, configuration, expecting: storeID, earlier)
       let opened = try opening.open()
@@ -42,6 +47,8 @@ extension Store {
     case version(OpenedStore)
     /// The log cannot be continued from there.
     case unknown
+    /// The log does not have all that was read.
+    case lost
   }
 
   /// The size of the log read since the last checkpoint at which the next checkpoint is used.
@@ -64,10 +71,16 @@ extension Store {
       let isGrown = last.header.merge == nil && size > last.end.offset
       if isSameHead, !isGrown { return .nothing }
       guard newest.gap == nil, followed.size <= followedSizeLimit else { return .unknown }
-      let chain = try SegmentChain.following(
-        segments, among: isSameHead ? nil : try directory.listing().files, in: directory,
+      let files = isSameHead ? nil : try directory.listing().files
+      let chain: SegmentChain
+      switch try SegmentChain.following(
+        segments, through: newest.lastSequence, among: files, in: directory,
         isMapped: configuration.readMode.isMapped)
-      guard let chain else { return .unknown }
+      {
+      case .continued(let found): chain = found
+      case .replaced: return .unknown
+      case .lost: return .lost
+      }
       var log = LogOpening(
         following: chain, from: newest, last, in: directory, configuration, head: head,
         marks: marks)

@@ -31,8 +31,11 @@ extension Store {
     gate.shut()
     _ = scheduledFlush.end()
     writer = nil
+    // Observers have seen this version. After a failed flush, the newest one was never shown.
+    var counters = (commits.visible?.state ?? newest).counters
+    counters.mayLackCommits = commits.failure != nil
+    suspended = counters
     commits.endSession()
-    suspended = newest.counters
     // Files and maps that no snapshot uses are closed with the last version.
     newest = Version(nodeSize: configuration.nodeSize)
     knownPin = nil

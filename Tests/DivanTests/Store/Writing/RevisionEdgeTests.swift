@@ -64,7 +64,7 @@ struct RevisionEdgeTests {
   {
     _ = try insert("a", revisions("2-b", "1-a"))
     let snapshot = try database.snapshot()
-    let missing = try snapshot.missing(
+    let missing = try snapshot.missingRevisions(
       among: ["a": revisions("2-b", "1-a"), "b": revisions("1-x"), "c": []])
     #expect(
       missing == ["b": MissingRevisions(missing: try revisions("1-x"), possibleAncestors: [])])
@@ -123,7 +123,7 @@ struct RevisionEdgeTests {
     let films = (0..<70).map { Film("\($0)") }
     let ids = try database.write { try $0.put(contentsOf: films) }
     #expect(films.map(\.id) == ids)
-    #expect(try database.read { try $0.values(Film.self, ids: ids[69])?.title } == "69")
+    #expect(try database.read { try $0.value(Film.self, id: ids[69])?.title } == "69")
   }
 
   // MARK: Attachments

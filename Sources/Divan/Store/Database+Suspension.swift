@@ -1,10 +1,10 @@
 import DivanLog
 
 extension Database {
-  /// Whether the database is suspended: see ``suspend(isolation:)-(_)``.
+  /// Whether the database is suspended: see ``suspend(isolation:)-53avg``.
   public var isSuspended: Bool { store.isSuspended }
 
-  /// Makes everything durable and releases the store's lock, until ``resume()-()`` is called.
+  /// Makes everything durable and releases the store's lock, until ``resume()-6a4gb`` is called.
   ///
   /// ```swift
   /// .onChange(of: scenePhase) { _, phase in
@@ -48,7 +48,7 @@ extension Database {
 
   /// Makes everything durable and releases the store's lock, without blocking the caller's thread.
   ///
-  /// See the synchronous ``suspend(isolation:)-(_)``.
+  /// See the synchronous ``suspend(isolation:)-53avg``.
   public func suspend(isolation actor: isolated (any Actor)? = #isolation) async throws {
     try prepareToSuspend(on: actor)
     try await Database.run { _ in try self.store.suspend() }
@@ -84,7 +84,7 @@ extension Database {
 
   /// Takes the store's lock back, without blocking the caller's thread.
   ///
-  /// See the synchronous ``resume()-()``.
+  /// See the synchronous ``resume()-6a4gb``.
   public func resume() async throws {
     try await Database.run { _ in try self.resume() }
   }

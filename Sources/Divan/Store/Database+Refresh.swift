@@ -29,13 +29,14 @@ extension Database {
   /// - Throws: ``DatabaseError`` with the codes `closed`, `suspended`, `nestedWrite`, and those of
   ///   ``init(at:configuration:)``. The database then shows the version that it showed before.
   ///   `damaged` also says that the log ends before that version, as after an older copy of the
-  ///   store was put in its place.
+  ///   store was put in its place. `outcomeUnknown` says that commits which this database has shown
+  ///   were lost, because the writer could not flush them; close it then, and open the store again.
   @discardableResult
   public func refresh() throws -> Bool { try store.refresh() }
 
   /// Moves a database that is open for reading only to the latest commit, off the caller's thread.
   ///
-  /// See the synchronous ``refresh()-(_)``.
+  /// See the synchronous ``refresh()-3skwc``.
   @discardableResult
   public func refresh() async throws -> Bool {
     try await Database.run { _ in try self.store.refresh() }
