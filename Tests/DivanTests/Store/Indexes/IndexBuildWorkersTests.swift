@@ -163,7 +163,7 @@ struct IndexBuildWorkersTests {
   func `cancelling an index build with several readers leaves nothing`(
     number: Int
   ) throws {
-    let database = try open(3) { $0.indexBuildBatchSize = 3600 }
+    let database = try open(3) { $0.indexBuildBatchSize = 1400 }
     try fill(database, 8000)
     var count = 0
     #expect(throws: CancellationError.self) {
