@@ -29,6 +29,6 @@ package struct SuspensionProof: Proof {
       run.count("of them with new commits", series.changeCount)
     }
     run.require("refreshes beside a writer", atLeast: 10 * count)
-    run.require("of them with new commits", atLeast: 2 * count)
+    run.require("of them with new commits", atLeast: count)
   }
 }
