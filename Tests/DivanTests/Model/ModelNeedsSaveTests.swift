@@ -319,7 +319,7 @@ struct ModelNeedsSaveTests {
     let first = try #require(page.timeSinceExternalChange)
     #expect(first >= .zero && first < .seconds(60))
     #expect(!page.needsSave && page.changedProperties == [])
-    while try #require(page.timeSinceExternalChange) < .milliseconds(20) {}
+    try waitUntil { try #require(page.timeSinceExternalChange) >= .milliseconds(20) }
     page.markExternallyChanged()
     #expect(try #require(page.timeSinceExternalChange) < .milliseconds(20))
   }

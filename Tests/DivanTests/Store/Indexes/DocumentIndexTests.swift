@@ -298,7 +298,7 @@ struct DocumentIndexTests {
           } catch { outcome.append((error as? DatabaseError)?.code) }
           done.signal()
         }
-        while writerLock.waiterCount == 0, outcome.all.isEmpty {}
+        waitUntil { writerLock.waiterCount > 0 || !outcome.all.isEmpty }
       }
     }
     #expect(done.wait(timeout: .now() + 100) == .success)
@@ -578,7 +578,7 @@ struct DocumentIndexTests {
       order.withLock { $0.append("index") }
       isBuilt.signal()
     }
-    while try database.indexes().isEmpty {}
+    try waitUntil { try !database.indexes().isEmpty }
     #expect(isBuilt.wait(timeout: .now() + .milliseconds(30)) == .timedOut)
     mayGoOn.signal()
     isBuilt.wait()

@@ -81,9 +81,9 @@ struct SlowWorkTests {
         try? self.fill(database, 2)
         isDone.signal()
       }
-      while database.metrics.waitingWriters == 0 {}
+      waitUntil { database.metrics.waitingWriters > 0 }
       let end = ContinuousClock.now + .milliseconds(40)
-      while ContinuousClock.now < end {}
+      waitUntil { ContinuousClock.now >= end }
     }
     isDone.wait()
     let events = recorder.of(.slowCommit, from: database)

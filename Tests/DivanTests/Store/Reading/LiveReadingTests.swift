@@ -43,7 +43,7 @@ struct LiveReadingTests {
     var readerConfiguration = Configuration.crashing(on: fileSystem, life: 2)
     readerConfiguration.isReadOnly = true
     readerConfiguration.readMode = isMapped ? .mapped : .buffered
-    while acknowledged.load(ordering: .acquiring) == 0 {}
+    waitUntil { acknowledged.load(ordering: .acquiring) > 0 }
     var count = 0
     while !isDone.load(ordering: .acquiring) {
       let least = acknowledged.load(ordering: .acquiring)

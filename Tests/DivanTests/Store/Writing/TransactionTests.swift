@@ -146,7 +146,7 @@ struct TransactionTests {
       writerLock.release()
       done.signal()
     }
-    while writerLock.waiterCount == 0 {}
+    waitUntil { writerLock.waiterCount > 0 }
     #expect(!writerLock.acquire(timeout: .zero))
     #expect(writerLock.waiterCount == 1)
     writerLock.release()
@@ -184,12 +184,12 @@ struct TransactionTests {
       try? database.close()
       done.signal()
     }
-    while database.store.writerLock.waiterCount < 1 {}
+    waitUntil { database.store.writerLock.waiterCount >= 1 }
     DispatchQueue(label: "waits").async {
       errors.append(code { try database.write { _ in } })
       done.signal()
     }
-    while database.store.writerLock.waiterCount < 2 {}
+    waitUntil { database.store.writerLock.waiterCount >= 2 }
     end.signal()
     for _ in 0..<3 { done.wait() }
     #expect(errors.all == [.closed])

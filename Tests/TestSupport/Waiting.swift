@@ -1,0 +1,9 @@
+import Foundation
+
+/// Waits until a condition holds, and blocks the thread meanwhile.
+///
+/// It sleeps between two checks. A thread that checked all the time would look busy, and Dispatch
+/// starts no other thread for waiting work while as many threads as there are cores are busy.
+package func waitUntil(_ condition: () throws -> Bool) rethrows {
+  while try !condition() { Thread.sleep(forTimeInterval: 0.001) }
+}
