@@ -300,9 +300,9 @@ extension PlantedBug {
     PlantedBug(
       "page-not-repaired", rule: "21", "a damaged page is not rebuilt",
       in: Place.repair,
-      find: "guard isRebuilt else { throw LeafRepair.unrepairable(error, path) }",
+      find: "guard isRebuilt else { throw note(LeafRepair.unrepairable(error, path)) }",
       plant: """
-        guard !PLANTED, isRebuilt else { throw LeafRepair.unrepairable(error, path) }
+        guard !PLANTED, isRebuilt else { throw note(LeafRepair.unrepairable(error, path)) }
         """, killedBy: .rules("rule 21: a damaged page")),
     PlantedBug(
       "page-repaired-too-new", rule: "21", "a page is rebuilt with later commits than its own",

@@ -31,7 +31,7 @@ struct WordingTests {
     "QueryJudge": "DocumentEvaluator",
     "FilterMemory": "PredicateCache", "FilterVerdict": "MatchResult",
     "RememberedFilter": "CachedPredicate", "IndexWalk": "OrderedIndexScan",
-    "LiveModels": "IdentityMap", "ModelExtras": "PendingChanges", "ModelReversal": "RollbackEntry",
+    "ModelExtras": "PendingChanges", "ModelReversal": "RollbackEntry",
     "UnheldModel": "UnownedModel", "Misfit": "TypeMismatch", "DocumentMark": "MetadataProperty",
     "TransactionFollower": "TransactionObserver", "StoreCompanion": "AttachedService",
     "historyFloor": "historyHorizon", "relog": "reappend", "outlook": "cost model",
