@@ -65,7 +65,7 @@ extension PlantedBug {
       in: Place.followedChain,
       find: "return try file.repeats(current.end.commit, lastSequence) ? .replaced : .lost",
       plant:
-        "return try PLANTED || file.repeats(current.end.commit, lastSequence) ? .replaced : .lost",
+        "return try file.repeats(current.end.commit, lastSequence) || PLANTED ? .replaced : .lost",
       killedBy: .rules("rule 24: a follower does not pass over commits that were lost")),
     PlantedBug(
       "refresh-reports-reserved-numbers", rule: "24",
