@@ -90,13 +90,13 @@ struct ObservedChangesTests {
 
   @Test func `expected changes are waited for`() async throws {
     let database = database
-    try await expectChanges(.init(inserted: ["late"]), in: database, within: .seconds(10)) {
+    try await expectChanges(.init(inserted: ["late"]), in: database, within: .seconds(120)) {
       Task.detached {
         try await Task.sleep(for: .milliseconds(20))
         try await database.write { _ = try $0.put(Document(id: "late")) }
       }
     }
-    let changes = try await expectChanges(in: database, within: .seconds(10)) {
+    let changes = try await expectChanges(in: database, within: .seconds(120)) {
       Task.detached {
         try await Task.sleep(for: .milliseconds(20))
         try await database.update("a") { $0["n"] = 5 }
@@ -108,7 +108,7 @@ struct ObservedChangesTests {
   @MainActor @Test func `changes of an autosaving context are expected on its actor`() async throws
   {
     let context = database.makeFollowingContext(autosavingAfter: .milliseconds(5))
-    let changes = try await expectChanges(in: database, within: .seconds(10)) {
+    let changes = try await expectChanges(in: database, within: .seconds(120)) {
       Note(in: context, id: "note").text = "Tickets"
     }
     #expect(changes == ObservedChanges(inserted: ["note"]))
