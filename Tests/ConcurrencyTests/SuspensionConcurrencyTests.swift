@@ -9,7 +9,7 @@ import Testing
 @testable import Divan
 
 /// Tests of databases that are suspended and resumed while other threads use them.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct SuspensionConcurrencyTests {
   private let fileSystem = MemoryFileSystem()
 

@@ -75,7 +75,7 @@ struct ReadmeTests {
     try database.close()
   }
 
-  @Test(.timeLimit(.minutes(10))) @MainActor func `a live list follows changes`() async throws {
+  @Test(.timeLimit(.minutes(30))) @MainActor func `a live list follows changes`() async throws {
     let database = try Database.inMemory(schema: Schema(Film.self, Person.self))
     let list = SilentFilms(database)
     #expect(list.films.results.isEmpty)
@@ -94,7 +94,7 @@ struct ReadmeTests {
     try database.close()
   }
 
-  @Test(.timeLimit(.minutes(10))) func `structures are stored, found and followed`() async throws {
+  @Test(.timeLimit(.minutes(30))) func `structures are stored, found and followed`() async throws {
     let database = try Database.inMemory(schema: Schema(documents: [Book.self]))
     let silent = Query<Book>().filter { $0.year < 1930 }.sorted(by: \.title)
     try await database.write { transaction in

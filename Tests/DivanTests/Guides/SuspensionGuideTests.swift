@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests that run the code examples of the page about suspension and sharing.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct SuspensionGuideTests {
   final class Note: Model {
     override class var documentType: String? { "note" }

@@ -345,7 +345,7 @@ struct DamagePolicyTests {
     #expect(try open(.salvage).snapshot().count(some) == 35)
   }
 
-  @Test(.timeLimit(.minutes(10)))
+  @Test(.timeLimit(.minutes(30)))
   func `a loop that ignores damage errors still ends`() async throws {
     try fill(30)
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "15 of 30"), mask: 1)

@@ -9,7 +9,7 @@ import Testing
 @testable import Divan
 
 /// Tests of a database that is open for reading only and follows the process that writes.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct FollowingTests {
   private let disk = SimulatedDisk(seed: 1)
   private let path = "/s.divan"

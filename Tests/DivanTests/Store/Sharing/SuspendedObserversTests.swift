@@ -7,7 +7,7 @@ import Testing
 @testable import Divan
 
 /// Tests of contexts, live queries and feeds of a database that is suspended.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct SuspendedObserversTests {
   private let fileSystem = MemoryFileSystem()
 
