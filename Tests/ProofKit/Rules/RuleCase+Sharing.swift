@@ -100,7 +100,7 @@ extension RuleCase {
       try database.close()
       let reader = try fixture.openQuiet { $0.isReadOnly = true }
       let newest = try reader.snapshot().sequence
-      try fixture.vanish { _ in true }
+      try fixture.vanish { $0 != "tmp" }
       for (name, bytes) in copy {
         let file = try fixture.fileSystem.open(fixture.path(of: name), .creating)
         try file.write(bytes, at: 0)
