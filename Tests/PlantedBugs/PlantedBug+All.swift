@@ -87,7 +87,6 @@ enum Place {
   static let indexSlice = "IndexBuildSlice.swift"
   static let indexWalking = "IndexEntryCursor.swift"
   static let indexRepair = "LeafRepair+Indexes.swift"
-  static let heldLock = "HeldLock.swift"
   static let suspension = "Store+Suspension.swift"
   static let refreshing = "Store+Refresh.swift"
   static let followedChain = "SegmentChain+Following.swift"

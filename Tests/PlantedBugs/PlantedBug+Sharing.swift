@@ -2,17 +2,11 @@
 extension PlantedBug {
   static let sharing: [PlantedBug] = [
     PlantedBug(
-      "suspended-lock-kept", rule: "23", "a suspended store keeps its lock",
-      in: Place.heldLock,
-      find: "lock?.release()",
-      plant: "if !PLANTED { lock?.release() }",
-      killedBy: .rules("rule 23: a suspended store has no lock")),
-    PlantedBug(
       "suspended-without-flush", rule: "23", "suspending releases the lock without flushing",
       in: Place.suspension,
       find: "if let writer { try endLog(writer, isClosing: false) }",
       plant: "if let writer, !PLANTED { try endLog(writer, isClosing: false) }",
-      killedBy: .rules("rule 23: a suspended store has no lock"), needsLoss: true),
+      killedBy: .rules("rule 23: a suspended store has no lock")),
     PlantedBug(
       "resumed-with-old-version", rule: "23",
       "a resumed store continues with the version before the suspension",
@@ -32,14 +26,6 @@ extension PlantedBug {
       find: "purgeCount = earlier.purgeCount + (commit == earlier.commit ? 0 : 1)",
       plant: "purgeCount = earlier.purgeCount + (PLANTED || commit == earlier.commit ? 0 : 1)",
       killedBy: .rules("rule 23: resuming reads what another opening has written")),
-    PlantedBug(
-      "resumed-in-another-store", rule: "23",
-      "a resumed database takes another store at its path for its own",
-      in: Place.storeOpening,
-      find: "guard file.header.preamble.storeID == expected.storeID else { throw missing() }",
-      plant:
-        "guard PLANTED || file.header.preamble.storeID == expected.storeID else { throw missing() }",
-      killedBy: .rules("rule 23: a store that was replaced is not resumed")),
     PlantedBug(
       "attachment-of-earlier-session-trusted", rule: "22, 23",
       "an attachment that was stored before a suspension counts as durable after it",
@@ -67,14 +53,5 @@ extension PlantedBug {
       plant:
         "return try file.repeats(current.end.commit, lastSequence) || PLANTED ? .replaced : .lost",
       killedBy: .rules("rule 24: a follower does not pass over commits that were lost")),
-    PlantedBug(
-      "refresh-reports-reserved-numbers", rule: "24",
-      "a follower takes reserved sequence numbers for used ones, and misses changes",
-      in: Place.logOpening,
-      find:
-        "if lock != nil || isClosed { state.lastSequence = max(state.lastSequence, start.lastSequence) }",
-      plant:
-        "if PLANTED || lock != nil || isClosed { state.lastSequence = max(state.lastSequence, start.lastSequence) }",
-      killedBy: .rules("rule 24: a follower sees every commit")),
   ]
 }
