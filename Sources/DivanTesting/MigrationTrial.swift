@@ -32,7 +32,7 @@ public struct MigrationTrial: Sendable {
   ///   - path: The store's directory, which is only read.
   ///   - schema: The kinds of documents, with the migrations.
   ///   - configuration: How the database behaves.
-  /// - Throws: ``Divan/DatabaseError/Code/notFound`` if there is no store; the errors of reading,
+  /// - Throws: `DatabaseError.Code.notFound` if there is no store; the errors of reading,
   ///   of opening and of the migrations.
   public init(
     storeAt path: String, schema: Schema, configuration: Configuration = Configuration()
