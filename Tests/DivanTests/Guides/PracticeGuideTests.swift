@@ -171,7 +171,7 @@ struct PracticeGuideTests {
       try context.model(Trip.self, id: "lisbon")?.delete()
     }
     #expect(changes == ObservedChanges(deleted: ["lisbon"]))
-    try await expectChanges(.init(updated: ["elbe"]), in: database, within: .seconds(60)) {
+    try await expectChanges(.init(updated: ["elbe"]), in: database, within: .seconds(10)) {
       try context.model(Trip.self, id: "elbe")?.title = "Down the Elbe"
     }
     try DocumentText(of: Query<Trip>(), in: database.snapshot(), leavingOut: ["stops", "tags"])
