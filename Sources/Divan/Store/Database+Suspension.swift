@@ -35,7 +35,8 @@ extension Database {
   ///   and autosaving waits.
   /// - Live queries, live views and change feeds wait.
   ///
-  /// Suspending again does nothing. A suspended database can be closed.
+  /// Suspending again does nothing. A suspended database can be closed, unless autosaving contexts
+  /// have unsaved models that closing would have to save.
   ///
   /// - Parameter actor: the actor of the caller.
   /// - Throws: ``DatabaseError`` with the codes `closed` and `nestedWrite`. Any other error says
