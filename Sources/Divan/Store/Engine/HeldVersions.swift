@@ -2,8 +2,8 @@ import Synchronization
 
 /// The outdated versions that readers may still hold.
 ///
-/// A version is added when a newer one takes its place while a reader has it. That costs a commit one
-/// check of a reference count, and readers nothing.
+/// A version is added when a newer one takes its place while a reader has it. That costs a commit
+/// one check of a reference count, and readers nothing.
 struct HeldVersions: Sendable {
   private struct Entry {
     weak var version: VersionBox?

@@ -37,7 +37,8 @@ extension DatabaseEvent {
 
   /// A transaction that was slow.
   ///
-  /// The rest of ``DatabaseEvent/duration`` is the time of the closure, and of appending to the log.
+  /// The rest of ``DatabaseEvent/duration`` is the time of the closure, and of appending to the
+  /// log.
   public struct CommitDetails: Sendable, Equatable {
     /// The number of the commit.
     public let commit: UInt64

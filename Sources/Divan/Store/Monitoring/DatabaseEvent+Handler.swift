@@ -3,11 +3,12 @@ import DivanLog
 extension DatabaseEvent {
   /// Receives the events of a database: ``Configuration/eventHandler``.
   ///
-  /// A handler is called on a queue of its own, outside of all locks of the database, one event at a
-  /// time. Events arrive in the order in which they were reported: those of one thread in the order in
-  /// which they happened, ``DatabaseEvent/Kind/opened`` first, and ``DatabaseEvent/Kind/closed`` last. They arrive some
-  /// microseconds after they happened, and no call waits for the handler, except `close`, which
-  /// waits for at most a second. A handler cannot change what a call does or throws.
+  /// A handler is called on a queue of its own, outside of all locks of the database, one event at
+  /// a time. Events arrive in the order in which they were reported: those of one thread in the
+  /// order in which they happened, ``DatabaseEvent/Kind/opened`` first, and
+  /// ``DatabaseEvent/Kind/closed`` last. They arrive some microseconds after they happened, and no
+  /// call waits for the handler, except `close`, which waits for at most a second. A handler cannot
+  /// change what a call does or throws.
   ///
   /// A handler may use the database, also to write. Events that its own calls cause on its thread
   /// are not reported; otherwise a slow query in a handler of slow queries would never end. If a
@@ -33,7 +34,7 @@ extension DatabaseEvent.Handler {
   /// the values of slow queries. Lines that cannot be written are lost.
   ///
   /// ```
-  /// 2026-03-01T12:00:00.000Z info divan opened: The database was opened in 1.2 ms: a new store (store /srv/Notes.divan; …)
+  /// 2026-03-01T12:00:00.000Z info divan opened: The database was opened in … (store …)
   /// ```
   ///
   /// - Parameter level: The lowest level that is written.

@@ -37,7 +37,8 @@ public struct DatabaseEvent: Sendable {
   public internal(set) var duration: Duration?
   /// The failure or the damage; nil if the event is not about one.
   ///
-  /// It is a ``DatabaseError``, except for ``DatabaseEvent/Kind/autosaveFailed``, which may have any error.
+  /// It is a ``DatabaseError``, except for ``DatabaseEvent/Kind/autosaveFailed``, which may have
+  /// any error.
   public internal(set) var error: (any Error)?
   /// The result of opening: ``DatabaseEvent/Kind/opened`` and ``DatabaseEvent/Kind/recovered``.
   public internal(set) var openingReport: OpeningReport?

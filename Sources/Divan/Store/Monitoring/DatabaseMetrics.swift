@@ -1,7 +1,7 @@
 /// What a database has done since it was opened, and its present state, for a dashboard.
 ///
-/// ``Database/metrics`` returns them. *Counters* only rise until the database is closed; *gauges* are
-/// values of the moment. Times are in seconds and sizes in bytes, as the names say.
+/// ``Database/metrics`` returns them. *Counters* only rise until the database is closed; *gauges*
+/// are values of the moment. Times are in seconds and sizes in bytes, as the names say.
 ///
 /// ```swift
 /// let before = database.metrics
@@ -102,8 +102,8 @@ public struct DatabaseMetrics: Sendable, Hashable, Codable {
 extension DatabaseMetrics {
   /// Returns what was done since earlier metrics of the same opening.
   ///
-  /// Counters are subtracted. Gauges are the later ones, except ``openSeconds``, which becomes the time
-  /// between the two.
+  /// Counters are subtracted. Gauges are the later ones, except ``openSeconds``, which becomes the
+  /// time between the two.
   public func delta(since earlier: DatabaseMetrics) -> DatabaseMetrics {
     var delta = self
     delta.openSeconds -= earlier.openSeconds

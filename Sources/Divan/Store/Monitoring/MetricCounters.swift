@@ -3,8 +3,9 @@ import Synchronization
 
 /// The counters of an open store.
 ///
-/// They are updated once for each commit, flush, query or step of maintenance, not for each document.
-/// Writers and queries have counters of their own, so that they do not wait for each other.
+/// They are updated once for each commit, flush, query or step of maintenance, not for each
+/// document. Writers and queries have counters of their own, so that they do not wait for each
+/// other.
 final class MetricCounters: Sendable {
   /// The work of writers and of maintenance.
   private let writing = Guarded(DatabaseMetrics())
