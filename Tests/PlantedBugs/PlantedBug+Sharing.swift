@@ -2,6 +2,12 @@
 extension PlantedBug {
   static let sharing: [PlantedBug] = [
     PlantedBug(
+      "suspended-lock-kept", rule: "23", "a suspended store keeps its lock",
+      in: Place.suspension,
+      find: "knownPin = nil directory.giveUpLock()",
+      plant: "knownPin = nil; if !PLANTED { directory.giveUpLock() }",
+      killedBy: .rules("rule 23: a suspended store has no lock")),
+    PlantedBug(
       "suspended-without-flush", rule: "23", "suspending releases the lock without flushing",
       in: Place.suspension,
       find: "if let writer { try endLog(writer, isClosing: false) }",
@@ -26,6 +32,24 @@ extension PlantedBug {
       find: "purgeCount = earlier.purgeCount + (commit == earlier.commit ? 0 : 1)",
       plant: "purgeCount = earlier.purgeCount + (PLANTED || commit == earlier.commit ? 0 : 1)",
       killedBy: .rules("rule 23: resuming reads what another opening has written")),
+    PlantedBug(
+      "resumed-in-another-store", rule: "23",
+      "a resumed database takes another store at its path for its own",
+      edits: [
+        Edit(
+          Place.storeOpening,
+          find: "guard file.header.preamble.storeID == expected.storeID else { throw missing() }",
+          plant:
+            "guard PLANTED || file.header.preamble.storeID == expected.storeID else { throw missing() }"
+        ),
+        Edit(
+          Place.storeOpening,
+          find:
+            "guard opened.storeID == expected.storeID, opened.state.segments.newest != nil else {",
+          plant:
+            "guard PLANTED || opened.storeID == expected.storeID, opened.state.segments.newest != nil else {"
+        ),
+      ], killedBy: .rules("rule 23: a store that was replaced is not resumed")),
     PlantedBug(
       "attachment-of-earlier-session-trusted", rule: "22, 23",
       "an attachment that was stored before a suspension counts as durable after it",
@@ -53,5 +77,14 @@ extension PlantedBug {
       plant:
         "return try file.repeats(current.end.commit, lastSequence) || PLANTED ? .replaced : .lost",
       killedBy: .rules("rule 24: a follower does not pass over commits that were lost")),
+    PlantedBug(
+      "refresh-reports-reserved-numbers", rule: "24",
+      "a follower takes reserved sequence numbers for used ones, and misses changes",
+      in: Place.logOpening,
+      find:
+        "if lock != nil || isClosed { state.lastSequence = max(state.lastSequence, start.lastSequence) }",
+      plant:
+        "if PLANTED || lock != nil || isClosed { state.lastSequence = max(state.lastSequence, start.lastSequence) }",
+      killedBy: .rules("rule 24: a follower sees every commit")),
   ]
 }

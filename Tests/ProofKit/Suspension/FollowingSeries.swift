@@ -79,11 +79,14 @@ extension FollowingSeries {
 
 /// A database that is refreshed, and what it showed.
 private final class FollowingReader: Sendable {
-  private struct State {
+  fileprivate struct State {
     /// The commit that was shown last.
     var shown = 0
     /// The documents that were shown for each commit.
     var seen: [Int: [String: Int]] = [:]
+    /// The documents as the changes of each refresh add up to them, and the last change's sequence.
+    var changed: [String: Int] = [:]
+    var sequence: UInt64 = 0
     /// A snapshot that is kept, and the commit that it shows.
     var kept: (snapshot: Snapshot, count: Int)?
     var refreshCount = 0
@@ -140,6 +143,10 @@ extension FollowingReader {
         }
         state.shown = count
         state.seen[count] = documents
+        guard try state.applyChanges(from: snapshot) == documents else {
+          throw CrashOracle.Mismatch(
+            "the changes up to commit \(count) add up to \(state.changed), not \(documents)")
+        }
         if let kept = state.kept {
           guard try PlainCommits.read(kept.snapshot)["count"] ?? 0 == kept.count else {
             throw CrashOracle.Mismatch("a snapshot of commit \(kept.count) has changed")
@@ -150,6 +157,18 @@ extension FollowingReader {
     } catch {
       state.withLock { $0.problems.append("\(error)") }
     }
+  }
+}
+
+extension FollowingReader.State {
+  /// Applies the changes since the sequence that the previous snapshot reported.
+  fileprivate mutating func applyChanges(from snapshot: Snapshot) throws -> [String: Int] {
+    var changes = snapshot.changes(since: sequence)
+    while let change = try changes.next() {
+      changed[change.id] = try snapshot.document(change.id).map { $0["value"]?.intValue ?? -1 }
+    }
+    sequence = snapshot.sequence
+    return changed
   }
 }
 
