@@ -70,6 +70,13 @@ if Context.environment["DIVAN_THREADS"] != nil {
   package.products.removeAll { !watched.contains($0.name) }
 }
 
+// The tests themselves are compiled in a moment for debugging, and run for long what they test.
+if Context.environment["DIVAN_OPTIMIZE"] != nil {
+  for target in package.targets where target.type != .test {
+    target.swiftSettings = [.unsafeFlags(["-O", "-assert-config", "Debug"])]
+  }
+}
+
 for target in package.targets {
   target.swiftSettings =
     (target.swiftSettings ?? []) + [
