@@ -50,7 +50,7 @@ struct Bench: Sendable {
     for start in stride(from: 0, to: count, by: Self.transactionSize) {
       let documents = samples.documents(start..<min(start + Self.transactionSize, count))
       elapsed += try seconds {
-        try database.write(durability: Durability.none) { try $0.put(contentsOf: documents) }
+        try database.write(durability: Durability.none) { _ = try $0.put(contentsOf: documents) }
       }
     }
     return elapsed + (try seconds { try database.flush() })

@@ -52,7 +52,7 @@ extension Workload {
     ) { bench in
       let documents = modelDocuments(bench)
       let bare = try Database.inMemory()
-      let putting = try seconds { try bare.write { try $0.put(contentsOf: documents) } }
+      let putting = try seconds { try bare.write { _ = try $0.put(contentsOf: documents) } }
       let database = try Database.inMemory()
       let context = database.makeContext()
       let models = try documents.map { try fill(SampleModel(in: context, id: $0.id), from: $0) }

@@ -32,12 +32,14 @@ enum FilmQueries {
   /// They are made once, and updated with every commit. Each has only films: so a query of films that an
   /// index answers reads no document to find out its type.
   static let indexes = [
-    DocumentIndex("films by year", on: "year", where: [areFilms]),
-    DocumentIndex("films by genre", on: "genres", eachElement: true, where: [areFilms]),
-    DocumentIndex("films by cast", on: "cast", eachElement: true, where: [areFilms]),
+    DocumentIndex("films by year", on: "year", where: areFilms),
+    DocumentIndex("films by genre", on: "genres", eachElement: true, where: areFilms),
+    DocumentIndex("films by cast", on: "cast", eachElement: true, where: areFilms),
   ]
 
-  private static let areFilms = IndexCondition.equal("type", "Film")
+  private static func areFilms(_ document: QuerySubject<Document>) -> Filter {
+    document["type"] == "Film"
+  }
 }
 
 /// The results of the queries.

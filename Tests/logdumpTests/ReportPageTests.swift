@@ -82,7 +82,7 @@ struct ReportPageTests {
     for text in hostile {
       try database.saveSnapshot(named: text)
       try database.addIndex(
-        DocumentIndex(text, path: [text], where: [.equal("a", .string(text))]))
+        DocumentIndex(text, paths: [[text]], where: [.equal("a", .string(text))]))
     }
     try database.close()
     let (run, page) = try store.report()

@@ -41,6 +41,46 @@ struct CodableStoreTests {
     #expect(try database.snapshot().value(Film.self, id: "none") == nil)
   }
 
+  @Test func `a value can be stored over a change that was made since it was read`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      let old = try transaction.put(Checked(title: "M"), id: "m")
+      var value = try old.decode(Checked.self)
+      try transaction.update("m") { $0["title"] = "other" }
+      try transaction.update("m") { $0["extra"] = 1 }
+      value.title = "mine"
+      #expect(throws: DatabaseError.self) { try transaction.put(value) }
+      #expect(throws: DatabaseError.self) { try transaction.put(Checked(title: "new"), id: "m") }
+      let stored = try transaction.put(value, onConflict: .overwrite)
+      #expect(stored.properties == ["title": "mine", "extra": 1])
+      #expect(stored.revision?.generation == 4)
+      try transaction.put(Checked(id: "m", title: "new"), onConflict: .overwrite)
+      #expect(try transaction.value(Checked.self, id: "m")?.title == "new")
+      value.title = "branch"
+      #expect(try transaction.put(value, onConflict: .branch).revision?.generation == 2)
+      #expect(try transaction.leaves(of: "m").count == 2)
+    }
+  }
+
+  @Test func `a document is changed and deleted as a value of a type`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for id in ["a", "b"] {
+        try transaction.replace(id, with: ["title": "M", "tags": [], "extra": 1])
+        let changed = try transaction.update(Film.self, id: id) { $0.year = 1931 }
+        #expect(changed?.properties == ["title": "M", "tags": [], "extra": 1, "year": 1931])
+      }
+      #expect(try transaction.update(Film.self, id: "none") { $0.year = 1 } == nil)
+      #expect(throws: DatabaseError.self) {
+        try transaction.update(Film.self, id: "a") { $0.id = "b" }
+      }
+      #expect(throws: CancellationError.self) {
+        try transaction.update(Film.self, id: "a") { _ in throw CancellationError() }
+      }
+      #expect(try transaction.document("a")?["year"] == 1931)
+    }
+  }
+
   @Test func `putting a structure as inout sets its ID and revision`() throws {
     let database = try Database.inMemory()
     var film = Checked(title: "M")

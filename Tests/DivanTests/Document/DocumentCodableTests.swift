@@ -93,9 +93,44 @@ struct DocumentCodableTests {
     #expect(try database.snapshot().find(Query<Recipe>()).map(\.name) == ["Stew"])
   }
 
+  @Test func `a condition finds values of a type without a query`() throws {
+    try database.write { transaction in
+      for minutes in 1...9 {
+        try transaction.put(Recipe(name: "\(minutes)", minutes: minutes))
+        try transaction.put(Film(name: "\(minutes)"))
+      }
+      let slow = try transaction.find(Recipe.self) { $0.minutes > 7 }
+      #expect(Set(slow.map(\.name)) == ["8", "9"])
+    }
+    let snapshot = try database.snapshot()
+    let quick = try snapshot.find(Recipe.self) { $0.minutes < 3 }
+    #expect(Set(quick.map(\.name)) == ["1", "2"])
+    #expect(try snapshot.first(Recipe.self) { $0.minutes == 4 }?.name == "4")
+    #expect(try snapshot.first(Recipe.self) { $0.minutes == 10 } == nil)
+  }
+
+  @Test func `a value that was changed since it was read is not deleted`() throws {
+    try database.write { transaction in
+      let stored = try transaction.put(Recipe(name: "Stew"))
+      let read = try stored.decode(Recipe.self)
+      let changed = try transaction.update(Recipe.self, id: stored.id) { $0.minutes = 9 }
+      let error = #expect(throws: DatabaseError.self) { try transaction.delete(read) }
+      #expect(error?.code == .conflict)
+      let current = try #require(try changed?.decode(Recipe.self))
+      let tombstone = try transaction.delete(current)
+      #expect(tombstone["name"] == "Stew" && tombstone["minutes"] == 9)
+      #expect(try transaction.document(stored.id) == nil)
+      #expect(throws: DatabaseError.self) { try transaction.delete(current) }
+      let unsaved = #expect(throws: DatabaseError.self) {
+        try transaction.delete(Recipe(name: "unsaved"))
+      }
+      #expect(unsaved?.code == .invalidDocumentID)
+    }
+  }
+
   @Test func `a partial index on the document type answers queries for the type`() throws {
     try database.addIndex(
-      DocumentIndex("recipes", on: "minutes", where: [.equal("type", "Recipe")]))
+      DocumentIndex("recipes", on: "minutes") { $0["type"] == "Recipe" })
     try database.write { transaction in
       for number in 0..<50 {
         try transaction.put(Recipe(name: "\(number)", minutes: number))

@@ -42,10 +42,10 @@ import Testing
     for (year, count) in years { counts[year / 10 * 10, default: 0] += count }
     #expect(counts == decades)
 
-    let isFilm = [IndexCondition.equal("type", "Film")]
-    try collection.database.addIndex(DocumentIndex("year", on: "year", where: isFilm))
     try collection.database.addIndex(
-      DocumentIndex("cast", on: "cast", eachElement: true, where: isFilm))
+      DocumentIndex("year", on: "year") { $0["type"] == "Film" })
+    try collection.database.addIndex(
+      DocumentIndex("cast", on: "cast", eachElement: true) { $0["type"] == "Film" })
     let snapshot = try collection.database.snapshot()
     try expectResults(snapshot)
     #expect(try snapshot.explain(western).indexes == ["year"])

@@ -41,8 +41,9 @@ struct PracticeGuideTests {
   @Test func `models, structures and local documents share one database`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path + "/Trips.divan"
-    let expensesByTrip = DocumentIndex(
-      "expenses by trip", on: "tripID", "paid", where: [.equal("type", "expense")])
+    let expensesByTrip = DocumentIndex("expenses by trip", on: "tripID", "paid") {
+      $0["type"] == "expense"
+    }
     let schema = Schema(
       Trip.self, Traveller.self, documents: [Expense.self], indexes: [expensesByTrip])
     let database = try Database(at: path, schema: schema)
@@ -307,7 +308,7 @@ struct PracticeGuideTests {
     #expect(try database.snapshot().document("position")?["page"] == 12)
 
     try database.addIndex(
-      DocumentIndex("stops by trip", on: "trip", where: [.equal("kind", "stop")]))
+      DocumentIndex("stops by trip", on: "trip") { $0["kind"] == "stop" })
     let stops = Query<Document>().filter { $0["kind"] == "stop" && $0["trip"] == 7 }
     let plan = try database.snapshot().explain(stops)
     print(plan)
@@ -377,7 +378,7 @@ struct PracticeGuideTests {
     let schema = Schema(
       documents: [Message.self],
       indexes: [
-        DocumentIndex("messages by room", on: "room", "sent", where: [.equal("type", "Message")])
+        DocumentIndex("messages by room", on: "room", "sent") { $0["type"] == "Message" }
       ])
     let database = try await Database.open(at: path, schema: schema)
     let store = MessageStore(database: database)

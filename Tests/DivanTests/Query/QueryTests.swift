@@ -71,6 +71,15 @@ struct QueryTests {
 
   // MARK: Models
 
+  @Test func `a condition finds models of a class and its subclasses without a query`() throws {
+    let late = try context.find(Event.self) { $0.priority >= 8 }
+    #expect(Set(late.map(\.priority)) == [8, 9])
+    #expect(try context.find(Party.self) { $0.priority >= 8 }.map(\.priority) == [9])
+    #expect(try context.find(Event.self) { $0.done }.count == 5)
+    #expect(try context.first(Place.self) { $0.country == "FR" }?.name == "Paris")
+    #expect(try context.first(Place.self) { $0.country == "IT" } == nil)
+  }
+
   @Test func `a Bool property is a condition by itself`() throws {
     let done = ["e0", "e2", "e4", "e6", "e8"]
     let query = Query<Event>()

@@ -4,7 +4,7 @@ import DivanLog
 ///
 /// ```swift
 /// struct Recipe: DocumentCodable {
-///   @DocumentID var id: String?
+///   @DocumentID var id: String? = nil
 ///   var name: String
 ///   var minutes: Int
 /// }
@@ -23,7 +23,7 @@ import DivanLog
 /// ``DatabaseError/Code/invalidValue``.
 ///
 /// An index answers such a query without reading documents of other types if it has the type for a
-/// condition: `DocumentIndex("quick", on: "minutes", where: [.equal("type", "Recipe")])`.
+/// condition: `DocumentIndex("quick", on: "minutes") { $0["type"] == "Recipe" }`.
 ///
 /// Documents that were put before a type conformed, and documents of other programs, are found once
 /// they have the type: put them again, or set `type` in a ``Migration``.

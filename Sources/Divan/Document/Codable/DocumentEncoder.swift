@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// struct Film: Codable {
-///   @DocumentID var id: String?
+///   @DocumentID var id: String? = nil
 ///   var title: String
 ///   var released: Date?
 /// }

@@ -27,7 +27,7 @@ struct MetadataProperty<Content: Sendable & Hashable>: Sendable {
 ///
 /// ```swift
 /// struct Film: Codable {
-///   @DocumentID var id: String?
+///   @DocumentID var id: String? = nil
 ///   @DocumentRevision var revision: RevisionID?
 ///   var title: String
 /// }

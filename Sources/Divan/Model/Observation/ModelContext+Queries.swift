@@ -29,4 +29,33 @@ extension ModelContext: QuerySource {
 
   /// Returns the first model that matches a query; nil if there is none.
   public func first<M: Model>(_ query: Query<M>) throws -> M? { try find(query.onlyFirst).first }
+
+  /// Returns the models of a class that meet a condition, in no particular order.
+  ///
+  /// ```swift
+  /// let silent = try context.find(Film.self) { $0.year < 1930 }
+  /// ```
+  ///
+  /// It is short for a ``Query`` with a filter.
+  public func find<M: Model>(
+    _ type: M.Type, where condition: (QuerySubject<M>) -> Filter
+  ) throws -> [M] {
+    try find(Query<M>().filter(condition))
+  }
+
+  /// Returns the models of a class in which a property is true, in no particular order.
+  ///
+  /// For example: `context.find(Todo.self) { $0.done }`.
+  public func find<M: Model>(
+    _ type: M.Type, where property: (QuerySubject<M>) -> QueryProperty<Bool>
+  ) throws -> [M] {
+    try find(Query<M>().filter(property))
+  }
+
+  /// Returns a model of a class that meets a condition; nil if there is none.
+  public func first<M: Model>(
+    _ type: M.Type, where condition: (QuerySubject<M>) -> Filter
+  ) throws -> M? {
+    try first(Query<M>().filter(condition))
+  }
 }

@@ -162,8 +162,10 @@ extension Model {
         throw DatabaseError(
           .conflict,
           "the attachment \(name.debugDescription) has both an unsaved and an external change",
-          hint: "Refresh the context and save again, or revert the model", documentID: id,
-          propertyPath: "_attachments.\(name)")
+          hint:
+            "To keep the unsaved one, refresh the context and save again; to keep the external "
+            + "one, revert the model",
+          documentID: id, propertyPath: "_attachments.\(name)")
       }
       merged[name] = mine
     }

@@ -34,7 +34,8 @@ extension ModelConflict {
     DatabaseError(
       .conflict, "the property \(key.debugDescription) has both an unsaved and an external change",
       hint:
-        "Refresh the context and save again, revert the model, or set the context's `conflictHandler`",
+        "To keep the unsaved value, refresh the context and save again; to keep the external one, "
+        + "revert the model; to decide by code, set the context's `conflictHandler`",
       documentID: model.id, propertyPath: key)
   }
 }

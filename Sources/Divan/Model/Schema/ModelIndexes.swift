@@ -54,7 +54,7 @@ public struct ModelIndex: Sendable {
   ///   - eachElement: whether each element is indexed separately, if the first property is an
   ///     array.
   ///   - condition: the condition for models to be in the index: comparisons with constants,
-  ///     non-nil properties, and string prefixes, joined with `&&`.
+  ///     non-nil properties, `isIn` with values, and string prefixes, joined with `&&`.
   public init<Root: Model, each V>(
     of type: Root.Type, on properties: repeat (QuerySubject<Root>) -> QueryProperty<each V>,
     named name: String? = nil, isUnique: Bool = false, eachElement: Bool = false,
@@ -116,7 +116,7 @@ struct ModelIndexes: Sendable {
     modelClass.properties.compactMap { property in
       guard let kind = property.location.indexKind else { return nil }
       return DocumentIndex(
-        modelClass.indexName(property.key), path: [property.key], isUnique: kind == .unique,
+        modelClass.indexName(property.key), paths: [[property.key]], isUnique: kind == .unique,
         eachElement: kind == .eachElement, where: modelClass.typeConditions)
     }
   }
@@ -142,19 +142,16 @@ struct ModelIndexes: Sendable {
       }
       paths.append(keys)
     }
-    var conditions = modelClass.typeConditions
-    for part in index.filter.conjuncts {
-      guard let condition = part.indexCondition else {
-        throw refuse(
-          "has a condition that indexes do not support: \(part)",
-          "Compare properties with constants or nil, and join the comparisons with &&")
-      }
-      conditions.append(condition)
+    let conditions: [IndexCondition]
+    do throws(DatabaseError) {
+      conditions = try index.filter.indexConditions()
+    } catch {
+      throw refuse("cannot be built: \(error.message)", error.hint ?? "Index stored properties")
     }
     let name = index.name ?? paths.map { $0.joined(separator: ".") }.joined(separator: "+")
     return DocumentIndex(
       modelClass.indexName(name), paths: paths, isUnique: index.isUnique,
-      eachElement: index.eachElement, where: conditions)
+      eachElement: index.eachElement, where: modelClass.typeConditions + conditions)
   }
 }
 
@@ -173,36 +170,5 @@ extension ModelClass {
         documentTypes.count == 1
           ? .equal(.string(first)) : .isIn(documentTypes.map { .string($0) }))
     ]
-  }
-}
-
-extension FilterExpression {
-  /// The equivalent condition of a partial index; nil if there is none.
-  fileprivate var indexCondition: IndexCondition? {
-    switch self {
-    case .not(.test(let path, .equal(.null))):
-      path.keys.map { IndexCondition(path: $0, .isPresent) }
-    case .test(let path, let test):
-      if let keys = path.keys, let test = test.indexTest {
-        IndexCondition(path: keys, test)
-      } else {
-        nil
-      }
-    default: nil
-    }
-  }
-}
-
-extension FilterTest {
-  fileprivate var indexTest: IndexCondition.Test? {
-    switch self {
-    case .equal(let value): .equal(value)
-    case .order(.less, let value): .less(value)
-    case .order(.lessOrEqual, let value): .lessOrEqual(value)
-    case .order(.greater, let value): .greater(value)
-    case .order(.greaterOrEqual, let value): .greaterOrEqual(value)
-    case .text(.beginning, let text, []): .hasPrefix(text)
-    case .text, .oneOf, .isMissing: nil
-    }
   }
 }

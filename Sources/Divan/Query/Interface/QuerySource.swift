@@ -42,6 +42,26 @@ extension QuerySource {
     try documents(of: query).map { try $0.decode(T.self) }
   }
 
+  /// Returns the values of a type that meet a condition, in no particular order.
+  ///
+  /// ```swift
+  /// let silent = try snapshot.find(Book.self) { $0.year < 1930 }
+  /// ```
+  ///
+  /// It is short for a ``Query`` with a filter.
+  public func find<T: DocumentCodable>(
+    _ type: T.Type, where condition: (QuerySubject<T>) -> Filter
+  ) throws -> [T] {
+    try find(Query<T>().filter(condition))
+  }
+
+  /// Returns the values of a type in which a property is true, in no particular order.
+  public func find<T: DocumentCodable>(
+    _ type: T.Type, where property: (QuerySubject<T>) -> QueryProperty<Bool>
+  ) throws -> [T] {
+    try find(Query<T>().filter(property))
+  }
+
   /// Returns the first document that matches a query; nil if there is none.
   public func first(_ query: Query<Document>) throws -> Document? {
     try documents(of: query.onlyFirst).first
@@ -50,6 +70,13 @@ extension QuerySource {
   /// Returns the first value that matches a query; nil if there is none.
   public func first<T: DocumentCodable>(_ query: Query<T>) throws -> T? {
     try find(query.onlyFirst).first
+  }
+
+  /// Returns a value of a type that meets a condition; nil if there is none.
+  public func first<T: DocumentCodable>(
+    _ type: T.Type, where condition: (QuerySubject<T>) -> Filter
+  ) throws -> T? {
+    try first(Query<T>().filter(condition))
   }
 
   /// Returns the IDs of the documents that match a query, in its order.

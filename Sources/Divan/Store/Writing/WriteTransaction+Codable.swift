@@ -3,7 +3,7 @@ extension WriteTransaction {
   ///
   /// ```swift
   /// struct Film: Codable {
-  ///   @DocumentID var id: String?
+  ///   @DocumentID var id: String? = nil
   ///   var title: String
   /// }
   ///
@@ -14,8 +14,8 @@ extension WriteTransaction {
   /// If there is already a document with its ID, the value becomes its next revision. Properties
   /// that the type has are set from the value, and other properties stay, as
   /// ``Document/encode(_:)`` describes. If the document was changed since the value was read, a
-  /// property marked with ``DocumentRevision`` makes the call fail; without one, the last writer
-  /// wins.
+  /// property marked with ``DocumentRevision`` makes the call fail, also if it is nil. If the type
+  /// has no such property, the last writer wins.
   ///
   /// Costs encoding the value and putting a document, and one read if the value has an ID.
   ///
@@ -30,8 +30,29 @@ extension WriteTransaction {
   public func put<T: Encodable & Sendable>(
     _ value: T, id: String? = nil
   ) throws -> Document {
+    try put(value, id: id, onConflict: .fail)
+  }
+
+  /// Stores a value of a `Codable` type, also if its document was changed since you read it.
+  ///
+  /// ```swift
+  /// try transaction.put(settings, onConflict: .overwrite)     // the last writer wins
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - value: The value to store. Marked properties of objects are set.
+  ///   - id: The document's ID, as in ``put(_:id:)-6qtg3``.
+  ///   - policy: What to do if the document was changed since the value was read, or if the value's
+  ///     ``DocumentRevision`` is nil and there is already a document with its ID.
+  /// - Returns: The stored document, with its ID, revision and sequence.
+  /// - Throws: The errors of ``DocumentEncoder/encode(_:id:)`` and ``put(_:onConflict:)``.
+  @discardableResult
+  public func put<T: Encodable & Sendable>(
+    _ value: T, id: String? = nil, onConflict policy: ConflictPolicy
+  ) throws -> Document {
     let encoded = try DocumentEncoder().encodeProperties(of: value)
-    let document = try put(try draft(of: encoded, id: try encoded.documentID(id)))
+    let document = try put(
+      try draft(of: encoded, id: try encoded.documentID(id)), onConflict: policy)
     if T.self is AnyObject.Type { assign(document, to: encoded) }
     return document
   }
@@ -130,6 +151,40 @@ extension WriteTransaction {
     _ type: T.Type, _ range: some IDRangeExpression = .all, descending: Bool = false
   ) throws -> DecodingCursor<T> {
     DecodingCursor(try documents(range, descending: descending))
+  }
+
+  /// Changes a document as a value of a type; does nothing if it does not exist.
+  ///
+  /// ```swift
+  /// try transaction.update(Todo.self, id: "milk") { $0.isDone = true }
+  /// ```
+  ///
+  /// - Returns: The stored document, or nil if there is none.
+  /// - Throws: The errors of ``Document/decode(_:)`` and ``put(_:id:)-6qtg3``.
+  @discardableResult
+  public func update<T: Codable & Sendable>(
+    _ type: T.Type, id: String, _ change: (inout T) throws -> Void
+  ) throws -> Document? {
+    guard var value = try value(type, id: id) else { return nil }
+    try change(&value)
+    return try put(value, id: id)
+  }
+
+  /// Deletes the document of a value, by storing a deleted revision with the value's properties.
+  ///
+  /// The type needs a property marked with ``DocumentID``. If it also has one marked with
+  /// ``DocumentRevision``, the document must not have been changed since the value was read.
+  ///
+  /// - Throws: The errors of ``delete(_:)-(Document)``; `invalidDocumentID` if the value has no ID.
+  @discardableResult
+  public func delete<T: DocumentCodable>(_ value: T) throws -> Document {
+    let encoded = try DocumentEncoder().encodeProperties(of: value)
+    guard let id = encoded.id else {
+      throw DatabaseError(
+        .invalidDocumentID, "the value of \(T.self) to delete has no ID",
+        hint: "Mark a property with @DocumentID and read the value, or delete by ID")
+    }
+    return try delete(try draft(of: encoded, id: id))
   }
 
   /// Sets the metadata properties of an object; a rollback restores them.

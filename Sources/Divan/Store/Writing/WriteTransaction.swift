@@ -122,12 +122,18 @@ extension WriteTransaction {
   /// Stores several documents, each as ``put(_:)-(Document)`` does; all or none of them.
   ///
   /// Cheaper than one by one: their revision IDs are computed in parallel lanes.
-  public func put(contentsOf documents: some Sequence<Document>) throws {
+  ///
+  /// - Returns: Their IDs, in the same order.
+  @discardableResult
+  public func put(contentsOf documents: some Sequence<Document>) throws -> [String] {
     try check()
-    try savepoint {
+    return try savepoint {
+      var ids: [String] = []
+      ids.reserveCapacity(documents.underestimatedCount)
       var batch = PutBatch()
       for document in documents {
         let id = try id(for: document)
+        ids.append(id)
         guard document.attachments.isEmpty else {
           try store(&batch)
           _ = try put(document, id: id, allowingConflict: false)
@@ -138,6 +144,7 @@ extension WriteTransaction {
         try batch.add(document, id: id)
       }
       try store(&batch)
+      return ids
     }
   }
 

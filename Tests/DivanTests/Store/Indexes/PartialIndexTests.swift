@@ -196,6 +196,51 @@ struct PartialIndexTests {
     }
   }
 
+  // MARK: Conditions as filters
+
+  @Test func `the conditions of an index are written like a filter`() throws {
+    let index = DocumentIndex("i", on: "a", "b.c", isUnique: true, eachElement: true) {
+      $0["type"].isIn(["film", "series"]) && $0["done"] == false && $0["due"] != .null
+        && $0["left"] == .null && $0["n"] < 9 && $0["n"] >= 1 && $0["o"]["p"] > "a"
+        && $0["q"] <= 2.5 && $0["t"].hasPrefix("x")
+    }
+    let conditions: [IndexCondition] = [
+      .isIn("type", ["series", "film"]), .equal("done", false), .isPresent("due"),
+      .equal("left", .null), .less("n", 9), .greaterOrEqual("n", 1), .greater("o.p", "a"),
+      .lessOrEqual("q", 2.5), .hasPrefix("t", "x"),
+    ]
+    #expect(
+      index
+        == DocumentIndex(
+          "i", on: "a", "b.c", isUnique: true, eachElement: true, where: conditions))
+    let same = DocumentIndex("open", path: ["due"]) { $0["due"] != .null && $0["done"] == false }
+    #expect(open == same)
+    let database = try store.open()
+    try database.addIndex(index)
+    #expect(try store.open(store.reopened(50)).indexes() == [index])
+  }
+
+  @Test func `a filter that is no condition of an index is refused when the index is added`() throws
+  {
+    let database = try store.open()
+    let filters: [(QuerySubject<Document>) -> Filter] = [
+      { $0["a"] == 1 || $0["b"] == 2 }, { $0["a"].isMissing }, { $0["a"] != 1 },
+      { $0["a"].reference["b"] == 1 }, { $0["a"].contains(1) }, { !($0["a"] < 1) },
+      { $0["t"].containsText("x") }, { $0["t"].hasPrefix("x", ignoring: .letterCase) },
+      { $0.id == "a" }, { $0["a"] == 1 && $0["b"].isMissing },
+    ]
+    for (number, filter) in filters.enumerated() {
+      let index = DocumentIndex("i", on: "a", where: filter)
+      let error = #expect(throws: DatabaseError.self, "\(number)") {
+        try database.addIndex(index)
+      }
+      #expect(error?.code == .invalidIndex)
+      #expect(error?.message.hasPrefix("the index \"i\" cannot be built: ") == true)
+      #expect(error?.hint?.contains("&&") == true, "\(error?.hint ?? "")")
+    }
+    #expect(try database.indexes() == [])
+  }
+
   // MARK: Records
 
   @Test func `an index definition record encodes and decodes every part of an index`() throws {

@@ -142,9 +142,10 @@ struct RevisionEdgeTests {
     throws
   {
     try database.write { transaction in
-      try transaction.put(contentsOf: [
+      let ids = try transaction.put(contentsOf: [
         Document(id: "a"), attached("b", [1, 2]), Document(id: "c"), attached("d", long),
       ])
+      #expect(ids == ["a", "b", "c", "d"])
       #expect(
         try transaction.insert(
           attached("e", long), history: [RevisionID(parsing: "2-b"), RevisionID(parsing: "1-a")]))

@@ -6,6 +6,12 @@ extension DocumentIndex {
     func refuse(_ what: String) -> DatabaseError {
       DatabaseError(.invalidIndex, what, path: storePath)
     }
+    if let refusal {
+      throw DatabaseError(
+        .invalidIndex,
+        "the index \(name.debugDescription) cannot be built: \(refusal.message)",
+        hint: refusal.hint, path: storePath)
+    }
     let size = name.utf8.count
     guard size > 0, size <= IndexDefinitionRecord.nameSizeLimit else {
       throw refuse(

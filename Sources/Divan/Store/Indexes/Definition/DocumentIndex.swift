@@ -19,7 +19,11 @@ import DivanLog
 /// null.
 ///
 /// A partial index contains only documents that fulfil all of its ``conditions``. It is smaller,
-/// and writing other documents costs nothing.
+/// and writing other documents costs nothing. You write the conditions like a filter:
+///
+/// ```swift
+/// DocumentIndex("open by date", on: "due") { $0["done"] == false && $0["due"] != .null }
+/// ```
 ///
 /// Values are ordered as null, false, true, numbers, strings by the bytes of their UTF-8, arrays,
 /// objects. Numbers are equal if their values are, however they are written. About 160 bytes of
@@ -45,6 +49,9 @@ public struct DocumentIndex: Sendable {
   /// The path to the first property: its name, preceded by the names of the objects around it.
   public var path: [String] { paths.first ?? [] }
 
+  /// The error that building the index throws; nil if it can be built.
+  var refusal: DatabaseError?
+
   /// Creates the definition of an index, for ``Database/addIndex(_:progress:)-9g191``.
   ///
   /// ```swift
@@ -54,7 +61,7 @@ public struct DocumentIndex: Sendable {
   /// ```
   ///
   /// A dot separates the name of an object from that of its property. If a name itself has a dot,
-  /// use ``init(_:paths:isUnique:eachElement:where:)``.
+  /// use ``init(_:paths:isUnique:eachElement:)``.
   ///
   /// - Parameters:
   ///   - name: The name of the index: 1 to 240 bytes of UTF-8.
@@ -62,32 +69,46 @@ public struct DocumentIndex: Sendable {
   ///   - isUnique: Whether no two documents may have the same values in all properties, unless one
   ///     is null or missing. A transaction at whose end two have them fails with
   ///     ``DatabaseError/Code/notUnique``, also if it inserts revisions of other stores, or purges
-  ///     one so that another one wins. In a partial index this applies to documents that fulfil the
-  ///     conditions.
+  ///     one so that another one wins. In a partial index this applies to documents that meet the
+  ///     condition.
   ///   - eachElement: Whether each element of an array has an entry, instead of the array as a
   ///     whole, if the first property is an array.
-  ///   - conditions: The conditions that documents must all fulfil to be in the index; at most 16.
   public init(
+    _ name: String, on properties: String..., isUnique: Bool = false, eachElement: Bool = false
+  ) {
+    self.init(
+      name, paths: properties.map(DocumentIndex.names(inPath:)), isUnique: isUnique,
+      eachElement: eachElement)
+  }
+
+  /// Creates the definition of an index of one property, with the names in its path.
+  public init(
+    _ name: String, path: [String], isUnique: Bool = false, eachElement: Bool = false
+  ) {
+    self.init(name, paths: [path], isUnique: isUnique, eachElement: eachElement)
+  }
+
+  /// Creates the definition of an index of several properties, with the names in their paths.
+  public init(
+    _ name: String, paths: [[String]], isUnique: Bool = false, eachElement: Bool = false
+  ) {
+    self.init(name, paths: paths, isUnique: isUnique, eachElement: eachElement, where: [])
+  }
+
+  /// Creates the definition of an index of the documents that fulfil all conditions.
+  package init(
     _ name: String, on properties: String..., isUnique: Bool = false, eachElement: Bool = false,
-    where conditions: [IndexCondition] = []
+    where conditions: [IndexCondition]
   ) {
     self.init(
       name, paths: properties.map(DocumentIndex.names(inPath:)), isUnique: isUnique,
       eachElement: eachElement, where: conditions)
   }
 
-  /// Creates the definition of an index of one property, with the names in its path.
-  public init(
-    _ name: String, path: [String], isUnique: Bool = false, eachElement: Bool = false,
-    where conditions: [IndexCondition] = []
-  ) {
-    self.init(name, paths: [path], isUnique: isUnique, eachElement: eachElement, where: conditions)
-  }
-
-  /// Creates the definition of an index of several properties, with the names in their paths.
-  public init(
+  /// Creates the definition of an index of the documents that fulfil all conditions.
+  package init(
     _ name: String, paths: [[String]], isUnique: Bool = false, eachElement: Bool = false,
-    where conditions: [IndexCondition] = []
+    where conditions: [IndexCondition]
   ) {
     self.name = name
     self.paths = paths

@@ -1,11 +1,9 @@
 import DivanLog
 
-/// A condition for documents to be in a partial index.
+/// A condition for documents to be in a partial index, as the index's definition stores it.
 ///
-/// ```swift
-/// try database.addIndex(
-///   DocumentIndex("open by date", on: "due", where: [.equal("done", false), .isPresent("due")]))
-/// ```
+/// You write conditions like a filter, with ``DocumentIndex/init(_:on:isUnique:eachElement:where:)``.
+/// ``DocumentIndex/conditions`` shows what was made of it.
 ///
 /// A condition has the same meaning as the same comparison in a query. An order comparison is false
 /// for null, for a missing property and for another type; equality with null includes missing
@@ -49,7 +47,7 @@ public struct IndexCondition: Sendable, Hashable {
   ///   - test: The test. A value in it has at most 1,000 bytes in its stored form, and no
   ///     non-finite numbers. ``Test/isIn(_:)`` takes 1 to 256 values, which have at most 16,000
   ///     bytes together.
-  public init(path: [String], _ test: Test) {
+  package init(path: [String], _ test: Test) {
     self.path = path
     self.test = test.inOrder
   }
@@ -59,39 +57,39 @@ public struct IndexCondition: Sendable, Hashable {
   }
 
   /// A condition that a property equals a value; null matches a missing property too.
-  public static func equal(_ property: String, _ value: Value) -> IndexCondition {
+  package static func equal(_ property: String, _ value: Value) -> IndexCondition {
     IndexCondition(property, .equal(value))
   }
 
   /// A condition that a property exists and is not null.
   ///
   /// A dot separates the name of an object from that of its property, as in ``DocumentIndex``.
-  public static func isPresent(_ property: String) -> IndexCondition {
+  package static func isPresent(_ property: String) -> IndexCondition {
     IndexCondition(property, .isPresent)
   }
 
   /// A condition that a property has the type of a value and is less.
-  public static func less(_ property: String, _ value: Value) -> IndexCondition {
+  package static func less(_ property: String, _ value: Value) -> IndexCondition {
     IndexCondition(property, .less(value))
   }
 
   /// A condition that a property has the type of a value and is less or equal.
-  public static func lessOrEqual(_ property: String, _ value: Value) -> IndexCondition {
+  package static func lessOrEqual(_ property: String, _ value: Value) -> IndexCondition {
     IndexCondition(property, .lessOrEqual(value))
   }
 
   /// A condition that a property has the type of a value and is greater.
-  public static func greater(_ property: String, _ value: Value) -> IndexCondition {
+  package static func greater(_ property: String, _ value: Value) -> IndexCondition {
     IndexCondition(property, .greater(value))
   }
 
   /// A condition that a property has the type of a value and is greater or equal.
-  public static func greaterOrEqual(_ property: String, _ value: Value) -> IndexCondition {
+  package static func greaterOrEqual(_ property: String, _ value: Value) -> IndexCondition {
     IndexCondition(property, .greaterOrEqual(value))
   }
 
   /// A condition that a property is a string with a prefix.
-  public static func hasPrefix(_ property: String, _ prefix: String) -> IndexCondition {
+  package static func hasPrefix(_ property: String, _ prefix: String) -> IndexCondition {
     IndexCondition(property, .hasPrefix(prefix))
   }
 
@@ -100,7 +98,7 @@ public struct IndexCondition: Sendable, Hashable {
   /// ```swift
   /// DocumentIndex("works by year", on: "year", where: [.isIn("type", ["film", "series"])])
   /// ```
-  public static func isIn(_ property: String, _ values: [Value]) -> IndexCondition {
+  package static func isIn(_ property: String, _ values: [Value]) -> IndexCondition {
     IndexCondition(property, .isIn(values))
   }
 
