@@ -93,20 +93,19 @@ struct ComingFromGRDBTests {
 
   struct Note: DocumentCodable {
     @DocumentID var id: String? = nil
-    @DocumentRevision var revision: RevisionID?
+    @DocumentRevision var revision: RevisionID? = nil
     var text: String
   }
 
   @Test func `a value with a revision does not overwrite a newer one`() throws {
     let database = try open()
     try database.write { try $0.put(Note(id: "note", text: "Tea")) }
-    guard var note = try database.snapshot().value(Note.self, id: "note") else { return }
+    let read = try database.snapshot().value(Note.self, id: "note")
     try database.update("note") { $0["text"] = "Coffee" }
-    note.text = "Green tea"
-    let stale = note
+    var stale = try #require(read)
+    stale.text = "Green tea"
     do {
       try database.write { try $0.put(stale) }
-      Issue.record("a stale value was stored")
     } catch let error as DatabaseError where error.code == .conflict {
       print(error)
     }
