@@ -482,36 +482,6 @@ struct CatalogueTests {
     @Persisted var name: String
   }
 
-  private struct OldChore {
-    var id: String
-    var title: String
-    var due: Date?
-  }
-
-  @Test func `objects of another library are moved to models in batches`() throws {
-    let database = try open()
-    let batches = (0..<3).map { batch in
-      (0..<10).map { OldChore(id: "\(batch)-\($0)", title: "Chore \($0)") }
-    }
-    let context = database.makeContext()
-    context.isObservable = false
-    for batch in batches {
-      for old in batch {
-        let chore = Chore(in: context, id: old.id)
-        chore.title = old.title
-        chore.due = old.due
-      }
-      try context.save()
-    }
-    #expect(try database.snapshot().count == 30)
-    let list = ChoreList(in: context)
-    let chore = try #require(try context.model(Chore.self, id: "2-3"))
-    chore.list = list
-    try context.save()
-    try list.delete()
-    #expect(chore.list == nil)
-  }
-
   private struct Shown: Identifiable, Equatable {
     var id: String
     var title: String
@@ -849,6 +819,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 157)
+    #expect(count == 236)
   }
 }
