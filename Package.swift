@@ -15,6 +15,7 @@ let package = Package(
     .target(name: "DivanTesting", dependencies: ["Divan", "DivanLog"]),
     .executableTarget(name: "logdump", dependencies: ["Divan", "DivanLog"]),
     .executableTarget(name: "quickstart", dependencies: ["Divan"]),
+    .executableTarget(name: "film-notes", dependencies: ["Divan"], path: "Examples/FilmNotes"),
     .executableTarget(
       name: "Benchmarks", dependencies: ["Divan", "DivanLog"], path: "Benchmarks",
       exclude: ["README.md", "Peers"]),
@@ -49,6 +50,9 @@ let package = Package(
       name: "logdumpTests",
       dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport"]),
     .testTarget(name: "DivanTestingTests", dependencies: ["Divan", "DivanTesting"]),
+    .testTarget(
+      name: "FilmNotesTests", dependencies: ["film-notes", "Divan", "DivanTesting", "TestSupport"],
+      exclude: ["Fixtures"]),
     .testTarget(name: "TidyTests", dependencies: ["PlantedBugs"]),
   ],
   swiftLanguageModes: [.v6]
