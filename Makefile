@@ -18,10 +18,10 @@ help: ## lists the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 format: ## formats all sources
-	swift format --in-place --recursive Package.swift Sources Tests Benchmarks
+	swift format --in-place --recursive Package.swift Sources Tests Benchmarks Examples
 
 lint: ## checks the format and changes nothing
-	swift format lint --strict --recursive Package.swift Sources Tests Benchmarks
+	swift format lint --strict --recursive Package.swift Sources Tests Benchmarks Examples
 
 systems: ## type-checks the log for macOS, musl and Android, and the SwiftUI layer
 	Tests/other-systems

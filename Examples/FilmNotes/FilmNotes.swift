@@ -59,16 +59,15 @@ extension Session {
     var status = ExitStatus.success
     terminal.prompt()
     for await line in lines {
+      var lineStatus = ExitStatus.success
       do {
         let words = try Command.split(line)
-        if words.first == "quit" { break }
-        if !words.isEmpty {
-          let ended = await run(words)
-          if status == ExitStatus.success { status = ended }
-        }
+        if words == ["quit"] { break }
+        if !words.isEmpty { lineStatus = await run(words) }
       } catch {
-        status = ExitStatus.report(error, terminal)
+        lineStatus = ExitStatus.report(error, terminal)
       }
+      if status == ExitStatus.success { status = lineStatus }
       terminal.prompt()
     }
     return status

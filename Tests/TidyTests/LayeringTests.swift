@@ -174,7 +174,7 @@ struct LayeringTests {
 
   @Test func `the log does not import Divan, and only the file system imports a C library`() {
     let tree = SourceTree()
-    for file in tree.files(in: "Sources") + tree.files(in: "Benchmarks")
+    for file in ["Sources", "Benchmarks", "Examples"].flatMap({ tree.files(in: $0) })
     where !file.path.contains("Peers") {
       let importsC = ["Glibc", "Darwin", "Musl"].contains { file.imports($0) }
       let mayImportC = file.path.hasPrefix("Sources/DivanLog/File/POSIX")
@@ -182,6 +182,13 @@ struct LayeringTests {
     }
     for file in tree.files(in: "Sources/DivanLog") {
       #expect(!file.imports("Divan"), "\(file.path)")
+    }
+    // An example shows what a program outside of this package can do.
+    let examples = tree.files(in: "Examples")
+    #expect(!examples.isEmpty)
+    for file in examples {
+      #expect(!file.imports("DivanLog"), "\(file.path)")
+      #expect(!SourceTree.words(in: file.code).contains("package"), "\(file.path)")
     }
   }
 
@@ -197,7 +204,7 @@ struct LayeringTests {
       "Sources/DivanTesting/SimulatedFile.swift", "Sources/DivanTesting/SimulatedDamage.swift",
     ]
     let tree = SourceTree()
-    for folder in ["Sources", "Benchmarks"] {
+    for folder in ["Sources", "Benchmarks", "Examples"] {
       for file in tree.files(in: folder) where !file.path.contains("Peers") {
         guard !places.contains(where: { file.path.hasPrefix($0) }) else { continue }
         let word = SourceTree.words(in: file.code).first {
@@ -210,7 +217,7 @@ struct LayeringTests {
 
   @Test func `no file contains a mark of unfinished work`() {
     let tree = SourceTree()
-    for folder in ["Sources", "Benchmarks", "Tests"] {
+    for folder in ["Sources", "Benchmarks", "Examples", "Tests"] {
       for file in tree.files(in: folder) where !file.path.contains("TidyTests") {
         let words = SourceTree.words(in: file.text).intersection(["TODO", "FIXME", "XXX"])
         #expect(words.isEmpty, "\(file.path)")
@@ -221,7 +228,7 @@ struct LayeringTests {
   @Test func `every relative link in the project's pages leads to an existing file`() {
     let tree = SourceTree()
     let pages =
-      tree.files(in: "docs", extensions: ["md"])
+      tree.files(in: "docs", extensions: ["md"]) + tree.files(in: "Examples", extensions: ["md"])
       + tree.files(in: ".", extensions: ["md"]).filter { $0.path.split(separator: "/").count == 2 }
     #expect(!pages.isEmpty)
     for page in pages {

@@ -61,7 +61,7 @@ struct WordingTests {
       }
   }
 
-  private static let folders = [".", "Sources", "Tests", "Benchmarks", "docs"]
+  private static let folders = [".", "Sources", "Tests", "Benchmarks", "Examples", "docs"]
 
   @Test(arguments: folders)
   func `prose, messages and test names avoid words that need a translation`(folder: String) {

@@ -6,6 +6,7 @@ extension Session {
     let watch = WorkWatch(try search(command).query(), in: library.context) { [terminal] line in
       terminal.print(line)
     }
+    if let error = watch.error { throw error }
     for line in watch.lines { print("  \(line)") }
     self.watch = watch
   }
@@ -22,9 +23,12 @@ extension Session {
   }
 
   func history(_ command: Command) throws {
-    // A deleted work has no title to search for, but its ID still has a history.
-    let name = command.words[0]
-    let id = (try? library.work(name).id) ?? name
+    var id = command.words[0]
+    do {
+      id = try library.work(id).id
+    } catch DatabaseError.Code.notFound {
+      // A deleted work has no title to search for, but its ID still has a history.
+    }
     if let number = try command.number("at", UInt64.self) {
       // A snapshot of the past has models, too. They cannot leave the closure.
       let lines = try library.database.snapshot(at: number).models { context in

@@ -23,7 +23,7 @@ extension Session {
     work.cast = try command.values("with").map { try context.person(named: $0) }
     // The work and new people are stored together, or not at all.
     try await context.save()
-    print("Added \(work.line), ID \(work.id)")
+    print("Added \(work.line)")
   }
 
   func list(_ command: Command) throws {

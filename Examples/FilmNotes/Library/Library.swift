@@ -39,9 +39,7 @@ import Foundation
   ///
   /// Case and accents of the title make no difference.
   func work(_ name: String) throws -> Work {
-    if try context.snapshot.exists(name), let work = try context.model(Work.self, id: name) {
-      return work
-    }
+    if let work = try context.model(Work.self, id: name) { return work }
     let works = try context.find(
       Query<Work>().filter { $0.title.equals(name, ignoring: .caseAndDiacritics) })
     guard let work = works.first else {

@@ -8,6 +8,9 @@ import Divan
   /// The lines of the results as they are now.
   var lines: [String] { shown }
 
+  /// The error of the last update, after which the lines are those of before.
+  var error: (any Error)? { works.error }
+
   init(_ query: Query<Work>, in context: ModelContext, report: @escaping (String) -> Void) {
     works = context.liveQuery(query)
     shown = works.results.map(\.line)
@@ -29,7 +32,7 @@ import Divan
       .map { "~ \(new[$0.to]), now number \($0.to + 1)" }
     // An import can insert thousands of films.
     return lines.count <= WorkWatch.lineLimit
-      ? lines : lines.prefix(WorkWatch.lineLimit) + ["… and \(lines.count - 10) more changes"]
+      ? lines : lines.prefix(WorkWatch.lineLimit) + ["… and \(lines.count - WorkWatch.lineLimit) more changes"]
   }
 
   private static let lineLimit = 10
