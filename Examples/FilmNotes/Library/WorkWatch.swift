@@ -31,8 +31,9 @@ import Divan
     lines += change.moves.filter { move in !change.updates.contains { $0.to == move.to } }
       .map { "~ \(new[$0.to]), now number \($0.to + 1)" }
     // An import can insert thousands of films.
-    return lines.count <= WorkWatch.lineLimit
-      ? lines : lines.prefix(WorkWatch.lineLimit) + ["… and \(lines.count - WorkWatch.lineLimit) more changes"]
+    let hiddenCount = lines.count - WorkWatch.lineLimit
+    return hiddenCount <= 0
+      ? lines : lines.dropLast(hiddenCount) + ["… and \(hiddenCount) more changes"]
   }
 
   private static let lineLimit = 10
