@@ -31,7 +31,7 @@ struct CatalogueTests {
   }
 
   struct Recipe: DocumentCodable {
-    @DocumentID var id: String?
+    @DocumentID var id: String? = nil
     @DocumentRevision var revision: RevisionID?
     var name: String
     var minutes: Int

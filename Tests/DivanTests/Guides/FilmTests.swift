@@ -59,7 +59,7 @@ import Testing
 
   /// A film of the collection.
   struct Film: DocumentCodable, Hashable, Sendable {
-    @DocumentID var id: String?
+    @DocumentID var id: String? = nil
     var title: String
     var year: Int
     var cast: [String]

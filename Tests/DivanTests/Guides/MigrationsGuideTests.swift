@@ -33,7 +33,7 @@ struct MigrationsGuideTests {
   struct Recipe: DocumentCodable {
     static let documentType = "recipe"
 
-    @DocumentID var id: String?
+    @DocumentID var id: String? = nil
     var name: String
     var minutes: Int?
   }

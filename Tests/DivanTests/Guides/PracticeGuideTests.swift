@@ -32,7 +32,7 @@ struct PracticeGuideTests {
 
   struct Expense: DocumentCodable {
     static let documentType = "expense"
-    @DocumentID var id: String?
+    @DocumentID var id: String? = nil
     var tripID: String
     var cents: Int
     var paid: Date
@@ -338,7 +338,7 @@ struct PracticeGuideTests {
   // MARK: Use on servers
 
   struct Message: DocumentCodable {
-    @DocumentID var id: String?
+    @DocumentID var id: String? = nil
     var room: String
     var text: String
     var sent: Date

@@ -27,7 +27,7 @@ struct ReadmeTests {
   }
 
   struct Book: DocumentCodable {
-    @DocumentID var id: String?
+    @DocumentID var id: String? = nil
     var title: String
     var year: Int
   }

@@ -7,7 +7,7 @@ import Testing
 /// Tests that run the examples of the guide to transactions and durability.
 struct TransactionsGuideTests {
   struct Account: DocumentCodable {
-    @DocumentID var id: String?
+    @DocumentID var id: String? = nil
     var balance: Int
   }
 

@@ -157,7 +157,7 @@ extension ImportStoring {
   ) throws -> ImportOutcome.Kind {
     let new = try properties.decode().objectValue ?? [:]
     if let existing = try transaction.localDocument(id) {
-      if existing == new { return .unchanged }
+      if existing == new || recordsSameMigrations(id, existing, new) { return .unchanged }
       switch options.onExisting {
       case .skip: return .skipped
       case .fail: throw conflict("_local/" + id)
@@ -168,10 +168,19 @@ extension ImportStoring {
     return .stored
   }
 
+  /// Whether both are the record of migrations, and name the same ones.
+  ///
+  /// A database that was opened with the migrations of the exported one ran them at another time.
+  private func recordsSameMigrations(
+    _ id: String, _ existing: Value.Object, _ new: Value.Object
+  ) -> Bool {
+    haveSameUTF8(id, Migration.documentID) && haveSameNames(Array(existing.keys), Array(new.keys))
+  }
+
   private func conflict(_ id: String) -> DatabaseError {
     DatabaseError(
       .conflict, "there is already another document with this ID",
-      hint: "Choose how to handle such documents with the option `existing`", documentID: id)
+      hint: "Choose how to handle such documents with the option `onExisting`", documentID: id)
   }
 
   /// Returns a line's attachments, with contents from the line, earlier lines or the store.

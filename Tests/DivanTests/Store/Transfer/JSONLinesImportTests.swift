@@ -96,6 +96,28 @@ struct JSONLinesImportTests {
     #expect(try database.snapshot().localDocument("l") == ["n": 2])
   }
 
+  @Test func `what a database exports can be imported where the same migrations ran`() throws {
+    let migrations = ["one", "two"].map { id in Migration(id: id) { _ in } }
+    try database.migrate(migrations)
+    try database.write { _ = try $0.replace("a", with: ["n": 1]) }
+    var text = ""
+    try database.snapshot().exportJSONLines { text += String(decoding: $0, as: UTF8.self) }
+    #expect(text.contains("_local/divan migrations"))
+    let (other, behind) = (SimulatedDisk(seed: 7), SimulatedDisk(seed: 8))
+    // The migrations ran at another time there, which is no difference.
+    var configuration = other.configuration()
+    configuration.now = { 1_900_000_000_000 }
+    let same = try Database(at: "/s", configuration: configuration)
+    try same.migrate(migrations)
+    #expect(try same.importLines(text).storedCount == 1)
+    #expect(try same.snapshot().document("a")?["n"] == 1)
+    #expect(try same.migrate(migrations) == [])
+    let earlier = try Database(at: "/s", configuration: behind.configuration())
+    try earlier.migrate(Array(migrations.prefix(1)))
+    let error = try earlier.importError(text)
+    #expect(error.code == .conflict && error.hint?.contains("onExisting") == true)
+  }
+
   @Test func `an imported deletion deletes an existing document, and a deleted one can come back`()
     throws
   {
