@@ -75,7 +75,7 @@ if Context.environment["DIVAN_THREADS"] != nil {
 }
 
 // The tests themselves are compiled in a moment for debugging, and run for long what they test.
-if Context.environment["DIVAN_OPTIMIZE"] != nil {
+if Context.environment["DIVAN_OPTIMIZE", default: ""] != "" {
   for target in package.targets where target.type != .test {
     target.swiftSettings = [.unsafeFlags(["-O", "-assert-config", "Debug"])]
   }

@@ -1,9 +1,9 @@
-import Dispatch
 import DivanLog
 import DivanTesting
 import Foundation
 import ProofKit
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Divan
@@ -56,7 +56,7 @@ struct SuspensionConcurrencyTests {
         shown.append("\(documents.map { $0["n"]?.intValue ?? 0 }.reduce(0, +))")
       }
     }
-    DispatchQueue.concurrentPerform(iterations: writerCount + 3) { thread in
+    onOwnThreads(writerCount + 3) { thread in
       do {
         switch thread {
         case 0..<writerCount:
@@ -102,10 +102,7 @@ struct SuspensionConcurrencyTests {
       #expect(found >= count && found <= count + 1, "\(found) of \(count) by \(writer)")
       sum += found
     }
-    for _ in 0..<2000 where shown.all.last != "\(sum)" {
-      try await Task.sleep(for: .milliseconds(5))
-    }
-    #expect(shown.all.last == "\(sum)")
+    while shown.all.last != "\(sum)" { try await Task.sleep(for: .milliseconds(5)) }
     observer.cancel()
     if let problem = try await database.check().problems.first { throw problem }
     try database.close()
@@ -137,7 +134,7 @@ struct SuspensionConcurrencyTests {
       try database.write { try _ = $0.replace("a", with: ["n": .int(Int64(round))]) }
       let reader = try open { $0.isReadOnly = true }
       let problems = Recorder<String>()
-      DispatchQueue.concurrentPerform(iterations: 5) { thread in
+      onOwnThreads(5) { thread in
         do {
           switch thread {
           case 0: for _ in 0..<5 { try database.suspend() }
@@ -171,7 +168,7 @@ struct SuspensionConcurrencyTests {
     let problems = Recorder<String>()
     try database.write { try _ = $0.replace("a", with: ["n": 0]) }
     let reader = try open { $0.isReadOnly = true }
-    DispatchQueue.concurrentPerform(iterations: 3) { thread in
+    onOwnThreads(3) { thread in
       do {
         switch thread {
         case 0:

@@ -132,7 +132,7 @@ struct EventHandlerTests {
         texts.append(event.query?.text ?? "")
         running.subtract(1, ordering: .sequentiallyConsistent)
       })
-    DispatchQueue.concurrentPerform(iterations: 4) { thread in
+    onOwnThreads(4) { thread in
       for number in 0..<50 {
         let value = Int64(thread * 1000 + number)
         _ = try? database.snapshot().find(Query<Document>().filter { $0["n"] == .int(value) })

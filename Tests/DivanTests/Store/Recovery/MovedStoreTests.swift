@@ -1,4 +1,3 @@
-import Dispatch
 import Divan
 import DivanLog
 import Foundation
@@ -101,7 +100,7 @@ struct MovedStoreTests {
     let holders = Atomic(0)
     let mostHolders = Atomic(0)
     let turns = Atomic(0)
-    DispatchQueue.concurrentPerform(iterations: 4) { _ in
+    onOwnThreads(4) { _ in
       for _ in 0..<300 {
         // A file that is removed between two calls is not a reason to fail either.
         guard case .acquired(let lock)? = try? POSIXFileSystem().lock(path, note: "x") else {

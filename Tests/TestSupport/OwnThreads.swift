@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 
 /// Runs `body` on a thread of its own, and suspends the task meanwhile.
@@ -14,4 +15,22 @@ package func onOwnThread<Result: Sendable>(
     thread.stackSize = 8 << 20
     thread.start()
   }
+}
+
+/// Runs `body` on several threads at the same time, each with its number, and waits for all.
+///
+/// `DispatchQueue.concurrentPerform` begins only as many calls at once as there are cores. If one
+/// call waits for another one, it may wait for ever.
+package func onOwnThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+  let running = DispatchGroup()
+  for number in 0..<count {
+    running.enter()
+    let thread = Thread {
+      body(number)
+      running.leave()
+    }
+    thread.stackSize = 8 << 20
+    thread.start()
+  }
+  running.wait()
 }
