@@ -20,7 +20,7 @@ package func onOwnThread<Result: Sendable>(
 /// Runs `body` on several threads at the same time, each with its number, and waits for all.
 ///
 /// `DispatchQueue.concurrentPerform` begins only as many calls at once as there are cores. If one
-/// call waits for another one, it may wait for ever.
+/// call waits for another one, that one may never begin.
 package func onOwnThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
   let running = DispatchGroup()
   for number in 0..<count {

@@ -85,8 +85,10 @@ struct WordingTests {
   @Test(arguments: folders)
   func `coinages of the past do not come back`(folder: String) {
     for (place, text) in lines(of: folder) {
-      for (word, instead) in WordingTests.coinages {
-        #expect(!text.contains(word), "\(place) says “\(word)”; say: \(instead)")
+      // Types of Core Data may have such a name behind their `NS`.
+      for (word, instead) in WordingTests.coinages
+      where text.contains(word) && !text.contains("NS\(word)") {
+        Issue.record("\(place) says “\(word)”; say: \(instead)")
       }
     }
   }
