@@ -16,7 +16,7 @@ SECONDS ?= 60
 # optimized, with all checks: compiling takes a little longer, and running a sixth of the time. `DIVAN_OPTIMIZE=`
 # makes it easier to debug.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 2
-tests test check build threads checks: export DIVAN_OPTIMIZE ?= 1
+tests test check build threads checks docs api: export DIVAN_OPTIMIZE ?= 1
 
 .PHONY: help format lint systems build check test tests proof proofs bugs threads checks fuzz fuzzers programs report benchmarks docs api ci
 

@@ -36,7 +36,7 @@ extension Session {
       guard let poster = work.poster else {
         throw DatabaseError(.notFound, "the work has no poster", documentID: work.id)
       }
-      try await PosterFiles.write(poster, to: path)
+      try await poster.write(to: path)
       print("Wrote \(poster.length) bytes")
     }
   }

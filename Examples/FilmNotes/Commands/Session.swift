@@ -38,7 +38,7 @@ struct Terminal {
       }
       return ExitStatus.success
     } catch {
-      do { try library.discardChanges() } catch { terminal.printError("\(error)") }
+      do { try library.context.revert() } catch { terminal.printError("\(error)") }
       return ExitStatus.report(error, terminal)
     }
   }

@@ -55,11 +55,4 @@ import Foundation
     }
     return work
   }
-
-  /// Discards what a command left unsaved when it failed, so that the next one does not save it.
-  func discardChanges() throws {
-    for model in context.unsavedModels {
-      if model.isNew { try model.delete() } else { model.revert() }
-    }
-  }
 }

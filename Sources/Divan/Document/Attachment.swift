@@ -108,7 +108,7 @@ extension Document.Attachment {
   /// Creates an attachment from the contents of a file.
   ///
   /// The file is read in pieces when the document is stored, inside the transaction; it must not
-  /// change until then. ``Database/storeAttachment(contentType:file:)`` reads the file before the
+  /// change until then. ``Database/storeAttachment(contentType:file:)-53rov`` reads the file before the
   /// transaction, so that no other writer waits.
   ///
   /// - Parameters:

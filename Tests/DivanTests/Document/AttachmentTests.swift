@@ -163,6 +163,34 @@ struct AttachmentTests {
     try checkIsSound(backup)
   }
 
+  @Test func `attachment content is written to a new file, or to none`() async throws {
+    let folder = try TemporaryDirectory()
+    let (source, copy) = (folder.path + "/source", folder.path + "/copy")
+    try Data(long(3)).write(to: URL(fileURLWithPath: source))
+    let stored = try await database.storeAttachment(contentType: "x/y", file: source)
+    let attachments = [
+      Document.Attachment(contentType: "x/y", [1, 2]), stored,
+      try Document.Attachment(contentType: "x/y", file: source),
+    ]
+    for attachment in attachments {
+      try await attachment.write(to: copy)
+      #expect(try Data(contentsOf: URL(fileURLWithPath: copy)) == attachment.data())
+      let error = await #expect(throws: DatabaseError.self) { try await attachment.write(to: copy) }
+      #expect(error?.code == .alreadyExists)
+      try FileManager.default.removeItem(atPath: copy)
+    }
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      try await stored.write(to: copy)
+    }
+    task.cancel()
+    let result = await task.result
+    #expect(throws: DatabaseError.self) { try result.get() }
+    try FileManager.default.removeItem(atPath: source)
+    await #expect(throws: DatabaseError.self) { try await attachments[2].write(to: copy) }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+  }
+
   @Test func `an invalid attachment is refused and leaves no file behind`() throws {
     #expect(throws: DatabaseError.self) {
       try Document.Attachment(contentType: "x/y", file: "/nowhere/at/all")

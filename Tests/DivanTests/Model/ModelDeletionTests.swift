@@ -212,6 +212,21 @@ struct ModelDeletionTests {
     #expect(try ids().isEmpty)
   }
 
+  @Test func `reverting a context discards new models, and deletes nothing they refer to`() throws {
+    let (chapter, review) = (Chapter(in: context, id: "c"), Review(in: context, id: "r"))
+    chapter.title = "one"
+    try context.save()
+    let book = Book(in: context, id: "b")
+    book.chapters = [chapter]
+    review.book = book
+    chapter.title = "two"
+    try context.revert()
+    #expect(context.unsavedModels.isEmpty && book.isDeleted)
+    #expect(chapter.title == "one" && review.book == nil && !chapter.isDeleted)
+    try context.save()
+    #expect(try database.snapshot().count == 2)
+  }
+
   @Test func `models that cascade to each other are deleted once`() throws {
     let (a, b) = (Review(in: context, id: "a"), Review(in: context, id: "b"))
     a.answered = b

@@ -93,6 +93,28 @@ extension ModelContext {
   /// The models with unsaved changes, in the order in which they were created or first changed.
   public var unsavedModels: [Model] { core.unsavedModels }
 
+  /// Discards the unsaved changes of all models.
+  ///
+  /// Each model returns to what is stored, as by ``Model/revert()``. New models, of which nothing is
+  /// stored, are deleted.
+  ///
+  /// ```swift
+  /// do {
+  ///   try context.save()
+  /// } catch {
+  ///   try context.revert()
+  ///   throw error
+  /// }
+  /// ```
+  ///
+  /// - Throws: The errors of deleting a model.
+  public func revert() throws {
+    let models = unsavedModels
+    // First of all, so that new models refer to nothing that their deletion could reach.
+    for model in models { model.revert() }
+    for model in models where model.isNew && !model.isDeleted { try model.delete() }
+  }
+
   /// Inserts a model that was created without a context, and the models without one it refers to.
   ///
   /// Does nothing if the model is already in this context.

@@ -22,6 +22,15 @@ extension Database {
     }
   }
 
+  /// Stores the content of an attachment from a file, without blocking the calling thread.
+  ///
+  /// This is ``storeAttachment(contentType:file:)-53rov`` for asynchronous callers.
+  public func storeAttachment(
+    contentType: String, file: String
+  ) async throws -> Document.Attachment {
+    try await Database.run { _ in try self.storeAttachment(contentType: contentType, file: file) }
+  }
+
   /// Stores the content of an attachment that comes in pieces, before a document refers to it.
   ///
   /// The pieces can have any size. If no document refers to the content and the returned value is
