@@ -53,6 +53,16 @@ struct CatalogueTests {
     let found = try database.snapshot().value(Recipe.self, id: soup.id ?? "")
     #expect(found?.minutes == 40 && found?.revision?.generation == 2)
 
+    try database.write { transaction in
+      for id in ["stew", "salad"] { try transaction.put(Recipe(id: id, name: id, minutes: 10)) }
+    }
+    try database.write { transaction in
+      try transaction.update(Recipe.self, id: "stew") { $0.minutes = 90 }
+      if let salad = try transaction.value(Recipe.self, id: "salad") { try transaction.delete(salad) }
+    }
+    #expect(try database.snapshot().value(Recipe.self, id: "stew")?.minutes == 90)
+    #expect(try database.snapshot().document("salad") == nil)
+
     try database.write { _ = try $0.replace("bad", with: ["name": "Stew", "minutes": "long"]) }
     do {
       _ = try database.snapshot().value(Recipe.self, id: "bad")
@@ -819,6 +829,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 236)
+    #expect(count == 241)
   }
 }
