@@ -65,6 +65,10 @@ extension Document {
 extension Document.Attachment {
   /// Another store's digest of an attachment's content, in that store's own terms.
   ///
+  /// ```swift
+  /// photo.foreignDigest = Document.Attachment.ForeignDigest("md5-rL0Y20zC+Fzt72VPzMSk2A==")
+  /// ```
+  ///
   /// CouchDB's digest of a text is that of its compressed bytes, which depend on the compressor. So
   /// the digest is kept as received and never computed here. A replicator compares it with what
   /// that store reports later, and does not send equal content again.
@@ -231,6 +235,11 @@ extension Document.Attachment: Equatable {
 }
 
 /// The content of an attachment in pieces: `while let piece = try pieces.next() { … }`.
+///
+/// ```swift
+/// var pieces = try stored.attachments["photo"]?.pieces()
+/// while let piece = try pieces?.next() { size += piece.count }
+/// ```
 public struct AttachmentPieces: Cursor {
   private var source: Source
 

@@ -1,6 +1,11 @@
 extension Document {
   /// The attachments of a document, by name.
   ///
+  /// ```swift
+  /// note.attachments["photo"] = Document.Attachment(contentType: "image/jpeg", jpeg)
+  /// for (name, attachment) in note.attachments { print(name, attachment.length) }
+  /// ```
+  ///
   /// It is used like a dictionary. The attachments are ordered by the bytes of their names. Two
   /// names are equal if their bytes of UTF-8 are: `é` as one scalar and as two are two names, as in
   /// ``Value/Object``.

@@ -9,6 +9,10 @@ import Synchronization
 
 /// Generates the IDs of new documents.
 ///
+/// ```swift
+/// configuration.documentIDs = DocumentIDGenerator { "film:" + UUID().uuidString }
+/// ```
+///
 /// For tests that need the same IDs each time, create one with a closure that counts.
 public struct DocumentIDGenerator: Sendable {
   private let make: @Sendable () -> String

@@ -8,6 +8,14 @@ internal import DivanLog
 
 /// The error that Divan throws: a code, a message, a location and a hint.
 ///
+/// ```swift
+/// do {
+///   try database.write { try $0.put(note) }
+/// } catch let error as DatabaseError where error.code == .conflict {
+///   print(error.message, error.documentID ?? "")
+/// }
+/// ```
+///
 /// Its texts are safe to print on one line of a log or a terminal: control characters, line ends
 /// and direction marks in IDs and names are escaped (`\u{1b}`). ``documentID``, ``propertyPath``
 /// and ``path`` are not escaped.
@@ -59,6 +67,14 @@ public struct DatabaseError: Error, Sendable {
   }
 
   /// A kind of failure.
+  ///
+  /// ```swift
+  /// do {
+  ///   try database.write { try $0.put(note) }
+  /// } catch DatabaseError.Code.conflict {
+  ///   try database.write { try $0.put(note, onConflict: .overwrite) }
+  /// }
+  /// ```
   ///
   /// It is not an enumeration, because new codes must not break programs.
   public struct Code: Hashable, Sendable, CustomStringConvertible {

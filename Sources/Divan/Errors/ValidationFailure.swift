@@ -8,6 +8,14 @@ internal import DivanLog
 
 /// The reason why a validation rejects a revision.
 ///
+/// ```swift
+/// do {
+///   try database.write { try $0.put(Document(id: "film", ["year": 1927])) }
+/// } catch let error as DatabaseError where error.code == .validationFailed {
+///   print(error.validationFailure?.reason ?? error.message)
+/// }
+/// ```
+///
 /// A validation throws it, most simply through ``ProposedRevision/reject(_:keys:)``. The call that
 /// stores the revision throws a ``DatabaseError`` with the code ``DatabaseError/Code/validationFailed``,
 /// whose ``DatabaseError/validationFailure`` this is.

@@ -1,5 +1,10 @@
 /// Decodes `Decodable` values from documents; see ``DocumentEncoder``.
 ///
+/// ```swift
+/// let document = Document(id: "film:1", ["title": "Metropolis", "year": 1927])
+/// let film = try DocumentDecoder().decode(Film.self, from: document)
+/// ```
+///
 /// A property is found in the stored form and decoded when the type requests it; properties that it
 /// does not request cost next to nothing. Numbers convert between kinds: `2` to a `Double`, `2.0`
 /// to an `Int`, provided that a whole number loses nothing. A floating-point property gets the

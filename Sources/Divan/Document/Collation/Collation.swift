@@ -2,6 +2,11 @@ import DivanLog
 
 /// The order of values in the rows of views, in sorted results and in keys.
 ///
+/// ```swift
+/// let titles = ["Zorro", "élan", "Eden"]
+/// let sorted = titles.sorted { Collation.precedes($0, $1) }  // Eden, élan, Zorro
+/// ```
+///
 /// It is one order of all values, the same on every platform and in every release that has the same
 /// ``version``.
 ///

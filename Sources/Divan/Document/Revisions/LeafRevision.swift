@@ -1,4 +1,9 @@
 /// The ID of a revision without successors.
+///
+/// ```swift
+/// let leaves = try database.snapshot().leafRevisions(of: "note")
+/// let hasConflict = leaves.count { !$0.isDeleted } > 1
+/// ```
 public struct LeafRevision: Sendable, Hashable, Identifiable {
   /// The revision's ID.
   public let id: RevisionID

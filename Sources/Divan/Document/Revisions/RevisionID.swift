@@ -2,6 +2,11 @@ package import DivanLog
 
 /// The name of a revision: `generation-digest`, as in `2-9b72b0117fa1058c3b8485ca2583dea3`.
 ///
+/// ```swift
+/// let revision = RevisionID("2-9b72b0117fa1058c3b8485ca2583dea3")
+/// let generation = revision?.generation  // 2
+/// ```
+///
 /// The generation counts the edits, starting with 1 for the first revision. The digest
 /// distinguishes edits of the same generation. Divan's own digests are computed from the edit (see
 /// FILE_FORMAT.md §9); the digests of other stores are kept unchanged.

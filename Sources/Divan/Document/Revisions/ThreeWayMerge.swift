@@ -40,6 +40,12 @@ public struct ThreeWayMerge: Hashable, Sendable {
   }
 
   /// The resolution of an overlap.
+  ///
+  /// ```swift
+  /// let merge = ThreeWayMerge(base: base, mine: mine, theirs: theirs) { overlap in
+  ///   overlap.path == ["stars"] ? .value(3) : .mine
+  /// }
+  /// ```
   public enum Resolution: Hashable, Sendable {
     /// The property gets its value on this side, or is removed if it is not there.
     case mine

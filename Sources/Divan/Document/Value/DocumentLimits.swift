@@ -1,5 +1,9 @@
 /// The limits of a document.
 ///
+/// ```swift
+/// let isTooLong = id.utf8.count > DocumentLimits.documentIDSizeInBytes
+/// ```
+///
 /// The limits are checked when documents are written and again when they are read.
 public enum DocumentLimits {
   /// The maximum depth of arrays and objects: a number is at depth 0, `[1]` at depth 1.

@@ -3,6 +3,12 @@ import DivanLog
 extension Value {
   /// Values by name, as in a JSON object.
   ///
+  /// ```swift
+  /// var film: Value.Object = ["title": "Metropolis", "year": 1927]
+  /// film["silent"] = true
+  /// for (name, value) in film { print(name, value.json) }
+  /// ```
+  ///
   /// The properties are ordered by the UTF-8 bytes of their keys, not by the order of setting.
   /// Two keys are equal if their bytes are: `é` as one scalar and as two are two keys.
   ///

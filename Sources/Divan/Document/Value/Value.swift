@@ -1,5 +1,12 @@
 /// A JSON value, with integers distinguished from other numbers; documents consist of these.
 ///
+/// ```swift
+/// let value: Value = ["title": "Metropolis", "year": 1927, "cast": ["Brigitte Helm"]]
+/// let year = value["year"]?.intValue  // 1927
+/// let star = value["cast"]?[0]?.stringValue  // "Brigitte Helm"
+/// let text = value["year"]?.stringValue  // nil: the year is a number
+/// ```
+///
 /// Two values are equal if their stored forms are the same bytes. So `1` and `1.0` differ, as do
 /// `0.0` and `-0.0`, and texts that look the same but consist of other Unicode scalars.
 ///

@@ -2,6 +2,11 @@ import DivanLog
 
 /// A position in the changes of one store.
 ///
+/// ```swift
+/// let saved = try database.snapshot().feedPosition.description
+/// let feed = try FeedPosition(saved).map { try database.changeFeed(since: $0) }
+/// ```
+///
 /// Sequence numbers of one store mean nothing in another, not even in a backup. So a position names
 /// its store, and other stores refuse it.
 public struct FeedPosition: Sendable, Hashable, Codable {
@@ -30,6 +35,13 @@ extension FeedPosition: LosslessStringConvertible {
 }
 
 /// The changes of a database as they come; see ``Database/changeFeed(since:where:)-(UInt64,_)``.
+///
+/// ```swift
+/// for try await change in database.changeFeed() where !change.isDeleted {
+///   titles.append(change.document["title"]?.stringValue ?? "")
+///   if titles.count == 3 { break }
+/// }
+/// ```
 public struct ChangeFeed: AsyncSequence, Sendable {
   /// The database, which stays open while a reader uses the feed, unless it is closed explicitly.
   let database: Database

@@ -1,6 +1,11 @@
 package import DivanLog
 
 /// How far a commit has got when `write` returns.
+///
+/// ```swift
+/// try database.write(durability: .none) { try $0.put(draft) }
+/// try database.flush()  // Now a crash of the machine does not lose the draft.
+/// ```
 public enum Durability: Sendable, Equatable {
   /// The commit, and every name that is needed to find it, was flushed to the medium.
   ///
@@ -16,6 +21,11 @@ public enum Durability: Sendable, Equatable {
 }
 
 /// How bytes that no longer change are read.
+///
+/// ```swift
+/// configuration.readMode = .buffered
+/// let database = try Database(at: path, configuration: configuration)
+/// ```
 public enum ReadMode: Sendable, Equatable {
   /// ``buffered`` on iOS, iPadOS, tvOS, watchOS and visionOS, and ``mapped`` on other systems.
   ///
@@ -45,6 +55,12 @@ public enum ReadMode: Sendable, Equatable {
 }
 
 /// How a database that is open for reading only follows the process that writes.
+///
+/// ```swift
+/// configuration.isReadOnly = true
+/// configuration.followsWriter = .automatically(every: .milliseconds(200))
+/// let reader = try Database(at: path, configuration: configuration)
+/// ```
 public enum FollowPolicy: Sendable, Equatable {
   /// It shows the same version until ``Database/refresh()-3skwc`` is called.
   case manually
@@ -57,6 +73,12 @@ public enum FollowPolicy: Sendable, Equatable {
 }
 
 /// How a store handles damage that is found when it is opened.
+///
+/// ```swift
+/// configuration.damage = .salvage
+/// let salvaged = try Database(at: path, configuration: configuration)
+/// for error in salvaged.openingReport.damage { print(error) }
+/// ```
 ///
 /// If opening finds damage in the part of the log that it reads, the contents of the damaged part
 /// are unknown. They may have been documents of which no other part has a revision, and newer
@@ -85,6 +107,13 @@ public enum DamagePolicy: Sendable, Equatable {
 }
 
 /// How a database is opened and how it behaves.
+///
+/// ```swift
+/// var configuration = Configuration()
+/// configuration.durability = .relaxed(maxDelay: .seconds(1))
+/// configuration.history = HistoryRetention(revisions: 10)
+/// let database = try Database(at: path, configuration: configuration)
+/// ```
 public struct Configuration: Sendable {
   /// How far a commit has got when `write` returns, unless the call says otherwise.
   public var durability: Durability = .full

@@ -1,5 +1,10 @@
 /// How much superseded data a database keeps, so that past versions can be read.
 ///
+/// ```swift
+/// configuration.history = HistoryRetention(revisions: 10, age: .seconds(30 * 86_400))
+/// let database = try Database(at: path, configuration: configuration)
+/// ```
+///
 /// Without history, compacting a segment frees the space of its superseded revisions.
 /// All limits that are set apply at once. They are applied when the database cleans up, which it
 /// does by itself from time to time, and in ``Database/compact()-npg5``: until then more is kept.

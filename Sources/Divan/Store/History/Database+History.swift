@@ -41,6 +41,12 @@ extension Database {
 }
 
 /// A version of the database that is retained under a name: see ``Database/saveSnapshot(named:of:)``.
+///
+/// ```swift
+/// try database.saveSnapshot(named: "before the import")
+/// for named in try database.namedSnapshots() { print(named.name, named.documentCount) }
+/// let before = try database.snapshot(named: "before the import")
+/// ```
 public struct NamedSnapshot: Sendable, Equatable, Identifiable {
   /// The name.
   public let name: String

@@ -2,6 +2,12 @@ import DivanLog
 import Synchronization
 
 /// The contents of a store and the space that they take.
+///
+/// ```swift
+/// let statistics = try database.statistics
+/// print(statistics.documentCount, statistics.directorySize)
+/// if statistics.deadSize > statistics.liveSize { try database.compact() }
+/// ```
 public struct Statistics: Sendable {
   /// A segment of the log.
   public struct Segment: Sendable {

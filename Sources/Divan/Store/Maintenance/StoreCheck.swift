@@ -1,6 +1,12 @@
 import DivanLog
 
 /// The result of ``Database/check(progress:)-7cjfz``.
+///
+/// ```swift
+/// let report = try database.check()
+/// print(report.documentCount, report.isSound)
+/// for problem in report.problems { print(problem) }
+/// ```
 public struct CheckReport: Sendable {
   /// The number of documents whose current revision was read, including deleted ones.
   public internal(set) var documentCount = 0

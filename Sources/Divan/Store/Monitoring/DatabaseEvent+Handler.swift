@@ -3,6 +3,10 @@ import DivanLog
 extension DatabaseEvent {
   /// Receives the events of a database: ``Configuration/eventHandler``.
   ///
+  /// ```swift
+  /// configuration.eventHandler = DatabaseEvent.Handler { event in log.append(event.logLine) }
+  /// ```
+  ///
   /// A handler is called on a queue of its own, outside of all locks of the database, one event at
   /// a time. Events arrive in the order in which they were reported: those of one thread in the
   /// order in which they happened, ``DatabaseEvent/Kind/opened`` first, and

@@ -1,5 +1,11 @@
 extension DatabaseMetrics {
   /// One metric, for exporters.
+  ///
+  /// ```swift
+  /// for sample in database.metrics.samples {
+  ///   lines.append("divan_\(sample.name) \(sample.text)")
+  /// }
+  /// ```
   public struct Sample: Sendable, Hashable {
     /// The name of the property, such as `appendedBytes`.
     public let name: String

@@ -1,6 +1,11 @@
 internal import DivanLog
 
 /// The result of opening a store: the state that was found, and the repairs.
+///
+/// ```swift
+/// let report = database.openingReport
+/// if report.ending == .interrupted { print("The store was not closed:", report) }
+/// ```
 public struct OpeningReport: Sendable {
   /// The state of the log's end when the store was opened.
   public enum Ending: Sendable, Equatable {

@@ -1,6 +1,12 @@
 import DivanLog
 
 /// A document that changed, with its latest change.
+///
+/// ```swift
+/// for change in try snapshot.changes().collect() where change.hasConflicts {
+///   print(change.id, change.leaves.map(\.id))
+/// }
+/// ```
 public struct Change: Sendable, Equatable, Identifiable {
   /// The sequence number of the change: its position in the store's order.
   public let sequence: UInt64
@@ -33,6 +39,13 @@ extension Change {
 }
 
 /// A cursor over changes, in the order of their sequence numbers.
+///
+/// ```swift
+/// var changes = try database.snapshot().changes(since: last)
+/// while let change = try changes.next() {
+///   print(change.id, change.isDeleted ? "was deleted" : "was stored")
+/// }
+/// ```
 public struct ChangeCursor: Cursor {
   private let view: ReadView
   private var scan: LayeredScan

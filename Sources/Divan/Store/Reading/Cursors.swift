@@ -1,6 +1,11 @@
 import DivanLog
 
 /// A cursor over document IDs: `while let id = try cursor.next() { … }`.
+///
+/// ```swift
+/// var ids = try database.snapshot().ids(.prefix("film:"))
+/// while let id = try ids.next() { print(id) }
+/// ```
 public struct IDCursor: Cursor {
   private var entries: EntryCursor
   private let view: ReadView
@@ -18,6 +23,11 @@ public struct IDCursor: Cursor {
 }
 
 /// A cursor over documents: `while let document = try cursor.next() { … }`.
+///
+/// ```swift
+/// var films = try database.snapshot().documents(.prefix("film:"), descending: true)
+/// while let film = try films.next() { print(film["title"]?.stringValue ?? film.id) }
+/// ```
 ///
 /// A damaged document makes `next()` throw; the call after that continues after it.
 public struct DocumentCursor: Cursor {

@@ -31,6 +31,11 @@ extension Snapshot {
 
 /// A cursor over decoded documents: `while let film = try cursor.next() { … }`.
 ///
+/// ```swift
+/// var films = try database.snapshot().documents(Film.self, .prefix("film:"))
+/// while let film = try films.next() { print(film.title) }
+/// ```
+///
 /// A document that is damaged, or does not fit the type, makes `next()` throw; the next call
 /// continues after it.
 public struct DecodingCursor<T: Decodable>: Cursor {

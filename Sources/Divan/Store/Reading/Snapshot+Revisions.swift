@@ -1,6 +1,12 @@
 import DivanLog
 
 /// A revision of a document: its ID, and its content if that is retained.
+///
+/// ```swift
+/// for revision in try database.snapshot().history(of: "note") {
+///   print(revision.id, revision.document?["text"]?.stringValue ?? "not retained")
+/// }
+/// ```
 public struct Revision: Sendable, Identifiable {
   /// The revision's ID.
   public let id: RevisionID
@@ -73,6 +79,12 @@ extension Snapshot {
 }
 
 /// The revisions of a document that another store has and this one lacks.
+///
+/// ```swift
+/// let offered = try other.snapshot().leafRevisions(of: "note").map(\.id)
+/// let missing = try database.snapshot().missingRevisions(among: ["note": offered])
+/// for revision in missing["note"]?.missing ?? [] { print(revision) }
+/// ```
 public struct MissingRevisions: Sendable, Equatable {
   /// The revisions that are not known.
   public let missing: [RevisionID]

@@ -2,6 +2,13 @@ import DivanLog
 
 /// The database as it was at one commit.
 ///
+/// ```swift
+/// let before = try database.snapshot()
+/// try database.write { try $0.put(Document(id: "note", ["text": "Tea"])) }
+/// let wasThere = try before.exists("note")  // false
+/// let isThere = try database.snapshot().exists("note")  // true
+/// ```
+///
 /// It never changes when you write later, and neither blocks a writer nor waits for one.
 /// Copying it is free. The files that it reads from are kept while it lives. After the database is
 /// closed, every call throws ``DatabaseError/Code/closed``.

@@ -1,5 +1,10 @@
 /// What storing a document does if it was changed since it was read.
 ///
+/// ```swift
+/// try database.write { try $0.put(note, onConflict: .branch) }
+/// let branches = try database.snapshot().branches(of: "note")
+/// ```
+///
 /// The same applies to a document that was not read, if there is already one with its ID.
 public enum ConflictPolicy: Sendable, Hashable {
   /// It throws ``DatabaseError/Code/conflict``, and nothing is stored.

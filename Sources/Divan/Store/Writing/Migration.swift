@@ -37,6 +37,11 @@ public struct Migration: Sendable, Identifiable {
   }
 
   /// The effects that a migration would have: see ``Database/dryRun(_:)``.
+  ///
+  /// ```swift
+  /// let run = try database.dryRun(migration)
+  /// for change in run.changes { print(change.id, change.document.json) }
+  /// ```
   public struct DryRun: Sendable {
     /// The documents that it would store or delete, as they would be.
     public let changes: [Change]

@@ -3,6 +3,14 @@ import Synchronization
 
 /// A revision that is about to be stored, as a validation receives it.
 ///
+/// ```swift
+/// database.setValidation(named: "films have titles") { revision in
+///   if !revision.isDeletion, revision.document["title"] == nil {
+///     try revision.reject("a film has a title", keys: ["title"])
+///   }
+/// }
+/// ```
+///
 /// It is a value: you can keep it, and it reads nothing from the store.
 public struct ProposedRevision: Sendable {
   /// The document with the new revision's content and ID.

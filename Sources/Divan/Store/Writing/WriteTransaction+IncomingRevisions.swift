@@ -1,6 +1,12 @@
 import DivanLog
 
 /// A revision that another store made, with its history: the unit that stores exchange.
+///
+/// ```swift
+/// let history = try theirs.revisions(leadingTo: revision, of: "note")
+/// let incoming = IncomingRevision(document, history: history, isDeleted: document.isDeleted)
+/// try database.write { try $0.insert(contentsOf: [incoming], origin: "other") }
+/// ```
 public struct IncomingRevision: Sendable {
   /// The document's ID, properties and attachments; its own revision is ignored.
   public var document: Document
@@ -18,6 +24,10 @@ public struct IncomingRevision: Sendable {
 }
 
 /// The handling of a history that contradicts the known parent of a revision.
+///
+/// ```swift
+/// try transaction.insert(document, history: history, contradictions: .keepingKnown)
+/// ```
 ///
 /// A revision has one parent, so one of the two was made up, mostly by a program that chooses
 /// revision IDs by itself.

@@ -2,6 +2,15 @@ import DivanLog
 
 /// The transaction that `write` passes to its closure: changes committed together or not at all.
 ///
+/// ```swift
+/// try database.write { transaction in
+///   guard var note = try transaction.document("note") else { return }
+///   note["text"] = "Green tea"
+///   try transaction.put(note)
+///   try transaction.put(Document(id: "log", ["text": "The note was changed"]))
+/// }
+/// ```
+///
 /// It reads its own changes. Do not use it after the closure has returned: every call then throws
 /// ``DatabaseError/Code/closed``. It is not `Sendable`: it belongs to the closure's thread.
 ///

@@ -2,6 +2,11 @@ import DivanLog
 
 /// A condition for documents to be in a partial index, as the index's definition stores it.
 ///
+/// ```swift
+/// let index = DocumentIndex("open by date", on: "due") { $0["done"] == false }
+/// let condition = index.conditions[0]  // path: ["done"], test: .equal(false)
+/// ```
+///
 /// You write conditions like a filter, with ``DocumentIndex/init(_:on:isUnique:eachElement:where:)``.
 /// ``DocumentIndex/conditions`` shows what was made of it.
 ///

@@ -2,6 +2,12 @@ import DivanLog
 
 /// A range of the values of an index.
 ///
+/// ```swift
+/// try database.addIndex(DocumentIndex("by list and date", on: "list", "due"))
+/// let range = IndexRange.equal(to: "home").then("2026-01-01"..<"2027-01-01")
+/// let ids = try database.snapshot().ids(by: "by list and date", range).collect()
+/// ```
+///
 /// A range contains values of one type only: no string is greater than a number, and null is only
 /// in ``all`` and ``equal(to:)``.
 ///

@@ -1,6 +1,11 @@
 import DivanLog
 
 /// A cursor over document IDs in index order, and in byte order where values are equal.
+///
+/// ```swift
+/// var ids = try database.snapshot().ids(by: "by year", 1920..<1930)
+/// while let id = try ids.next() { print(id) }
+/// ```
 public struct IndexedIDCursor: Cursor {
   private var entries: IndexEntryCursor
   private let view: ReadView
@@ -18,6 +23,11 @@ public struct IndexedIDCursor: Cursor {
 }
 
 /// A cursor over documents in index order, and in ID byte order where values are equal.
+///
+/// ```swift
+/// var films = try database.snapshot().documents(by: "by year", 1927..., descending: true)
+/// while let film = try films.next() { print(film.id) }
+/// ```
 ///
 /// A damaged document makes `next()` throw; the next call continues after it.
 public struct IndexedDocumentCursor: Cursor {
