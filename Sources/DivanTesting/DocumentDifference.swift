@@ -1,6 +1,13 @@
 public import Divan
 
 /// A document that is not the same in two states of a database.
+///
+/// ```swift
+/// let trial = try MigrationTrial(jsonLines: lines, schema: schema)
+/// for change in trial.changes {
+///   print(change.id, change.before?["nights"] ?? .null, change.after?["nights"] ?? .null)
+/// }
+/// ```
 public struct DocumentDifference: Sendable, Hashable, Identifiable {
   /// The document's ID.
   public let id: String

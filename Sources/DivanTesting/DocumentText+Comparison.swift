@@ -7,6 +7,10 @@ import Divan
 #endif
 
 /// Whether a comparison with a file writes the file instead.
+///
+/// ```swift
+/// try DocumentText(of: database).requireEqual(toFile: path, recording: .ifMissing)
+/// ```
 public enum TextRecording: Sendable, Hashable {
   /// The file is only read: for tests as they are committed.
   case never

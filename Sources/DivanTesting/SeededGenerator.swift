@@ -1,4 +1,9 @@
 /// A generator of random numbers that depend only on the seed, on every machine (SplitMix64).
+///
+/// ```swift
+/// var generator = SeededGenerator(seed: 7)
+/// let numbers = (1...10).map { _ in Int.random(in: 1...6, using: &generator) }
+/// ```
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64
 

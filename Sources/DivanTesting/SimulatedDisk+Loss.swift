@@ -3,6 +3,13 @@ import DivanLog
 extension SimulatedDisk {
   /// The unflushed changes that are left after a loss of power.
   ///
+  /// ```swift
+  /// for loss in SimulatedDisk.Loss.variety(seed: 7) {
+  ///   let after = try open(disk.restarted(loss))
+  ///   #expect(try after.snapshot().exists("note"))
+  /// }
+  /// ```
+  ///
   /// Flushed changes are always left. A flushed file whose name was not flushed is not found.
   public enum Loss: Hashable, Sendable {
     /// None of the unflushed changes.

@@ -116,6 +116,12 @@ extension SimulatedDisk {
   }
 
   /// The error of a failing call.
+  ///
+  /// ```swift
+  /// disk.fail(.write, with: .inputOutput, isLasting: true)
+  /// #expect(throws: DatabaseError.self) { try database.write { _ = try $0.put(note) } }
+  /// disk.stopFailing()
+  /// ```
   public enum Failure: CaseIterable, Hashable, Sendable {
     /// The medium failed (`EIO`).
     case inputOutput
@@ -189,6 +195,12 @@ extension SimulatedDisk {
   }
 
   /// A false success that a disk reports.
+  ///
+  /// ```swift
+  /// disk.lie(.ignoredFlush, isLasting: true)
+  /// try database.write { try $0.put(note) }
+  /// let count = disk.unflushedChangeCount  // above 0: the write was not flushed
+  /// ```
   ///
   /// Reads return the requested bytes, as the page cache has them, until the power is lost or the
   /// cache evicts them.

@@ -1,6 +1,15 @@
 import DivanLog
 
 /// The extent of trials on a ``SimulatedDisk``.
+///
+/// ```swift
+/// let trials = try SimulatedDisk(seed: 1).forEachCrash { disk in
+///   try open(disk).write { try $0.put(Document(id: "note")) }
+/// } check: { disk in
+///   #expect(try open(disk).check().isSound)
+/// }
+/// print(trials.runCount, "runs,", trials.checkCount, "checks")
+/// ```
 public struct SimulatedTrials: Equatable, Sendable {
   /// The number of calls, or of sizes of the disk, at which something could go wrong.
   public internal(set) var failurePointCount = 0

@@ -1,5 +1,10 @@
 /// The result of an import, also of one that failed or was cancelled
 /// (``DatabaseError/importReport``).
+///
+/// ```swift
+/// let report = try database.importJSONLines(from: path, options: options)
+/// for error in report.errors { print(error.line ?? 0, error.message) }
+/// ```
 public struct ImportReport: Sendable {
   /// The number of completed lines: each is committed, or was omitted as the options specify.
   ///

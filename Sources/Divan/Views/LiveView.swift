@@ -2,6 +2,13 @@ import DivanLog
 import Synchronization
 
 /// The sequence of answers to a query of a view: ``Database/liveResults(of:_:)``.
+///
+/// ```swift
+/// for try await rows in database.liveResults(of: perYear, .all.grouped()) {
+///   bars = rows.map { "\($0.key.json): \($0.value.json)" }
+///   if rows.count == 2 { break }
+/// }
+/// ```
 public struct LiveView: AsyncSequence, Sendable {
   let database: Database
   let view: MapReduceView

@@ -69,6 +69,12 @@ public struct MapReduceView: Sendable {
 }
 
 /// A document as a map function receives it.
+///
+/// ```swift
+/// let conflicts = MapReduceView("conflicts", version: "1") { document, emit in
+///   if !document.conflicts.isEmpty { emit(.string(document.id), document["title"]) }
+/// }
+/// ```
 public struct MappedDocument: Sendable {
   /// The winning revision.
   public let document: Document
@@ -89,6 +95,12 @@ public struct MappedDocument: Sendable {
 }
 
 /// The function that a map function calls to emit a row: `emit(key, value)`.
+///
+/// ```swift
+/// let byActor = MapReduceView("by actor", version: "1") { film, emit in
+///   for actor in film["cast"]?.arrayValue ?? [] { emit(actor, film["title"]) }
+/// }
+/// ```
 public struct Emitter {
   private(set) var rows: [(key: Value, sortKey: [UInt8], value: Value)] = []
   /// The error for the first emitted row that is not valid.

@@ -1,5 +1,12 @@
 /// A reduction of a view's rows: to one value for all rows of a query, or for each group of them.
 ///
+/// ```swift
+/// let perYear = MapReduceView("minutes per year", version: "1", reduction: .sum) { film, emit in
+///   emit(film["year"], film["minutes"])
+/// }
+/// let total = try database.rows(of: perYear).value
+/// ```
+///
 /// Numeric reductions use the rows whose values are numbers, and ignore the others. Rows are
 /// reduced in their order, so that the same rows give the same value to the last digit.
 public struct ViewReduction: Sendable {

@@ -1,4 +1,10 @@
 /// A row of a view, or a value that several rows were reduced to.
+///
+/// ```swift
+/// for row in try database.rows(of: perYear, .all.grouped()) {
+///   print(row.key.json, row.value.json)
+/// }
+/// ```
 public struct ViewRow: Sendable, Hashable {
   /// The emitted key; for a group, the common part of its keys; null for all rows reduced to one.
   public let key: Value
@@ -25,6 +31,12 @@ public struct ViewRow: Sendable, Hashable {
 }
 
 /// The answer to a query of a view: rows in their order, as of one snapshot.
+///
+/// ```swift
+/// let rows = try database.rows(of: byActor, .key("Brigitte Helm"))
+/// for row in rows { print(row.value.stringValue ?? "") }
+/// let films = try rows.documents()
+/// ```
 ///
 /// It retains its rows, which never change whatever is written later, and its snapshot.
 public struct ViewRows: Sendable {

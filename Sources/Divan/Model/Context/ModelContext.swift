@@ -2,6 +2,14 @@ import DivanLog
 
 /// Loads, tracks and saves models, with one object for each document.
 ///
+/// ```swift
+/// let context = database.makeContext()
+/// let todo = Todo(in: context)
+/// todo.text = "Buy milk"
+/// try context.save()
+/// let open = try context.find(Query<Todo>().filter { !$0.done })
+/// ```
+///
 /// A context and its models belong to the task, thread or actor that created it. You can use
 /// several contexts at the same time. A context reads from one snapshot until ``refresh()`` or
 /// saving moves it to the newest one.
@@ -243,6 +251,11 @@ extension ModelContext {
 }
 
 /// A cursor over models: `while let todo = try cursor.next() { … }`.
+///
+/// ```swift
+/// var todos = try context.models(Todo.self)
+/// while let todo = try todos.next() { print(todo.text) }
+/// ```
 public struct ModelCursor<M: Model>: Cursor {
   private let core: ModelContextCore
   private var documents: DocumentCursor

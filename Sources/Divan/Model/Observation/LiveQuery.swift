@@ -2,6 +2,12 @@ public import Observation
 
 /// The models that match a query, in its order, kept up to date: see ``ModelContext/liveQuery(_:)``.
 ///
+/// ```swift
+/// let open = context.liveQuery(Query<Todo>().filter { !$0.done }.sorted(by: \.due))
+/// open.onChange = { change in print(change.insertions, change.deletions) }
+/// let texts = open.results.map(\.text)
+/// ```
+///
 /// A live query shows the state of its context, and is updated whenever the context moves on. A
 /// context that follows the database on an actor
 /// (``Database/makeFollowingContext(_:autosavingAfter:isolation:)``) moves on soon after any commit; other

@@ -21,6 +21,13 @@ public struct ModelUpdate {
 extension ModelUpdate: Sendable {}
 
 /// The changes that other contexts, threads and imports make: see ``ModelContext/updates``.
+///
+/// ```swift
+/// for try await update in context.updates {
+///   print(update.changed.map(\.id))
+///   if todo.text == "Buy oat milk" { break }
+/// }
+/// ```
 public struct ModelUpdates: AsyncSequence {
   let core: ModelContextCore
 

@@ -1,5 +1,11 @@
 /// A property with an unsaved and an external change to different values.
 ///
+/// ```swift
+/// context.conflictHandler = { conflict in
+///   conflict.key == "text" ? .mine : .theirs
+/// }
+/// ```
+///
 /// See ``ModelContext/conflictHandler``.
 public struct ModelConflict {
   /// The model that is being saved.

@@ -7,6 +7,12 @@ internal import DivanLog
 #endif
 
 /// Collects the failures of a model that is being validated: see ``Model/validate(_:)``.
+///
+/// ```swift
+/// override func validate(_ validation: inout ModelValidation) {
+///   validation.require(!text.isEmpty, "a todo has a text", property: "text")
+/// }
+/// ```
 public struct ModelValidation {
   private let model: Model
   private(set) var failures: [InvalidModelsError.Failure] = []
@@ -37,6 +43,15 @@ public struct ModelValidation {
 extension ModelValidation: Sendable {}
 
 /// The failures that ``Model/validate(_:)`` reported, for which models were not saved.
+///
+/// ```swift
+/// do {
+///   try context.save()
+/// } catch let error as DatabaseError where error.code == .invalidModel {
+///   let failures = (error.underlying as? InvalidModelsError)?.failures ?? []
+///   for failure in failures { print(failure.property ?? "", failure.message) }
+/// }
+/// ```
 ///
 /// It is the ``DatabaseError/underlying`` error of a ``DatabaseError`` with the code
 /// `invalidModel`.

@@ -1,5 +1,12 @@
 /// What happens to the other end of a reference when a model is deleted.
 ///
+/// ```swift
+/// final class TodoList: Model {
+///   @Persisted var name: String
+///   @Inverse(\Todo.list, onDelete: .cascade) var todos: [Todo]
+/// }
+/// ```
+///
 /// Declare it with ``Inverse`` for models that refer to the deleted one, and with ``Persisted`` for
 /// models that the deleted one refers to. ``Model/delete()`` applies it in one transaction.
 /// Deleting a document without its model applies no rules.

@@ -2,6 +2,14 @@ import DivanLog
 
 /// What the index of a property contains: `@Persisted(index: .unique) var name = ""`.
 ///
+/// ```swift
+/// final class User: Model {
+///   @Persisted(index: .unique) var email: String?
+///   @Persisted(index: .value) var joined: Date?
+///   @Persisted(index: .eachElement) var groups: [String]
+/// }
+/// ```
+///
 /// The index contains only documents of the class and its subclasses, and queries for the class
 /// use it. See ``Database/addIndexes(for:progress:)``.
 public struct PropertyIndex<Value>: Sendable {
@@ -30,6 +38,12 @@ enum PropertyIndexKind: Sendable {
 }
 
 /// An index of a model class over several properties, or over some documents: ``Model/indexes``.
+///
+/// ```swift
+/// override class var indexes: [ModelIndex] {
+///   [ModelIndex(of: Todo.self, on: { $0.list }, { $0.due }, where: { $0.done == false })]
+/// }
+/// ```
 ///
 /// An invalid description is reported when the index is built:
 /// ``Database/addIndexes(for:progress:)`` throws ``DatabaseError/Code/invalidIndex``.

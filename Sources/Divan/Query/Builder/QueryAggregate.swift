@@ -1,5 +1,11 @@
 /// A value that is computed from many results: see ``QuerySource/groups(_:by:_:)``.
 ///
+/// ```swift
+/// let films = Query<Film>()
+/// let years = try snapshot.groups(films, by: { $0.year }, .count, .average { $0.minutes })
+/// for (year, count, minutes) in years { print(year, count, minutes ?? 0) }
+/// ```
+///
 /// Values that the property's type does not have are ignored: missing ones, null, a text in a
 /// property of type `Int`, and also `2.5` there.
 ///

@@ -1,5 +1,11 @@
 /// A property in the conditions of a query: `$0.year` in `query.filter { $0.year > 1920 }`.
 ///
+/// ```swift
+/// let query = Query<Film>().filter { film in
+///   film.year > 1925 && film.title.hasPrefix("A") && film.cast.contains("Brigitte Helm")
+/// }
+/// ```
+///
 /// Comparisons return a ``Filter``. Which comparisons exist depends on the property's type, so that
 /// a comparison that cannot be run does not compile.
 @dynamicMemberLookup

@@ -1,4 +1,9 @@
 /// The subject of a query, in its conditions: `$0` in `query.filter { $0.year > 1920 }`.
+///
+/// ```swift
+/// let recent = Query<Film>().filter { film in film.year >= 1925 }
+/// let titled = Query<Document>().filter { document in document["title"] == "Nosferatu" }
+/// ```
 @dynamicMemberLookup
 public struct QuerySubject<Subject>: Sendable {
   let path: QueryPath

@@ -1,6 +1,12 @@
 internal import DivanLog
 
 /// The explanation of how a query was executed, with estimated and actual numbers.
+///
+/// ```swift
+/// let explanation = try database.snapshot().explain(query)
+/// print("\(explanation.documentsRead) documents were read")
+/// if explanation.indexes.isEmpty { print("An index may help.") }
+/// ```
 public struct QueryExplanation: Sendable, CustomStringConvertible {
   /// The source of candidates, as text: every document, indexes, or IDs.
   public let access: String

@@ -1,5 +1,11 @@
 /// A source that runs queries: a ``Snapshot``, a ``WriteTransaction`` or a ``ModelContext``.
 ///
+/// ```swift
+/// func titles(in source: some QuerySource) throws -> [String] {
+///   try source.find(Query<Film>().sorted(by: \.title)).map(\.title)
+/// }
+/// ```
+///
 /// A ``WriteTransaction`` includes its own changes so far. The registry of a ``ModelContext`` knows
 /// the subclasses of model classes.
 ///

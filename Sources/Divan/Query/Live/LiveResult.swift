@@ -2,6 +2,13 @@ import DivanLog
 
 /// The result of a query in one version of the database, and the changes since the previous one.
 ///
+/// ```swift
+/// for try await films in database.liveResults(of: query) {
+///   for index in films.changes.insertions { print("inserted:", films[index].title) }
+///   if films.count == 2 { break }
+/// }
+/// ```
+///
 /// It is a collection of the rows, in the order of the query. A copy costs nothing. Access to an
 /// element is a search among the parts that results share with each other.
 public struct LiveResult<Row: Sendable>: Sendable {

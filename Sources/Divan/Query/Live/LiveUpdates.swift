@@ -21,6 +21,13 @@ extension Document.Attachment {
 }
 
 /// An asynchronous sequence of the results of a query: `Database.liveResults(of:)`.
+///
+/// ```swift
+/// for try await films in database.liveResults(of: query) {
+///   shown = films.map(\.title)
+///   if films.count == 2 { break }
+/// }
+/// ```
 public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
   /// It stays open while the query is observed, unless it is closed explicitly.
   fileprivate let database: Database

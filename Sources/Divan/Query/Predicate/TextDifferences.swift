@@ -1,4 +1,8 @@
 /// The differences that are ignored when texts are compared.
+///
+/// ```swift
+/// let query = Query<Film>().filter { $0.title.hasPrefix("metro", ignoring: .caseAndDiacritics) }
+/// ```
 public struct TextDifferences: OptionSet, Sendable, Hashable {
   /// The bits of the set.
   public let rawValue: UInt8

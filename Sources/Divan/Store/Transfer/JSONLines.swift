@@ -12,6 +12,12 @@
 /// these names. `docs/JSON_LINES.md` has all details.
 public enum JSONLines {
   /// The progress of an export or import.
+  ///
+  /// ```swift
+  /// let total = try database.exportJSONLines(to: file) { progress in
+  ///   print(progress.documentCount, "of", progress.totalDocumentCount ?? 0)
+  /// }
+  /// ```
   public struct Progress: Sendable, Equatable {
     /// The number of live documents exported, or of lines imported.
     public internal(set) var documentCount = 0
@@ -33,6 +39,11 @@ public enum JSONLines {
   }
 
   /// Options for an export.
+  ///
+  /// ```swift
+  /// let options = JSONLines.ExportOptions(content: [], order: .bySequence)
+  /// try database.exportJSONLines(to: path, options: options)
+  /// ```
   public struct ExportOptions: Sendable {
     /// The content to export in addition to the documents' properties; everything by default.
     public var content: Content
@@ -90,6 +101,12 @@ public enum JSONLines {
   }
 
   /// Options for an import.
+  ///
+  /// ```swift
+  /// let options = JSONLines.ImportOptions(
+  ///   onExisting: .skip, onInvalidLine: .skip, idProperty: "code")
+  /// try database.importJSONLines(from: path, options: options)
+  /// ```
   public struct ImportOptions: Sendable {
     /// The handling of a line whose document exists with other content; an error by default.
     ///

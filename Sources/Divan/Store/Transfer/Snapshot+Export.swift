@@ -91,6 +91,12 @@ extension Snapshot {
 
 extension JSONLines {
   /// The text of an export, in pieces: ``Snapshot/jsonLines(options:)``.
+  ///
+  /// ```swift
+  /// for try await piece in try database.snapshot().jsonLines() {
+  ///   data.append(piece)
+  /// }
+  /// ```
   public struct Pieces: AsyncSequence, Sendable {
     let snapshot: Snapshot
     let options: ExportOptions
