@@ -4,9 +4,9 @@ import DivanLog
 ///
 /// ```swift
 /// let trials = try SimulatedDisk(seed: 1).forEachCrash { disk in
-///   try open(disk).write { try $0.put(Document(id: "note")) }
+///   try open(disk).write { _ = try $0.put(Document(id: "note")) }
 /// } check: { disk in
-///   #expect(try open(disk).check().isSound)
+///   try #require(open(disk).check().isSound)
 /// }
 /// print(trials.runCount, "runs,", trials.checkCount, "checks")
 /// ```

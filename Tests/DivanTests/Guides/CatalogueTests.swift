@@ -805,27 +805,16 @@ struct CatalogueTests {
 
   // MARK: Agreement with the pages
 
-  private func lines(_ text: some StringProtocol) -> [String] {
-    text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
-      .filter { !$0.isEmpty }
-  }
-
   @Test func `the code of the documentation catalogue is the code of these tests`() throws {
-    let folder = URL(filePath: #filePath).deletingLastPathComponent()
-    let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
-      .filter { $0.hasSuffix(".swift") }
     // The code for SwiftUI is type-checked by `Tests/other-systems`, and not run.
     let views = ProjectFolder.url.appending(path: "Tests/systems/SwiftUIGuide/TodoApp.swift")
-    let sources = try (files.map { folder.appending(path: $0) } + [views]).map { url in
-      lines(try String(contentsOf: url, encoding: .utf8))
-    }
+    let tests = try ExampleSources(and: [views])
     let catalogue = ProjectFolder.url.appending(path: "Sources/Divan/Divan.docc")
     var count = 0
     for name in try FileManager.default.contentsOfDirectory(atPath: catalogue.path) {
       let page = try String(contentsOf: catalogue.appending(path: name), encoding: .utf8)
-      for block in page.matches(of: /```swift\n([\s\S]*?)```/).map({ lines($0.output.1) }) {
-        let isTested = !block.isEmpty && sources.contains { $0.contains(block) }
-        #expect(isTested, "\(name): \(block.first ?? "")")
+      for example in ExampleSources.examples(in: page) {
+        #expect(tests.contains(example), "\(name): \(example.first ?? "")")
         count += 1
       }
     }
