@@ -4,7 +4,7 @@
 /// let schema = Schema(
 ///   Todo.self, TodoList.self,
 ///   documents: [Recipe.self],
-///   indexes: [DocumentIndex("quick", on: "minutes", where: [.equal("type", "Recipe")])],
+///   indexes: [DocumentIndex("quick", on: "minutes") { $0["type"] == "Recipe" }],
 ///   migrations: [Migration(id: "2026-11 years are numbers") { try change($0) }])
 /// let database = try Database(at: "Todos.divan", schema: schema)
 /// ```
