@@ -18,8 +18,9 @@ struct ComingFromGRDBTests {
     var list: String?
   }
 
-  private static let todosByDate = DocumentIndex(
-    "todos by date", on: "done", "due", where: [.equal("type", "Todo")])
+  private static let todosByDate = DocumentIndex("todos by date", on: "done", "due") {
+    $0["type"] == "Todo"
+  }
   private static let schema = Schema(documents: [TodoList.self, Todo.self], indexes: [todosByDate])
 
   private func open() throws -> Database {
@@ -31,8 +32,7 @@ struct ComingFromGRDBTests {
     let path = directory.path + "/Todos.divan"
     let tomorrow = Date(timeIntervalSinceNow: 86_400)
 
-    let todosByDate = DocumentIndex(
-      "todos by date", on: "done", "due", where: [.equal("type", "Todo")])
+    let todosByDate = DocumentIndex("todos by date", on: "done", "due") { $0["type"] == "Todo" }
     let schema = Schema(documents: [TodoList.self, Todo.self], indexes: [todosByDate])
     let database = try await Database.open(at: path, schema: schema)
 
