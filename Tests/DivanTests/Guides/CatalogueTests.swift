@@ -58,7 +58,8 @@ struct CatalogueTests {
     }
     try database.write { transaction in
       try transaction.update(Recipe.self, id: "stew") { $0.minutes = 90 }
-      if let salad = try transaction.value(Recipe.self, id: "salad") { try transaction.delete(salad) }
+      let salad = try transaction.value(Recipe.self, id: "salad")
+      if let salad { try transaction.delete(salad) }
     }
     #expect(try database.snapshot().value(Recipe.self, id: "stew")?.minutes == 90)
     #expect(try database.snapshot().document("salad") == nil)
