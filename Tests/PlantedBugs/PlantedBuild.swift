@@ -42,7 +42,7 @@ struct PlantedBuild {
   /// Returns the paths that the package manager needs of a project, from its root.
   private func paths(in project: URL) throws -> [String] {
     var paths: [String] = []
-    for part in ["Package.swift", "Sources", "Tests", "Benchmarks"] {
+    for part in ["Package.swift", "Sources", "Tests", "Benchmarks", "Examples"] {
       let base = project.appending(path: part)
       if PlantedBuild.isFile(base) { paths.append(part) }
       guard let all = try? FileManager.default.subpathsOfDirectory(atPath: base.path) else {
