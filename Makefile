@@ -5,8 +5,7 @@
 
 SHELL := /bin/bash
 FLAGS := -Xswiftc -warnings-as-errors
-# An index for editors would take a fifth of the time.
-TESTS := --scratch-path .build/tests --disable-index-store $(FLAGS)
+TESTS := --scratch-path .build/tests $(FLAGS)
 RELEASE := swift run -c release $(FLAGS)
 NAME ?= .
 PROOF ?= rules
@@ -46,10 +45,10 @@ tests: ## all tests
 	nice -n 5 swift test $(TESTS)
 
 threads: ## tests of concurrency under the thread sanitizer
-	DIVAN_THREADS=1 nice -n 5 swift test --scratch-path .build/thread --disable-index-store --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
+	DIVAN_THREADS=1 nice -n 5 swift test --scratch-path .build/thread --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
 
 checks: ## all tests, with the invariants of trees checked after each change
-	swift test --scratch-path .build/checks --disable-index-store $(FLAGS) -Xswiftc -DDIVAN_INTERNAL_CHECKS
+	swift test --scratch-path .build/checks $(FLAGS) -Xswiftc -DDIVAN_INTERNAL_CHECKS
 
 proof: ## one suite of proofs: PROOF=crash; ONLY='seed 7' for one run
 	$(RELEASE) Proofs ci $(PROOF) $(if $(ONLY),--only '$(ONLY)')
