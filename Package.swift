@@ -74,7 +74,8 @@ if Context.environment["DIVAN_THREADS"] != nil {
   package.products.removeAll { !watched.contains($0.name) }
 }
 
-// The tests themselves are compiled in a moment for debugging, and run for long what they test.
+// For the Makefile only, which optimizes what the tests run. Packages that depend on this one do not
+// set the variable: the package manager would refuse these flags there.
 if Context.environment["DIVAN_OPTIMIZE", default: ""] != "" {
   let tested = ["DivanLog", "Divan", "DivanTesting", "ProofKit", "TestSupport"]
   for target in package.targets where tested.contains(target.name) {
