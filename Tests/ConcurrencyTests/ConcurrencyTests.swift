@@ -36,7 +36,7 @@ struct ConcurrencyTests {
       }
     }
     let end = ContinuousClock.now + .seconds(ConcurrencyTests.seconds / 2)
-    let problems = Mutex<[String]>([])
+    let problems = Guarded<[String]>([])
     let transfers = Atomic(0)
     let checks = Atomic(0)
     let group = DispatchGroup()

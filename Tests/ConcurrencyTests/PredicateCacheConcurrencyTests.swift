@@ -1,5 +1,6 @@
 import Dispatch
 import Divan
+import DivanLog
 import Foundation
 import Synchronization
 import Testing
@@ -17,7 +18,7 @@ struct PredicateCacheConcurrencyTests {
         try transaction.put(Document(id: "doc-\(number)", ["n": .int(Int64(number % 10))]))
       }
     }
-    let problems = Mutex<[String]>([])
+    let problems = Guarded<[String]>([])
     // Counts rounds instead of seconds: on a busy machine, two seconds are only a few rounds.
     let queried = Atomic(0)
     let written = Atomic(0)

@@ -47,7 +47,7 @@ struct SuspensionConcurrencyTests {
   {
     let database = try open()
     let writerCount = 3
-    let acknowledged = Mutex([Int](repeating: 0, count: writerCount + 1))
+    let acknowledged = Guarded([Int](repeating: 0, count: writerCount + 1))
     let problems = Recorder<String>()
     let isDone = Atomic(false)
     let shown = Recorder<String>()
@@ -109,7 +109,7 @@ struct SuspensionConcurrencyTests {
   }
 
   private func write(
-    _ database: Database, _ thread: Int, _ acknowledged: borrowing Mutex<[Int]>,
+    _ database: Database, _ thread: Int, _ acknowledged: borrowing Guarded<[Int]>,
     _ isDone: borrowing Atomic<Bool>
   ) throws {
     var round = 0

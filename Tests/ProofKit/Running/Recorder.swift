@@ -1,8 +1,8 @@
-import Synchronization
+import DivanLog
 
 /// A list that closures on any thread add to.
 package final class Recorder<Element: Sendable>: Sendable {
-  private let elements = Mutex<[Element]>([])
+  private let elements = Guarded<[Element]>([])
 
   package init() {}
 
