@@ -194,7 +194,10 @@ extension DatabaseError: CustomStringConvertible {
     if let line { text += "; line \(line)" }
     if let column { text += ", column \(column)" }
     if let offset { text += " at byte \(offset)" }
-    if let underlying { text += "; cause: \(underlying)" }
+    // Some messages contain the cause.
+    if let cause = underlying.map({ "\($0)" }), !message.contains(cause) {
+      text += "; cause: \(cause)"
+    }
     return text
   }
 }

@@ -156,6 +156,8 @@ struct ModelHookTests {
         "Noting.text (c): it is empty",
       ])
     #expect(error?.message.contains("it is too early") == true)
+    // Each reason once, although the message and the underlying error have it.
+    #expect(error?.description.split(separator: "it is too early").count == 2)
     #expect(try database.snapshot().count == 0)
     #expect(context.unsavedModels == models)
     #expect(models.allSatisfy { !$0.notes.contains("saved") })
