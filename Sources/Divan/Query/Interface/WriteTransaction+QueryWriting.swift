@@ -1,8 +1,9 @@
 extension WriteTransaction {
   /// Changes every document that matches a query.
   ///
-  /// The documents are found before anything is changed, so no document is changed twice. If
-  /// `change` throws, all changes of this call are rolled back. A transaction knows no subclasses
+  /// The documents are found before anything is changed, so no document is changed twice. Those
+  /// that `change` leaves as they are get no revision. If `change` throws, all changes of this call
+  /// are rolled back. A transaction knows no subclasses
   /// of a model class, and calls no hooks: contexts such as `transaction.models` have their own
   /// `update`.
   ///
@@ -16,10 +17,16 @@ extension WriteTransaction {
     _ query: Query<Subject>, _ change: (inout Document) throws -> Void
   ) throws -> Int {
     let ids = try ids(query)
-    try savepoint {
-      for id in ids { _ = try update(id, change) }
+    return try savepoint {
+      var changedCount = 0
+      for id in ids {
+        guard let document = try document(id) else { continue }
+        var changed = document
+        try change(&changed)
+        if try put(&changed, unlessEqualTo: document) { changedCount += 1 }
+      }
+      return changedCount
     }
-    return ids.count
   }
 
   /// Deletes every document that matches a query; if it throws, none is deleted.

@@ -18,7 +18,8 @@ extension Store {
       transaction in
       let current = try transaction.entry(of: id)
       guard current?.revision == document.revision else { return .conflict }
-      return .stored(try transaction.put(changed))
+      return .stored(
+        try transaction.put(&changed, unlessEqualTo: document) ? changed : document)
     }
   }
 }

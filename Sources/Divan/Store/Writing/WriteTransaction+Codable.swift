@@ -155,6 +155,8 @@ extension WriteTransaction {
 
   /// Changes a document as a value of a type; does nothing if it does not exist.
   ///
+  /// If `change` leaves the stored properties as they are, no revision is stored.
+  ///
   /// ```swift
   /// try transaction.update(Todo.self, id: "milk") { $0.isDone = true }
   /// ```
@@ -165,9 +167,14 @@ extension WriteTransaction {
   public func update<T: Codable & Sendable>(
     _ type: T.Type, id: String, _ change: (inout T) throws -> Void
   ) throws -> Document? {
-    guard var value = try value(type, id: id) else { return nil }
+    guard let document = try document(id) else { return nil }
+    var value = try document.decode(type)
     try change(&value)
-    return try put(value, id: id)
+    let encoded = try DocumentEncoder().encodeProperties(of: value)
+    var changed = try draft(of: encoded, id: try encoded.documentID(id))
+    guard try put(&changed, unlessEqualTo: document) else { return document }
+    if T.self is AnyObject.Type { assign(changed, to: encoded) }
+    return changed
   }
 
   /// Deletes the document of a value, by storing a deleted revision with the value's properties.

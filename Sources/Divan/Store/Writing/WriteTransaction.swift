@@ -173,7 +173,9 @@ extension WriteTransaction {
       over: current)
   }
 
-  /// Changes a document's properties; does nothing if it does not exist.
+  /// Changes a document's properties and attachments; does nothing if it does not exist.
+  ///
+  /// If `change` leaves them as they are, no revision is stored.
   ///
   /// - Returns: The stored document, or nil if there is none.
   @discardableResult
@@ -181,9 +183,32 @@ extension WriteTransaction {
     _ id: String, _ change: (inout Document) throws -> Void
   ) throws -> Document? {
     try check()
-    guard var document = try self.document(id) else { return nil }
-    try change(&document)
-    return try put(document)
+    guard let document = try self.document(id) else { return nil }
+    var changed = document
+    try change(&changed)
+    return try put(&changed, unlessEqualTo: document) ? changed : document
+  }
+
+  /// Stores a document that was changed, unless its content is the same as before.
+  ///
+  /// - Parameters:
+  ///   - changed: The document to store, and afterwards the stored one.
+  ///   - document: The document as it was read.
+  /// - Returns: Whether it was stored.
+  /// - Throws: The errors of ``put(_:)-(Document)``.
+  func put(_ changed: inout Document, unlessEqualTo document: Document) throws -> Bool {
+    // What cannot be encoded has its error from the put.
+    if let encoded = try? changed.encoded() {
+      if encoded.bytes == document.storedProperties, changed.attachments == document.attachments,
+        changed.revision == document.revision, changed.id == document.id
+      {
+        return false
+      }
+      // Encoded once for the comparison and the put.
+      changed.replaceProperties(with: encoded)
+    }
+    changed = try put(changed)
+    return true
   }
 
   /// Deletes a document if it was not changed since you read it, by storing a deleted revision.
