@@ -14,6 +14,11 @@ public struct ImportReport: Sendable {
   public internal(set) var byteCount = 0
   /// The number of stored lines: documents, revisions of documents, local documents.
   public internal(set) var storedCount = 0
+  /// The number of stored lines whose document then had several branches, a conflict.
+  ///
+  /// Only lines with `_revisions` can make one: a document that was made independently in the
+  /// exported database and in this one has a branch of each. See ``Snapshot/hasConflict(_:)``.
+  public internal(set) var conflictCount = 0
   /// The number of lines whose content the database had already.
   public internal(set) var unchangedCount = 0
   /// The number of lines that were omitted because another document has the ID.
@@ -32,7 +37,8 @@ public struct ImportReport: Sendable {
 extension ImportReport: CustomStringConvertible {
   /// The counts, in a sentence.
   public var description: String {
-    "\(lineCount) lines: \(storedCount) stored, \(unchangedCount) known already, \(skippedCount) skipped, "
-      + "\(rejectedCount) rejected"
+    let conflicts = conflictCount == 0 ? "" : " (\(conflictCount) in conflict)"
+    return "\(lineCount) lines: \(storedCount) stored\(conflicts), "
+      + "\(unchangedCount) known already, \(skippedCount) skipped, \(rejectedCount) rejected"
   }
 }

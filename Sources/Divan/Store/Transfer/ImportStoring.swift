@@ -5,15 +5,19 @@ struct ImportOutcome {
   var storedCount = 0
   var unchangedCount = 0
   var skippedCount = 0
+  var conflictCount = 0
   var errors: [DatabaseError] = []
   /// The digests of contents that documents now refer to.
   var referencedDigests: [SHA256.Digest] = []
 
-  enum Kind { case stored, unchanged, skipped }
+  enum Kind { case stored, storedInConflict, unchanged, skipped }
 
   mutating func count(_ kind: Kind) {
     switch kind {
     case .stored: storedCount += 1
+    case .storedInConflict:
+      storedCount += 1
+      conflictCount += 1
     case .unchanged: unchangedCount += 1
     case .skipped: skippedCount += 1
     }
@@ -117,7 +121,8 @@ extension ImportStoring {
       let isNew = try transaction.insert(
         document, history: imported.history, isDeleted: imported.isDeleted)
       if let expiry = imported.expiry { try transaction.setExpiry(expiry, of: document.id) }
-      return isNew ? .stored : .unchanged
+      guard isNew else { return .unchanged }
+      return try hasConflict(document.id) ? .storedInConflict : .stored
     }
     guard let existing = try transaction.document(imported.id) else {
       if imported.isDeleted { return .unchanged }
@@ -150,6 +155,14 @@ extension ImportStoring {
       try transaction.setExpiry(expiry, of: imported.id)
     }
     return isSame ? .unchanged : .stored
+  }
+
+  /// Whether a document has several branches that are not deleted.
+  private func hasConflict(_ id: String) throws -> Bool {
+    guard let entry = try transaction.entry(of: id), entry.traits.contains(.tree) else {
+      return false
+    }
+    return try transaction.view.leafRevisions(of: id).count { !$0.isDeleted } > 1
   }
 
   private func store(

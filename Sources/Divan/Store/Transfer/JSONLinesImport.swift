@@ -161,6 +161,7 @@ extension JSONLinesImport {
     report.storedCount += outcome.storedCount
     report.unchangedCount += outcome.unchangedCount
     report.skippedCount += outcome.skippedCount
+    report.conflictCount += outcome.conflictCount
     for refusal in outcome.errors { note(refusal) }
   }
 }

@@ -96,6 +96,29 @@ struct JSONLinesImportTests {
     #expect(try database.snapshot().localDocument("l") == ["n": 2])
   }
 
+  @Test(arguments: [JSONLines.ImportOptions.Existing.fail, .skip, .replace])
+  func `lines with revisions make branches of independent documents, and the report counts them`(
+    onExisting: JSONLines.ImportOptions.Existing
+  ) throws {
+    let source = try Database.inMemory()
+    for (id, n) in [("a", 1), ("b", 2), ("c", 3)] {
+      try source.write { try _ = $0.put(Document(id: id, ["n": .int(Int64(n))])) }
+    }
+    let text = try source.snapshot().jsonLinesText(.revisions)
+    // "a" is independent, "b" has the same revision, "c" is missing.
+    for (id, n) in [("a", 10), ("b", 2)] {
+      try database.write { try _ = $0.put(Document(id: id, ["n": .int(Int64(n))])) }
+    }
+    let options = JSONLines.ImportOptions(onExisting: onExisting)
+    let report = try database.importLines(text, options)
+    #expect(report.storedCount == 2 && report.unchangedCount == 1 && report.conflictCount == 1)
+    #expect(
+      "\(report)" == "3 lines: 2 stored (1 in conflict), 1 known already, 0 skipped, 0 rejected")
+    #expect(try database.snapshot().hasConflict("a") && !database.snapshot().hasConflict("c"))
+    let again = try database.importLines(text, options)
+    #expect(again.conflictCount == 0 && again.unchangedCount == 3)
+  }
+
   @Test func `what a database exports can be imported where the same migrations ran`() throws {
     let migrations = ["one", "two"].map { id in Migration(id: id) { _ in } }
     try database.migrate(migrations)
