@@ -43,7 +43,8 @@ extension Database {
   public convenience init(
     url: URL, schema: Schema = Schema(), configuration: Configuration = Configuration()
   ) throws {
-    try self.init(at: try Database.path(of: url), schema: schema, configuration: configuration)
+    try self.init(
+      at: try url.filePath(orThrow: .notAStore), schema: schema, configuration: configuration)
   }
 
   /// Creates an empty store in memory, prepared for a schema, which ends with its last reference.
@@ -106,20 +107,12 @@ extension Database {
     progress: (@Sendable (Double) throws -> Void)? = nil
   ) async throws -> Database {
     try await open(
-      at: try path(of: url), schema: schema, configuration: configuration, progress: progress)
+      at: try url.filePath(orThrow: .notAStore), schema: schema, configuration: configuration,
+      progress: progress)
   }
 
   private static let cancelledOpening = DatabaseError(
     .cancelled, "the task was cancelled while the database was being opened")
-
-  private static func path(of url: URL) throws(DatabaseError) -> String {
-    guard url.isFileURL else {
-      throw DatabaseError(
-        .notAStore, "a store is a directory on this machine, and the URL is not that of a file",
-        hint: "Use a URL that begins with `file:`")
-    }
-    return url.path(percentEncoded: false)
-  }
 
   /// Runs the migrations of a schema, and builds its indexes.
   private func prepare(for schema: Schema, progress: (Double) throws -> Void) throws {

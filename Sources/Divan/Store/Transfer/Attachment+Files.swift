@@ -1,5 +1,11 @@
 import DivanLog
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 extension Document.Attachment {
   /// Writes the content to a new file, checked against its digest.
   ///
@@ -34,4 +40,18 @@ extension Document.Attachment {
       return try pieces.next().map { SharedBytes(copying: Array($0)) }
     }
   }
+}
+
+extension Document.Attachment {
+  /// Creates an attachment from the contents of a file, as `init(contentType:file:)` with a path
+  /// does.
+  public init(contentType: String, file url: URL) throws {
+    try self.init(contentType: contentType, file: url.filePath())
+  }
+
+  /// Writes the content to a new file, as `write(to:)` with a path does.
+  public func write(to url: URL) throws { try write(to: url.filePath()) }
+
+  /// Writes the content to a new file without blocking the calling thread.
+  public func write(to url: URL) async throws { try await write(to: url.filePath()) }
 }
