@@ -33,7 +33,7 @@ extension Session {
   func migrate(_ command: Command) async throws {
     let database = library.database
     for migration in Migrations.all {
-      let effects = try database.dryRun(migration)
+      let effects = try await database.dryRun(migration)
       for change in effects.changes { print("\(change.id): \(change.document.json)") }
       print("\(migration.id) changes \(effects.changes.count) documents")
       guard !command.has("preview"), !effects.changes.isEmpty else { continue }

@@ -63,6 +63,16 @@ extension Database {
     try await Database.run { _ in try self.migrate(migrations) }
   }
 
+  /// Runs a migration, and rolls it back; see the synchronous `dryRun`.
+  public func dryRun(_ migration: Migration) async throws -> Migration.DryRun {
+    try await Database.run { _ in try self.dryRun(migration) }
+  }
+
+  /// Runs the migrations that were not run yet, and rolls them back; see the synchronous `dryRun`.
+  public func dryRun(_ migrations: [Migration]) async throws -> Migration.DryRun {
+    try await Database.run { _ in try self.dryRun(migrations) }
+  }
+
   /// Builds an index of the documents, unless it exists; see the synchronous `addIndex`.
   ///
   /// - Parameters:

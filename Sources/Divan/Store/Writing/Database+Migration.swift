@@ -17,16 +17,9 @@ extension Database {
   ///   errors of a migration, and as ``write(durability:timeout:_:)-4yolg``.
   @discardableResult
   public func migrate(_ migrations: [Migration]) throws -> [String] {
-    var known: Set<String> = []
-    for migration in migrations where !known.insert(migration.id).inserted {
-      throw DatabaseError(
-        .alreadyExists, "two migrations have the name \(migration.id.debugDescription)",
-        hint: "Give each a unique name: the second would never be run", path: path)
-    }
-    // Before any write, so that nothing is written if there is nothing to do.
-    let done = try snapshot().localDocument(Migration.documentID) ?? [:]
     var names: [String] = []
-    for migration in migrations where done[migration.id] == nil {
+    // Found before any write, so that nothing is written if there is nothing to do.
+    for migration in try pendingMigrations(among: migrations) {
       let isNew = try write { transaction in
         var done = try transaction.localDocument(Migration.documentID) ?? [:]
         guard done[migration.id] == nil else { return false }
@@ -41,6 +34,27 @@ extension Database {
     return names
   }
 
+  /// Finds the migrations that were not run in this database yet.
+  ///
+  /// ```swift
+  /// let pending = try database.pendingMigrations(among: [numbers])
+  /// print("To do:", pending.map(\.id))
+  /// ```
+  ///
+  /// - Parameter migrations: all migrations that ever existed, in their order.
+  /// - Returns: those that ``migrate(_:)-1hsqt`` would run, in the same order.
+  /// - Throws: ``DatabaseError/Code/alreadyExists`` if two have the same name; the errors of reading.
+  public func pendingMigrations(among migrations: [Migration]) throws -> [Migration] {
+    var known: Set<String> = []
+    for migration in migrations where !known.insert(migration.id).inserted {
+      throw DatabaseError(
+        .alreadyExists, "two migrations have the name \(migration.id.debugDescription)",
+        hint: "Give each a unique name: the second would never be run", path: path)
+    }
+    let done = try snapshot().localDocument(Migration.documentID) ?? [:]
+    return migrations.filter { done[$0.id] == nil }
+  }
+
   /// Runs a migration, and rolls it back.
   ///
   /// Nothing is stored, and readers see no effect; writers wait for it. It makes no difference
@@ -49,6 +63,26 @@ extension Database {
   /// - Returns: the effects that the migration would have on the database as it is now.
   /// - Throws: errors of the migration, and as ``write(durability:timeout:_:)-4yolg``.
   public func dryRun(_ migration: Migration) throws -> Migration.DryRun {
+    try rollBack { try migration.change($0) }
+  }
+
+  /// Runs the migrations that ``migrate(_:)-1hsqt`` would run, and rolls them back.
+  ///
+  /// They run one after the other in one transaction, so all their changes together must be within
+  /// ``Configuration/transactionSizeLimit``.
+  ///
+  /// - Parameter migrations: all migrations that ever existed, in their order.
+  /// - Returns: the effects of all pending migrations together.
+  /// - Throws: as ``pendingMigrations(among:)`` and `dryRun` with one migration.
+  public func dryRun(_ migrations: [Migration]) throws -> Migration.DryRun {
+    let pending = try pendingMigrations(among: migrations)
+    return try rollBack { transaction in
+      for migration in pending { try migration.change(transaction) }
+    }
+  }
+
+  /// Returns the effects of `change`, which are rolled back.
+  private func rollBack(_ change: (WriteTransaction) throws -> Void) throws -> Migration.DryRun {
     /// Thrown to roll back the transaction.
     struct DryRunEnd: Error {
       let effects: Migration.DryRun
@@ -56,7 +90,7 @@ extension Database {
     do {
       return try write { transaction in
         let (sequence, count) = (transaction.lastSequence, transaction.count)
-        try migration.change(transaction)
+        try change(transaction)
         let changes = try ChangeCursor(transaction.view, since: sequence).collect()
         throw DryRunEnd(
           effects: Migration.DryRun(

@@ -36,7 +36,7 @@ public struct Migration: Sendable, Identifiable {
     self.change = change
   }
 
-  /// The effects that a migration would have: see ``Database/dryRun(_:)``.
+  /// The effects that a migration would have: see `Database.dryRun(_:)`.
   ///
   /// ```swift
   /// let run = try database.dryRun(migration)

@@ -62,6 +62,41 @@ struct MigrationTests {
     #expect(try database.migrate([numbers]) == ["years are numbers"])
   }
 
+  @Test func `a dry run of several migrations skips those that were run, and adds up the others`()
+    async throws
+  {
+    let titled = Migration(id: "titles") { transaction in
+      for id in try transaction.ids(Query<Document>()) {
+        try transaction.update(id) { $0["title"] = .string(id) }
+      }
+    }
+    let all = [numbers, titled]
+    #expect(
+      try database.pendingMigrations(among: all).map(\.id) == ["years are numbers", "titles"])
+    let both = try await database.dryRun(all)
+    #expect(both.changes.map { $0.document["year"] }.contains(1927))
+    #expect(both.changes.filter { $0.document["title"] != nil }.count == both.countAfter)
+    #expect(both.countAfter == 2)
+
+    try await database.migrate([numbers])
+    #expect(try database.pendingMigrations(among: all).map(\.id) == ["titles"])
+    let sequence = try database.snapshot().sequence
+    let second = try await database.dryRun(all)
+    #expect(second.changes.map(\.id) == ["a", "b"] && second.countBefore == 2)
+    #expect(try database.snapshot().sequence == sequence)
+
+    try await database.migrate(all)
+    #expect(try database.pendingMigrations(among: all).isEmpty)
+    #expect(try await database.dryRun(all).changes.isEmpty)
+    #expect(throws: DatabaseError.self) {
+      try database.pendingMigrations(among: [numbers, numbers])
+    }
+    // By itself, a migration runs whether one with its ID was run or not.
+    let retitled = Migration(id: "titles") { try $0.put(Document(id: "z", ["title": "Z"])) }
+    #expect(try await database.dryRun([retitled]).changes.isEmpty)
+    #expect(try await database.dryRun(retitled).changes.map(\.id) == ["z"])
+  }
+
   private final class Film: Model {
     @Persisted var year: Int
     @Persisted var title: String
