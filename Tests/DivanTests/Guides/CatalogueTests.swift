@@ -309,6 +309,36 @@ struct CatalogueTests {
     #expect(try ids.collect() == ["Metropolis", "m"])
   }
 
+  @Test func `an import adds revisions, or compares documents by their content`() throws {
+    let office = try open("/Office.divan")
+    let home = try open("/Home.divan")
+    try office.write { try $0.put(Document(id: "faust", ["title": "Faust"])) }
+    for (database, title) in [(office, "M"), (home, "M, restored")] {
+      try database.write { try $0.put(Document(id: "m", ["title": .string(title)])) }
+    }
+    let content = JSONLines.ExportOptions(content: [.attachments])
+    try office.exportJSONLines(to: "Office.jsonl", options: content)
+    let options = JSONLines.ImportOptions(onExisting: .skip)
+    let report = try home.importJSONLines(from: "Office.jsonl", options: options)
+    print("\(report.storedCount) are new, \(report.skippedCount) are different here")
+    #expect(report.storedCount == 1 && report.skippedCount == 1 && report.unchangedCount == 0)
+    #expect(try home.snapshot().document("m")?["title"] == "M, restored")
+
+    let failure = #expect(throws: DatabaseError.self) {
+      try home.importJSONLines(from: "Office.jsonl")
+    }
+    #expect(failure?.code == .conflict && failure?.documentID == "m")
+    let replaced = try home.importJSONLines(
+      from: "Office.jsonl", options: JSONLines.ImportOptions(onExisting: .replace))
+    #expect(replaced.storedCount == 1 && replaced.unchangedCount == 1)
+    let document = try home.snapshot().document("m")
+    #expect(document?["title"] == "M" && document?.revision?.generation == 2)
+
+    try office.exportJSONLines(to: "Revisions.jsonl")
+    try home.importJSONLines(from: "Revisions.jsonl", options: options)
+    #expect(try home.snapshot().hasConflict("m"))
+  }
+
   @Test func `an import reports its progress and can be cancelled`() throws {
     let copy = try open("/Copy.divan")
     let more = String(repeating: " and more", count: 20)
@@ -819,6 +849,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 241)
+    #expect(count == 250)
   }
 }

@@ -65,10 +65,26 @@ struct ErrorsGuideTests {
       problems.append(error.validationFailure?.reason ?? error.message)
     }
     #expect(problems == ["a note has a text"])
+    let error = #expect(throws: DatabaseError.self) {
+      try database.write { try $0.put(Document(id: "empty")) }
+    }
+    #expect(error.map(textForUsers) == "a note has a text")
+    #expect(error?.failureReason == "a note has a text (text)")
     #expect(try database.snapshot().count == 0)
   }
 
-  @Test func `an error has texts to show, and a full disk loses nothing`() throws {
+  func textForUsers(of error: DatabaseError) -> String {
+    switch error.code {
+    case .diskFull: "The disk is full. Free some space, and try again."
+    case .conflict: "Someone else has changed this. Look at the change, and save again."
+    case .validationFailed: error.validationFailure?.reason ?? "A value is not valid."
+    default: "The changes could not be saved."
+    }
+  }
+
+  @Test func `an error has texts for the user and for the log, and a full disk loses nothing`()
+    throws
+  {
     let disk = SimulatedDisk(seed: 1)
     let database = try Database(
       at: "/Photos.divan", configuration: disk.configuration(hasSmallFiles: false))
@@ -79,7 +95,10 @@ struct ErrorsGuideTests {
       try database.write { try $0.put(photo) }
     }
     #expect(error?.code == .diskFull && error?.recoverySuggestion?.isEmpty == false)
-    #expect(error?.localizedDescription.isEmpty == false)
+    let failure = try #require(error)
+    #expect(textForUsers(of: failure) == "The disk is full. Free some space, and try again.")
+    #expect(failure.localizedDescription.contains("/Photos.divan"))
+    #expect("\(failure)".contains("diskFull") && failure.failureReason == failure.message)
     #expect(try database.snapshot().document("first") != nil)
     disk.capacityBytes = nil
     try database.write { try $0.put(photo) }

@@ -49,7 +49,8 @@ struct GettingStartedGuideTests {
     let database = try Database(at: path, schema: TodoStore.schema)
     let store = TodoStore(database)
     store.unfinished.onChange = { change in
-      print("\(change.insertions.count) added, \(change.deletions.count) removed")
+      let (added, removed) = (change.insertions.count, change.deletions.count)
+      print("\(added) added, \(removed) removed, \(change.moves.count) moved")
     }
 
     let home = TodoList(in: store.context)
@@ -70,6 +71,21 @@ struct GettingStartedGuideTests {
     try store.context.undo()
     print(milk.isDone, store.unfinished.results.map(\.text))
     #expect(!milk.isDone && store.unfinished.results.map(\.text) == ["Call Ann", "Buy milk"])
+
+    let (first, second) = (milk.due, Date(timeIntervalSinceNow: 172_800))
+    let walk = try store.add("Walk", due: second)
+    var changes: [ListDifference] = []
+    store.unfinished.onChange = { changes.append($0) }
+    walk.due = first?.addingTimeInterval(-3600)
+    try walk.save()
+    walk.due = second
+    walk.text = "Walk far"
+    try walk.save()
+    walk.text = "Walk"
+    try walk.save()
+    #expect(changes.map(\.moves.count) == [1, 1, 0] && changes.map(\.updates.count) == [1, 1, 1])
+    #expect(changes.allSatisfy { $0.insertions.isEmpty && $0.deletions.isEmpty })
+    try walk.delete()
 
     #expect(try database.indexes().contains { $0.name == "model:Todo.due" })
     try database.close()

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Tests that run the code of the guides on models: class hierarchies, attachments, and failed saves.
+/// Tests that run the code of the guides on models: classes, attachments, saves and deletions.
 struct ModelGuideTests {
   class Work: Model {
     @Persisted var title = ""
@@ -84,5 +84,146 @@ struct ModelGuideTests {
     #expect(context.unsavedModels.isEmpty && series.episodes == 14)
     try context.refresh()
     #expect(film.title == "theirs")
+  }
+
+  // MARK: References, deletions and conflicts
+
+  final class Note: Model {
+    @Persisted var text: String
+    @Persisted var tags: [String]
+    @Persisted var readCount = 0
+    @Inverse(\Notebook.notes) var notebooks: [Notebook]
+  }
+
+  final class Notebook: Model {
+    @Persisted var name: String
+    @Persisted var notes: [Note]
+    @Persisted(onDelete: .cascade) var cover: Cover?
+  }
+
+  final class Cover: Model {
+    @Persisted var color: String
+  }
+
+  /// Creates a database with a notebook of two notes, and with a cover.
+  private func makeNotebook() throws -> Database {
+    let schema = Schema(Note.self, Notebook.self, Cover.self)
+    let database = try Database.inMemory(schema: schema)
+    let context = database.makeContext()
+    let notebook = Notebook(in: context, id: "notebook")
+    notebook.name = "Old"
+    notebook.cover = Cover(in: context, id: "cover")
+    for id in ["a", "b"] {
+      let note = Note(in: context, id: id)
+      note.tags = ["tea"]
+      notebook.notes.append(note)
+    }
+    try context.save()
+    return database
+  }
+
+  @Test func `an inverse of an array is an array, and deleting the owner deletes its cover`()
+    throws
+  {
+    let database = try makeNotebook()
+    let context = database.makeContext()
+    let note = try #require(try context.model(Note.self, id: "a"))
+    let notebook = try #require(try context.model(Notebook.self, id: "notebook"))
+    #expect(note.notebooks == [notebook])
+    let second = Notebook(in: context, id: "second")
+    second.notes = [note]
+    second.cover = Cover(in: context, id: "second cover")
+    try context.save()
+    #expect(note.notebooks == [notebook, second])
+    try second.cover?.delete()
+    #expect(!second.isDeleted && second.cover == nil)
+    note.text = "unsaved"
+    try notebook.delete()
+    #expect(note.notebooks == [second] && note.needsSave)
+    #expect(try database.snapshot().ids().collect() == ["a", "b", "second"])
+  }
+
+  @Test func `an array of references leaves out a deleted model, and drops its ID when it changes`()
+    throws
+  {
+    let database = try makeNotebook()
+    let context = database.makeContext()
+    let notebook = try #require(try context.model(Notebook.self, id: "notebook"))
+    try context.model(Note.self, id: "a")?.delete()
+    #expect(notebook.notes.map(\.id) == ["b"])
+    #expect(try database.snapshot().document("notebook")?["notes"] == ["a", "b"])
+    try database.update("notebook") { $0["notes"] = ["a", "b", "unknown"] }
+    try context.refresh()
+    notebook.notes.append(Note(in: context, id: "c"))
+    try context.save()
+    #expect(notebook.notes.map(\.id) == ["b", "c"])
+    let stored = try database.snapshot().document("notebook")?["notes"]?.arrayValue ?? []
+    #expect(Set(stored) == ["b", "c", "unknown"])
+    notebook.notes = [notebook.notes[1]]
+    try context.save()
+    #expect(try database.snapshot().document("notebook")?["notes"] == ["c"])
+  }
+
+  @Test func `models are deleted and changed in one transaction, which is one step for undo`()
+    throws
+  {
+    let database = try makeNotebook()
+    let context = database.makeContext()
+    context.undoLimit = 10
+    try context.update(Query<Notebook>().filter { $0.name == "Old" }) { notebook in
+      for note in notebook.notes { note.tags.append("old") }
+      try notebook.delete()
+    }
+    #expect(try database.snapshot().ids().collect() == ["a", "b"])
+    #expect(try database.snapshot().document("b")?["tags"] == ["tea", "old"])
+    #expect(context.canUndo && !context.canRedo)
+    #expect(try context.undo())
+    #expect(try database.snapshot().ids().collect() == ["a", "b", "cover", "notebook"])
+    #expect(try database.snapshot().document("b")?["tags"] == ["tea"])
+    #expect(!context.canUndo && context.canRedo)
+    #expect(try !context.undo())
+
+    try database.write { transaction in
+      let notebook = try transaction.models.model(Notebook.self, id: "notebook")
+      for note in notebook?.notes ?? [] { note.tags = [] }
+      try transaction.models.save()
+      try notebook?.delete()
+    }
+    #expect(try database.snapshot().ids().collect() == ["a", "b"])
+    #expect(try database.snapshot().document("a")?["tags"] == [])
+    #expect(!context.canUndo)
+  }
+
+  @Test func `a handler adds up and joins the values of a conflict`() throws {
+    let database = try makeNotebook()
+    let context = database.makeContext()
+    context.conflictHandler = { conflict in
+      switch conflict.key {
+      case "readCount":
+        let added = (conflict.mine?.intValue ?? 0) - (conflict.base?.intValue ?? 0)
+        return .value(Value((conflict.theirs?.intValue ?? 0) + added))
+      case "tags":
+        let theirs = conflict.theirs?.arrayValue ?? []
+        let mine = conflict.mine?.arrayValue ?? []
+        return .value(.array(theirs + mine.filter { !theirs.contains($0) }))
+      default:
+        return .refuse
+      }
+    }
+    let note = try #require(try context.model(Note.self, id: "a"))
+    note.readCount += 2
+    note.tags.append("cake")
+    try database.update("a") { note in
+      note["readCount"] = 3
+      note["tags"] = ["tea", "milk"]
+    }
+    try note.save()
+    #expect(note.readCount == 5 && note.tags == ["tea", "milk", "cake"])
+    #expect(try database.snapshot().document("a")?["readCount"] == 5)
+
+    note.text = "mine"
+    try database.update("a") { $0["text"] = "theirs" }
+    #expect(throws: DatabaseError.self) { try note.save() }
+    #expect(note.needsSave)
   }
 }

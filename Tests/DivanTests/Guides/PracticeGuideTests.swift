@@ -99,6 +99,26 @@ struct PracticeGuideTests {
     #expect(expiry.timeIntervalSinceNow > 6 * 86_400)
   }
 
+  @Test func `a model's attachment comes from a file, and goes to another`() async throws {
+    let directory = try TemporaryDirectory()
+    let folder = directory.path
+    try Data(repeating: 7, count: 100_000).write(to: URL(filePath: folder + "/map.jpg"))
+    let database = try Database.inMemory(schema: Schema(Trip.self, Traveller.self))
+    let context = database.makeContext()
+    let trip = Trip(in: context, id: "elbe")
+    trip.attachments["map"] = try await database.storeAttachment(
+      contentType: "image/jpeg", file: folder + "/map.jpg")
+    try await context.save()
+    try await trip.attachments["map"]?.write(to: folder + "/copy.jpg")
+    #expect(
+      FileManager.default.contentsEqual(
+        atPath: folder + "/map.jpg", andPath: folder + "/copy.jpg"))
+    let error = await #expect(throws: DatabaseError.self) {
+      try await trip.attachments["map"]?.write(to: folder + "/copy.jpg")
+    }
+    #expect(error?.code == .alreadyExists)
+  }
+
   // MARK: Testing and previews
 
   @Test func `a test has a database in memory`() throws {
@@ -150,10 +170,44 @@ struct PracticeGuideTests {
       try database.write { try $0.put(Document(["text": "Tickets"])) }
     }
     #expect(error?.code == .diskFull)
-    #expect(try database.snapshot().count == 0)
     disk.capacityBytes = nil
     try database.write { try $0.put(Document(["text": "Tickets"])) }
     #expect(try database.snapshot().count == 1)
+  }
+
+  @Test func `a disk of any size that is too small keeps the saved notes`() throws {
+    var saved = 0
+    let trials = try SimulatedDisk(seed: 3).forEachCapacity(stepBytes: 1024) { disk in
+      saved = 0
+      let database = try Database(at: "/Notes.divan", configuration: disk.configuration())
+      for number in 1...5 {
+        try database.write { try $0.put(Document(id: "\(number)", ["text": "Note"])) }
+        saved = number
+      }
+    } check: { disk in
+      let database = try Database(at: "/Notes.divan", configuration: disk.configuration())
+      #expect(try database.snapshot().count == saved, "\(disk)")
+    }
+    #expect(trials.runCount > 10, "\(trials)")
+    #expect(trials.checkCount == 2 * trials.runCount)
+  }
+
+  @Test(arguments: [true, false])
+  func `a deletion on a full disk needs the reserve of a program's store`(hasSmallFiles: Bool)
+    throws
+  {
+    let disk = SimulatedDisk(seed: 4)
+    let configuration = disk.configuration(hasSmallFiles: hasSmallFiles)
+    let database = try Database(at: "/Notes.divan", configuration: configuration)
+    try database.write { try $0.put(Document(id: "note", ["text": "Tickets"])) }
+    disk.capacityBytes = disk.usedBytes
+    let error = #expect(throws: DatabaseError.self) { try database.write { try $0.delete("note") } }
+    #expect(error?.code == .diskFull)
+    let isDeleted = try? database.write { try $0.delete("note") }
+    #expect(isDeleted == (hasSmallFiles ? nil : true))
+    disk.capacityBytes = nil
+    try database.write { try $0.put(Document(id: "next")) }
+    #expect(try database.snapshot().count == (hasSmallFiles ? 2 : 1))
   }
 
   @MainActor @Test func `a test begins with fixtures, and expects changes and documents`()
@@ -215,6 +269,15 @@ struct PracticeGuideTests {
     #expect(trial.changes.map(\.id) == ["old"])
     #expect(trial["old"]?.before?["nights"] == "3" && trial["old"]?.after?["nights"] == 3)
     #expect(try trial.database.snapshot().document("odd")?["nights"] == "some")
+
+    let fromLines = try MigrationTrial(
+      jsonLines: """
+        {"_id": "elbe", "type": "Trip", "nights": "3"}
+        {"_id": "rome", "type": "Trip", "nights": 2}
+        """,
+      schema: schema)
+    #expect(fromLines.changes.map(\.id) == ["elbe"])
+    #expect(fromLines["elbe"]?.after?["nights"] == 3)
   }
 
   @MainActor @Test func `a preview has sample data`() throws {
@@ -285,6 +348,35 @@ struct PracticeGuideTests {
     #expect(try restored.snapshot().document("note")?["round"] == 99)
     let before = try restored.snapshot(named: "before the import")
     #expect(try before.document("note")?["round"] == 19)
+  }
+
+  func replaceStore(of database: Database, at path: String, by backup: String) throws -> Database {
+    try database.close()
+    try Database.delete(at: path)
+    try Database.restore(from: backup, to: path)
+    return try Database(at: path)
+  }
+
+  @Test func `a store is replaced by its backup`() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/Notes.divan"
+    let backup = directory.path + "/Backup.divan"
+    let database = try makeChangedStore(at: path)
+    try database.backup(to: backup)
+    try database.write { _ = try $0.replace("note", with: ["round": 100]) }
+    let replaced = try replaceStore(of: database, at: path, by: backup)
+    #expect(try replaced.snapshot().document("note")?["round"] == 99)
+    #expect(replaced.storeID != database.storeID && replaced.openingReport.damage.isEmpty)
+    try replaced.write { _ = try $0.replace("note", with: ["round": 101]) }
+    let error = #expect(throws: DatabaseError.self) { try database.snapshot() }
+    #expect(error?.code == .closed)
+    try replaced.close()
+
+    try Data("mine".utf8).write(to: URL(filePath: path + "/letter.txt"))
+    let taken = #expect(throws: DatabaseError.self) {
+      try replaceStore(of: replaced, at: path, by: backup)
+    }
+    #expect(taken?.code == .alreadyExists)
   }
 
   // MARK: Performance
