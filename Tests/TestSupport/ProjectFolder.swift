@@ -1,9 +1,11 @@
-package import Foundation
+public import Foundation
 
 /// The folder of the project, for tests that compare the code with a document or a fixture.
-package enum ProjectFolder {
+///
+/// Public, because tests of guides are also compiled as the code of another package.
+public enum ProjectFolder {
   /// The nearest folder above this file that contains `Package.swift`.
-  package static let url: URL = {
+  public static let url: URL = {
     var folder = URL(filePath: #filePath)
     repeat {
       folder.deleteLastPathComponent()
@@ -13,7 +15,7 @@ package enum ProjectFolder {
   }()
 
   /// Returns the text of a file whose path starts at the folder of the project.
-  package static func text(of path: String) throws -> String {
+  public static func text(of path: String) throws -> String {
     try String(contentsOf: url.appending(path: path), encoding: .utf8)
   }
 }

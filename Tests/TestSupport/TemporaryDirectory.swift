@@ -2,11 +2,14 @@ import DivanLog
 import Foundation
 
 /// A directory for a test, removed with its contents when the last reference is released.
-package final class TemporaryDirectory: Sendable {
+///
+/// Public, because tests of guides are also compiled as the code of another package.
+public final class TemporaryDirectory: Sendable {
   /// The directory's path, without symbolic links.
-  package let path: String
+  public let path: String
 
-  package init() throws {
+  /// Creates the directory.
+  public init() throws {
     let url = FileManager.default.temporaryDirectory
       .appendingPathComponent("divan-\(UUID().uuidString)", isDirectory: true)
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)

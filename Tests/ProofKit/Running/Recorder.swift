@@ -1,13 +1,18 @@
 import DivanLog
+import Synchronization
 
 /// A list that closures on any thread add to.
-package final class Recorder<Element: Sendable>: Sendable {
+///
+/// Public, because tests of guides are also compiled as the code of another package.
+public final class Recorder<Element: Sendable>: Sendable {
   private let elements = Guarded<[Element]>([])
 
-  package init() {}
+  /// Creates an empty list.
+  public init() {}
 
-  package func append(_ element: Element) { elements.withLock { $0.append(element) } }
+  /// Adds an element at the end.
+  public func append(_ element: Element) { elements.withLock { $0.append(element) } }
 
   /// The elements so far, in order.
-  package var all: [Element] { elements.withLock { $0 } }
+  public var all: [Element] { elements.withLock { $0 } }
 }
