@@ -1,6 +1,4 @@
-import Dispatch
 import Divan
-import Synchronization
 
 extension Workload {
   /// One observed query with 10,000 results, sorted by their titles.
@@ -84,32 +82,14 @@ extension Workload {
     let database = try Database.inMemory()
     try store(bench.samples.documents(0..<resultCount), in: database)
     let query = Query<Document>().filter { $0["year"] > 0 }.sorted(by: "title")
-    let outcome = Mutex<Result<Double, any Error>?>(nil)
-    let isDone = DispatchSemaphore(value: 0)
-    Task.detached {
-      do {
-        var results = database.liveResults(of: query).makeAsyncIterator()
-        guard try await results.next()?.count == resultCount else {
-          throw BenchmarkError("documents are missing")
-        }
-        let seconds = try await work(database, &results)
-        outcome.withLock { $0 = .success(seconds) }
-      } catch {
-        outcome.withLock { $0 = .failure(error) }
+    let seconds = try waitFor {
+      var results = database.liveResults(of: query).makeAsyncIterator()
+      guard try await results.next()?.count == resultCount else {
+        throw BenchmarkError("documents are missing")
       }
-      isDone.signal()
+      return try await work(database, &results)
     }
-    isDone.wait()
     try database.close()
-    guard let seconds = try outcome.withLock({ $0 })?.get() else {
-      throw BenchmarkError("nothing was measured")
-    }
     return seconds * 1e9
-  }
-}
-
-extension Duration {
-  fileprivate var inSeconds: Double {
-    Double(components.seconds) + Double(components.attoseconds) / 1e18
   }
 }
