@@ -9,6 +9,7 @@ struct Options {
   var repetitions = 3
   var directory: String?
   var json: String?
+  var svg: String?
   var limitSeconds = 600.0
   var cacheMebibytes = 128
   var seed: UInt64 = 1
@@ -23,6 +24,7 @@ struct Options {
       --repetitions N      of each workload, interleaved between the stores (default 3)
       --directory DIR      where the stores are made, and removed again (default: temporary)
       --json FILE          writes every sample to FILE
+      --svg FILE           draws the work that applications do most
       --limit SECONDS      longest time of one repetition (default 600)
       --cache MIB          page or block cache, where a store has one (default 128)
       --seed N             of the documents (default 1)
@@ -43,6 +45,7 @@ struct Options {
       case "--seed": seed = UInt64(try Self.number(name, value))
       case "--directory": directory = value
       case "--json": json = value
+      case "--svg": svg = value
       case "--engines":
         engines = try Self.list(name, value, known: allEngines.map { $0.name })
       case "--only":

@@ -86,7 +86,7 @@ enum Report {
   }
 
   /// Returns about three significant digits.
-  private static func number(_ value: Double) -> String {
+  static func number(_ value: Double) -> String {
     let digits = abs(value) >= 100 ? 0 : abs(value) >= 10 ? 1 : 2
     return String(format: "%.\(digits)f", value)
   }

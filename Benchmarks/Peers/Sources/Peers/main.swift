@@ -16,6 +16,9 @@ do {
     try run.measure(then: Report.print)
     Report.printGoals(run.figures)
     if let path = options.json { try Report.writeJSON(run.figures, options, to: path) }
+    if let path = options.svg {
+      try Chart(figures: run.figures, count: options.count).write(to: path)
+    }
   }
 } catch {
   warn("\(error)")
