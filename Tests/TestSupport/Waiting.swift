@@ -4,6 +4,8 @@ import Foundation
 ///
 /// It sleeps between two checks. A thread that checked all the time would look busy, and Dispatch
 /// starts no other thread for waiting work while as many threads as there are cores are busy.
-package func waitUntil(_ condition: () throws -> Bool) rethrows {
+///
+/// Public, because tests of guides are also compiled as the code of another package.
+public func waitUntil(_ condition: () throws -> Bool) rethrows {
   while try !condition() { Thread.sleep(forTimeInterval: 0.001) }
 }
