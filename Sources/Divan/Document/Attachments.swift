@@ -63,6 +63,14 @@ extension Document.Attachments: Equatable {
   public static func == (a: Self, b: Self) -> Bool { a.entries == b.entries }
 }
 
+extension Document.Attachments {
+  /// Whether both are equal, and have the same digests of other stores.
+  func isIdentical(to other: Self) -> Bool {
+    self == other
+      && zip(values, other.values).allSatisfy { $0.foreignDigest == $1.foreignDigest }
+  }
+}
+
 extension Document.Attachments: ExpressibleByDictionaryLiteral {
   /// Creates a set of attachments; of those with the same name, the last wins.
   public init(dictionaryLiteral elements: (String, Document.Attachment)...) {

@@ -3,9 +3,10 @@ extension WriteTransaction {
   ///
   /// The documents are found before anything is changed, so no document is changed twice. Those
   /// that `change` leaves as they are get no revision. If `change` throws, all changes of this call
-  /// are rolled back. A transaction knows no subclasses
-  /// of a model class, and calls no hooks: contexts such as `transaction.models` have their own
-  /// `update`.
+  /// are rolled back.
+  ///
+  /// A transaction knows no subclasses of a model class, and calls no hooks: contexts such as
+  /// `transaction.models` have their own `update`.
   ///
   /// - Parameters:
   ///   - query: the query.

@@ -4,7 +4,8 @@ extension Database {
   /// Reads the document, lets `change` change it, and stores it. If the document was changed since
   /// it was read, the update begins again. So `change` **may run several times**, each time with
   /// the current document, and should do nothing but change it. It runs outside of the transaction,
-  /// so it may take its time and read from the database.
+  /// so it may take its time and read from the database. If it leaves the properties and
+  /// attachments as they are, no revision is stored, and no validation runs.
   ///
   /// - Parameters:
   ///   - id: the ID of the document.

@@ -14,12 +14,16 @@ extension Store {
     try change(&changed)
     // A transaction that changes nothing returns once the version that it read is visible to all
     // readers. So the next attempt reads the revision that this one was in conflict with.
-    return try write(durability: durability ?? configuration.durability, timeout: nil) {
-      transaction in
+    let durability = durability ?? configuration.durability
+    var isUnchanged = false
+    let attempt = try write(durability: durability, timeout: nil) { transaction -> Attempt in
       let current = try transaction.entry(of: id)
       guard current?.revision == document.revision else { return .conflict }
-      return .stored(
-        try transaction.put(&changed, unlessEqualTo: document) ? changed : document)
+      isUnchanged = try !transaction.put(&changed, unlessEqualTo: document)
+      return .stored(isUnchanged ? document : changed)
     }
+    // Without a commit, what was read may come from one that is not flushed yet.
+    if isUnchanged, case .full = durability { try flush() }
+    return attempt
   }
 }

@@ -155,7 +155,7 @@ extension WriteTransaction {
 
   /// Changes a document as a value of a type; does nothing if it does not exist.
   ///
-  /// If `change` leaves the stored properties as they are, no revision is stored.
+  /// If `change` leaves the coded properties as they are, no revision is stored.
   ///
   /// ```swift
   /// try transaction.update(Todo.self, id: "milk") { $0.isDone = true }
@@ -169,10 +169,17 @@ extension WriteTransaction {
   ) throws -> Document? {
     guard let document = try document(id) else { return nil }
     var value = try document.decode(type)
+    // Encoding the value can give other bytes than the stored ones, such as 3.0 for a 3.
+    let original = try DocumentEncoder().encodeProperties(of: value)
+    let (originalID, originalRevision) = (original.id, original.revision)
     try change(&value)
     let encoded = try DocumentEncoder().encodeProperties(of: value)
-    var changed = try draft(of: encoded, id: try encoded.documentID(id))
-    guard try put(&changed, unlessEqualTo: document) else { return document }
+    if encoded.properties.bytes == original.properties.bytes, encoded.id == originalID,
+      encoded.revision == originalRevision, try isCurrent(document)
+    {
+      return document
+    }
+    let changed = try put(try draft(of: encoded, id: try encoded.documentID(id)))
     if T.self is AnyObject.Type { assign(changed, to: encoded) }
     return changed
   }

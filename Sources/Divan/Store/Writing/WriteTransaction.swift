@@ -189,6 +189,12 @@ extension WriteTransaction {
     return try put(&changed, unlessEqualTo: document) ? changed : document
   }
 
+  /// Whether a document that was read still is the current revision.
+  func isCurrent(_ document: Document) throws -> Bool {
+    guard let current = try entry(of: document.id), !current.isDeleted else { return false }
+    return current.revision == document.revision
+  }
+
   /// Stores a document that was changed, unless its content is the same as before.
   ///
   /// - Parameters:
@@ -199,8 +205,11 @@ extension WriteTransaction {
   func put(_ changed: inout Document, unlessEqualTo document: Document) throws -> Bool {
     // What cannot be encoded has its error from the put.
     if let encoded = try? changed.encoded() {
-      if encoded.bytes == document.storedProperties, changed.attachments == document.attachments,
-        changed.revision == document.revision, changed.id == document.id
+      if encoded.bytes == document.storedProperties,
+        changed.attachments.isIdentical(to: document.attachments),
+        changed.revision == document.revision, changed.id == document.id,
+        // If it was stored again meanwhile, the put reports the conflict.
+        try isCurrent(document)
       {
         return false
       }

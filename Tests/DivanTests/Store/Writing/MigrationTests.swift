@@ -88,9 +88,10 @@ struct MigrationTests {
     try await database.migrate(all)
     #expect(try database.pendingMigrations(among: all).isEmpty)
     #expect(try await database.dryRun(all).changes.isEmpty)
-    #expect(throws: DatabaseError.self) {
+    let twice = #expect(throws: DatabaseError.self) {
       try database.pendingMigrations(among: [numbers, numbers])
     }
+    #expect(twice?.code == .alreadyExists)
     // By itself, a migration runs whether one with its ID was run or not.
     let retitled = Migration(id: "titles") { try $0.put(Document(id: "z", ["title": "Z"])) }
     #expect(try await database.dryRun([retitled]).changes.isEmpty)
