@@ -194,8 +194,8 @@ extension DatabaseError: CustomStringConvertible {
     if let line { text += "; line \(line)" }
     if let column { text += ", column \(column)" }
     if let offset { text += " at byte \(offset)" }
-    // Some messages contain the cause.
-    if let cause = underlying.map({ "\($0)" }), !message.contains(cause) {
+    // Some messages end with the cause.
+    if let cause = underlying.map({ "\($0)" }), !message.hasSuffix(": " + cause) {
       text += "; cause: \(cause)"
     }
     return text

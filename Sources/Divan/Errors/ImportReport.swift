@@ -14,10 +14,10 @@ public struct ImportReport: Sendable {
   public internal(set) var byteCount = 0
   /// The number of stored lines: documents, revisions of documents, local documents.
   public internal(set) var storedCount = 0
-  /// The number of stored lines whose document then had several branches, a conflict.
+  /// How many more documents are in conflict because of lines with `_revisions`.
   ///
-  /// Only lines with `_revisions` can make one: a document that was made independently in the
-  /// exported database and in this one has a branch of each. See ``Snapshot/hasConflict(_:)``.
+  /// A document that was made independently in the exported database and in this one has a branch
+  /// of each: see ``Snapshot/hasConflict(_:)``. Negative if lines resolved more conflicts.
   public internal(set) var conflictCount = 0
   /// The number of lines whose content the database had already.
   public internal(set) var unchangedCount = 0
@@ -37,7 +37,7 @@ public struct ImportReport: Sendable {
 extension ImportReport: CustomStringConvertible {
   /// The counts, in a sentence.
   public var description: String {
-    let conflicts = conflictCount == 0 ? "" : " (\(conflictCount) in conflict)"
+    let conflicts = conflictCount <= 0 ? "" : " (\(conflictCount) in conflict)"
     return "\(lineCount) lines: \(storedCount) stored\(conflicts), "
       + "\(unchangedCount) known already, \(skippedCount) skipped, \(rejectedCount) rejected"
   }

@@ -5,7 +5,7 @@
 #endif
 
 // Each call here does what the call with a path does. A URL that is not that of a file throws
-// `notFound`.
+// `notFound`, except where `exists` returns false.
 
 extension URL {
   /// Returns the path of a file URL.

@@ -10,14 +10,19 @@ struct ImportOutcome {
   /// The digests of contents that documents now refer to.
   var referencedDigests: [SHA256.Digest] = []
 
-  enum Kind { case stored, storedInConflict, unchanged, skipped }
+  enum Kind {
+    /// The line was stored, and changed the number of documents in conflict.
+    case stored(addedConflicts: Int)
+    case unchanged, skipped
+
+    static let stored = stored(addedConflicts: 0)
+  }
 
   mutating func count(_ kind: Kind) {
     switch kind {
-    case .stored: storedCount += 1
-    case .storedInConflict:
+    case .stored(let addedConflicts):
       storedCount += 1
-      conflictCount += 1
+      conflictCount += addedConflicts
     case .unchanged: unchangedCount += 1
     case .skipped: skippedCount += 1
     }
@@ -118,11 +123,13 @@ extension ImportStoring {
     var document = Document(id: imported.id, revision: nil, imported.properties)
     document.attachments = try attachments(of: imported)
     guard imported.history.isEmpty else {
+      let wasInConflict = try hasConflict(document.id)
       let isNew = try transaction.insert(
         document, history: imported.history, isDeleted: imported.isDeleted)
       if let expiry = imported.expiry { try transaction.setExpiry(expiry, of: document.id) }
       guard isNew else { return .unchanged }
-      return try hasConflict(document.id) ? .storedInConflict : .stored
+      let isInConflict = try hasConflict(document.id)
+      return .stored(addedConflicts: (isInConflict ? 1 : 0) - (wasInConflict ? 1 : 0))
     }
     guard let existing = try transaction.document(imported.id) else {
       if imported.isDeleted { return .unchanged }

@@ -52,6 +52,10 @@ struct FileURLTests {
 
     let lines = folder.appending(path: "all films.jsonl")
     #expect(try await database.exportJSONLines(to: lines).documentCount == 1)
+    let snapshot = try database.snapshot()
+    let some = folder.appending(path: "some films.jsonl")
+    #expect(try await snapshot.exportJSONLines(to: some).documentCount == 1)
+    #expect(try Data(contentsOf: some) == Data(contentsOf: lines))
     let other = try Database.inMemory()
     #expect(try await other.importJSONLines(from: lines).storedCount > 0)
     #expect(try other.snapshot().document("m")?.attachments["early"]?.length == 10)

@@ -117,6 +117,14 @@ struct JSONLinesImportTests {
     #expect(try database.snapshot().hasConflict("a") && !database.snapshot().hasConflict("c"))
     let again = try database.importLines(text, options)
     #expect(again.conflictCount == 0 && again.unchangedCount == 3)
+    // Another copy has the conflict too, and then its resolution.
+    let copy = try Database.inMemory()
+    #expect(try copy.importLines(database.snapshot().jsonLinesText(.revisions)).conflictCount == 1)
+    let branches = try database.snapshot().branches(of: "a")
+    try database.write { try _ = $0.resolve(with: branches[0]) }
+    let resolved = try copy.importLines(database.snapshot().jsonLinesText(.revisions))
+    #expect(resolved.conflictCount == -1)
+    #expect(try !copy.snapshot().hasConflict("a"))
   }
 
   @Test func `what a database exports can be imported where the same migrations ran`() throws {
