@@ -78,6 +78,8 @@ struct ErrorsGuideTests {
     case .diskFull: "The disk is full. Free some space, and try again."
     case .conflict: "Someone else has changed this. Look at the change, and save again."
     case .validationFailed: error.validationFailure?.reason ?? "A value is not valid."
+    case .invalidModel:
+      (error.underlying as? InvalidModelsError)?.failures.first?.message ?? "A value is not valid."
     default: "The changes could not be saved."
     }
   }
