@@ -1,4 +1,5 @@
 import Divan
+import Foundation
 
 /// The benchmark's document as a model.
 final class SampleModel: Model {
@@ -9,8 +10,6 @@ final class SampleModel: Model {
   @Persisted var tags: [String]
   @Persisted var note = ""
   @Persisted var created = ""
-  /// None, because the documents of all benchmarks have none.
-  override class var documentType: String? { nil }
 }
 
 /// The same as a plain class that is never stored, for comparison.
@@ -77,19 +76,12 @@ extension Workload {
     },
     Workload(
       name: "model-load", title: "load models, one property each", unit: .nanosecondsPerDocument,
-      prepare: { try $0.load() }
-    ) { bench in
-      let database = try bench.open("loaded")
-      defer { try? database.close() }
-      let context = database.makeContext()
-      var sum = 0
-      let elapsed = try seconds {
-        var models = try context.models(SampleModel.self)
-        while let model = try models.next() { sum += model.year }
-      }
-      guard sum > 0 else { throw BenchmarkError("models without years") }
-      return elapsed * 1e9 / Double(bench.count)
-    },
+      prepare: { try $0.loadModels() }
+    ) { try measureLoading($0, isObservable: true) },
+    Workload(
+      name: "model-load-unobserved", title: "the same in a context that is not observable",
+      unit: .nanosecondsPerDocument, prepare: { try $0.loadModels() }
+    ) { try measureLoading($0, isObservable: false) },
     Workload(name: "property-read", title: "read a model's property again", unit: .nanoseconds) {
       _ in
       let model = SampleModel()
@@ -151,7 +143,21 @@ extension Workload {
   }
 
   private static func modelDocuments(_ bench: Bench) -> [Document] {
-    bench.samples.documents(0..<min(bench.count, 100_000))
+    bench.modelDocuments(0..<min(bench.count, 100_000))
+  }
+
+  private static func measureLoading(_ bench: Bench, isObservable: Bool) throws -> Double {
+    let database = try bench.open("models")
+    defer { try? database.close() }
+    let context = database.makeContext()
+    context.isObservable = isObservable
+    var sum = 0
+    let elapsed = try seconds {
+      var models = try context.models(SampleModel.self)
+      while let model = try models.next() { sum += model.year }
+    }
+    guard sum > 0 else { throw BenchmarkError("models without years") }
+    return elapsed * 1e9 / Double(bench.count)
   }
 
   private static func measureAccesses(_ body: (inout Int, Int) -> Void) throws -> Double {
@@ -170,4 +176,26 @@ extension Workload {
   private static func writeYear(_ model: SampleModel, _ year: Int) { model.year = year }
   @inline(never)
   private static func writeYear(_ model: PlainModel, _ year: Int) { model.year = year }
+}
+
+extension Bench {
+  /// The sample documents, with the type that their model's class stores.
+  fileprivate func modelDocuments(_ numbers: Range<Int>) -> [Document] {
+    samples.documents(numbers).map { sample in
+      var document = sample
+      document["type"] = "SampleModel"
+      return document
+    }
+  }
+
+  /// Ensures that there is a closed store of all documents with the type of their model's class.
+  fileprivate func loadModels() throws {
+    guard !FileManager.default.fileExists(atPath: path("models")) else { return }
+    let database = try open("models", .none)
+    for start in stride(from: 0, to: count, by: Self.transactionSize) {
+      let documents = modelDocuments(start..<min(start + Self.transactionSize, count))
+      try database.write { _ = try $0.put(contentsOf: documents) }
+    }
+    try database.close()
+  }
 }

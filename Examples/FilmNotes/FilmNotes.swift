@@ -43,7 +43,7 @@ enum FilmNotes {
       let status =
         words.isEmpty ? await session.run(lines()) : await session.run(Array(words))
       session.unwatch()
-      try library.database.close()
+      try await library.database.close()
       return status
     } catch {
       return ExitStatus.report(error, terminal)

@@ -91,7 +91,7 @@ struct ChangeFeedConcurrencyTests {
     }
     print("seed \(seed):", all.count, "documents,", received.mapValues(\.count))
     #expect(try database.statistics.maintenanceProblem == nil)
-    try database.close()
+    try await database.close()
   }
 
   private static func write(_ database: Database, seed: UInt64) async throws {
@@ -138,7 +138,7 @@ struct ChangeFeedConcurrencyTests {
       }
       try await group.waitForAll()
     }
-    try database.close()
+    try await database.close()
   }
 
   @Test func `validations can be set and removed while revisions are stored`() async throws {

@@ -105,7 +105,7 @@ struct SuspensionConcurrencyTests {
     while shown.all.last != "\(sum)" { try await Task.sleep(for: .milliseconds(5)) }
     observer.cancel()
     if let problem = try await database.check().problems.first { throw problem }
-    try database.close()
+    try await database.close()
   }
 
   private func write(

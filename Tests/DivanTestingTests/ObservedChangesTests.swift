@@ -112,7 +112,7 @@ struct ObservedChangesTests {
       Note(in: context, id: "note").text = "Tickets"
     }
     #expect(changes == ObservedChanges(inserted: ["note"]))
-    try database.close()
+    try await database.close()
   }
 
   @Test func `other changes than the expected ones are an error that shows both`() async throws {

@@ -62,7 +62,7 @@ import Testing
     #expect(try library.work("Metropolis").document?["extract"] == "A city.")
     _ = await session.run(["import", file])
     #expect(screen.takeLines() == ["Imported 0 films, 2 were there already"])
-    try library.database.close()
+    try await library.database.close()
   }
 
   /// The films of Wikipedia, if the machine has them.

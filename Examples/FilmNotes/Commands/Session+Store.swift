@@ -38,7 +38,7 @@ extension Session {
       print("\(migration.id) changes \(effects.changes.count) documents")
       guard !command.has("preview"), !effects.changes.isEmpty else { continue }
       // The name keeps the earlier version, until you delete it.
-      try database.saveSnapshot(named: "before \(migration.id)")
+      try await database.saveSnapshot(named: "before \(migration.id)")
       try await database.migrate([migration])
     }
     try library.context.refresh()

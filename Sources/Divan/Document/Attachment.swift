@@ -145,33 +145,31 @@ extension Document.Attachment {
   ///   was stored, `closed` or `inputOutput`; `notFound` if the database was opened for reading
   ///   only and another process has removed the content since, or if the attachment is one of a
   ///   live result and was removed.
-  public func data() throws -> Data {
-    switch body {
-    case .bytes(let bytes): return Data(bytes.array)
-    case .file, .stored:
-      // The number of bytes is known for certain only once the content is open.
-      var pieces = try pieces()
-      var data = Data(capacity: length)
-      while let piece = try pieces.next() { data.append(piece) }
-      return data
-    }
-  }
+  public func data() throws -> Data { try read(nil) }
 
   /// Returns a part of the content, checked against the checksums stored with it.
   ///
   /// The part of `range` beyond the end is ignored. Reads whole chunks, mostly of 64 KiB.
   /// - Throws: The same errors as ``data()``.
   public func data(in range: Range<Int>) throws -> Data {
-    let range = range.clamped(to: 0..<length)
-    switch body {
-    case .bytes(let bytes):
-      return Data(bytes.suffix(from: range.lowerBound).prefix(range.count).array)
-    case .file, .stored:
-      var pieces = try pieces(range)
-      var data = Data(capacity: range.count)
-      while let piece = try pieces.next() { data.append(piece) }
-      return data
+    try read(range.clamped(to: 0..<length))
+  }
+
+  /// Returns the content, or a part of it, and calls a closure before it reads each piece.
+  func read(_ range: Range<Int>?, willRead: () throws -> Void = {}) throws -> Data {
+    if case .bytes(let bytes) = body {
+      return Data(
+        range.map { bytes.suffix(from: $0.lowerBound).prefix($0.count) }?.array ?? bytes.array)
     }
+    var pieces = try pieces(range)
+    // The number of bytes is known for certain only once the content is open.
+    var data = Data(capacity: range?.count ?? length)
+    try willRead()
+    while let piece = try pieces.next() {
+      data.append(piece)
+      try willRead()
+    }
+    return data
   }
 
   /// Returns the content, or a part of it, in pieces, using little memory.
@@ -240,10 +238,10 @@ extension Document.Attachment: Equatable {
 /// var pieces = try stored.attachments["photo"]?.pieces()
 /// while let piece = try pieces?.next() { size += piece.count }
 /// ```
-public struct AttachmentPieces: Cursor {
+public struct AttachmentPieces: Cursor, Sendable {
   private var source: Source
 
-  private enum Source {
+  private enum Source: Sendable {
     case stored(AttachmentStream)
     case file(any OpenFile, offset: Int, end: Int)
   }

@@ -151,7 +151,8 @@ nonisolated open class Model: Observable {
   ///
   /// Subclasses store their own names, unless the class overrides it. Return nil for a class whose
   /// documents store no type: then *every* document of the database is one of the class, for
-  /// queries and for deletions, too. So it is for `Model` itself.
+  /// queries, too. So it is for `Model` itself. Deleting by such a query has to be asked for: see
+  /// ``ModelContext/delete(_:includingOtherClasses:)``.
   open class var documentType: String? { self == Model.self ? nil : String(describing: self) }
 
   /// The types of documents that earlier versions of the program stored for this class.
@@ -246,7 +247,7 @@ nonisolated open class Model: Observable {
 
   /// Called before the model's document is deleted, before anything is checked or written.
   ///
-  /// It is called by ``delete()``, by ``ModelContext/delete(_:)``, and when a ``DeleteRule`` of
+  /// It is called by ``delete()``, by ``ModelContext/delete(_:includingOtherClasses:)``, and when a ``DeleteRule`` of
   /// another model deletes this one.
   ///
   /// ```swift

@@ -107,9 +107,16 @@ extension Database {
   public func close(
     discardsUnsavedModels: Bool = false, isolation actor: isolated (any Actor)? = #isolation
   ) throws {
+    try prepareToClose(discardsUnsavedModels: discardsUnsavedModels, on: actor)
+    try store.close()
+  }
+
+  /// Saves the autosaving contexts of an actor, and throws if models stay unsaved.
+  func prepareToClose(
+    discardsUnsavedModels: Bool, on actor: isolated (any Actor)?
+  ) throws {
     try MapFunctionGuard.refuse("closes a database")
     if !discardsUnsavedModels, !store.isClosed { try store.services.prepareToClose(on: actor) }
-    try store.close()
   }
 
   /// Makes changes that are committed together, or not at all, with the configured durability.

@@ -174,7 +174,8 @@ struct AttachmentTests {
     ]
     for attachment in attachments {
       try await attachment.write(to: copy)
-      #expect(try Data(contentsOf: URL(fileURLWithPath: copy)) == attachment.data())
+      let content = try await attachment.data()
+      #expect(try Data(contentsOf: URL(fileURLWithPath: copy)) == content)
       let error = await #expect(throws: DatabaseError.self) { try await attachment.write(to: copy) }
       #expect(error?.code == .alreadyExists)
       try FileManager.default.removeItem(atPath: copy)
@@ -358,7 +359,7 @@ struct AttachmentTests {
       continuation.finish()
     }
     let attachment = try await database.storeAttachment(contentType: "x/y", pieces: pieces)
-    #expect(try attachment.data() == Data((0..<4).flatMap { long(UInt8($0), count: 60_000) }))
+    #expect(try await attachment.data() == Data((0..<4).flatMap { long(UInt8($0), count: 60_000) }))
   }
 
   /// Regression: the part that had arrived by then was stored as if it were complete.

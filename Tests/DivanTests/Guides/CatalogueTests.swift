@@ -849,6 +849,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 250)
+    #expect(count == 251)
   }
 }

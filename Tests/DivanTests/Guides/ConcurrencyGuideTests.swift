@@ -55,7 +55,7 @@ struct ConcurrencyGuideTests {
     let milk = try context.model(ids[0])
     #expect(milk?.title == "Buy milk")
     #expect(list.notes.results.map(\.title) == ["Buy milk", "Read a book"])
-    try database.close()
+    try await database.close()
   }
 
   @Test func `a copy of a model is read by another task`() async throws {

@@ -76,4 +76,27 @@ struct DocumentExampleTests {
     while let piece = try pieces?.next() { size += piece.count }
     #expect(size == 1000)
   }
+
+  @Test func `an attachment is read by asynchronous callers`() async throws {
+    var film = Document(id: "film")
+    film.attachments["poster"] = Document.Attachment(contentType: "image/jpeg", [1, 2, 3])
+    let database = try Database.inMemory()
+    try await database.write { [film] in _ = try $0.put(film) }
+    let photo = try #require(try database.snapshot().document("film")?.attachments["poster"])
+
+    let poster = try await film.attachments["poster"]?.data()
+    #expect(poster == Data([1, 2, 3]))
+    var size = 0
+    for try await piece in photo.asyncPieces() { size += piece.count }
+    #expect(size == 3)
+    var response = Response()
+    let trailer = photo
+    for try await piece in trailer.asyncPieces() { try await response.write(piece) }
+    #expect(response.data == poster)
+  }
+
+  private struct Response {
+    var data = Data()
+    mutating func write(_ piece: Data) async throws { data.append(piece) }
+  }
 }

@@ -110,6 +110,10 @@ struct PracticeGuideTests {
       contentType: "image/jpeg", file: folder + "/map.jpg")
     try await context.save()
     try await trip.attachments["map"]?.write(to: folder + "/copy.jpg")
+    let map = try #require(trip.attachments["map"])
+    var response = Response()
+    for try await piece in map.asyncPieces() { try await response.write(piece) }
+    #expect(response.data.count == 100_000)
     #expect(
       FileManager.default.contentsEqual(
         atPath: folder + "/map.jpg", andPath: folder + "/copy.jpg"))
@@ -117,6 +121,11 @@ struct PracticeGuideTests {
       try await trip.attachments["map"]?.write(to: folder + "/copy.jpg")
     }
     #expect(error?.code == .alreadyExists)
+  }
+
+  private struct Response {
+    var data = Data()
+    mutating func write(_ piece: Data) async throws { data.append(piece) }
   }
 
   // MARK: Testing and previews
@@ -240,7 +249,7 @@ struct PracticeGuideTests {
             title: "Rome"
             type: "Trip"
           """)
-    try database.close()
+    try await database.close()
   }
 
   @Test func `migrations are tried on a stored database`() throws {

@@ -91,7 +91,7 @@ struct ReadmeTests {
     }
     while list.films.results.count < 2 { try await Task.sleep(for: .milliseconds(5)) }
     #expect(list.films.results.map(\.title) == ["Faust", "Nosferatu"])
-    try database.close()
+    try await database.close()
   }
 
   @Test(.timeLimit(.minutes(30))) func `structures are stored, found and followed`() async throws {

@@ -92,7 +92,7 @@ struct FollowingContextTests {
     var errors: [DatabaseError.Code?] = []
     context.errorHandler = { errors.append(($0 as? DatabaseError)?.code) }
     let todo = Todo(in: context, id: "a")
-    try database.close(discardsUnsavedModels: true)
+    try await database.close(discardsUnsavedModels: true)
     try await wait { !errors.isEmpty }
     #expect(errors == [.closed])
     #expect(todo.needsSave)
@@ -117,7 +117,7 @@ struct FollowingContextTests {
     }
     context = nil
     #expect(dropped != nil)
-    try database.close(discardsUnsavedModels: true)
+    try await database.close(discardsUnsavedModels: true)
     try await wait { dropped == nil }
     #expect(errors == [.closed])
     _ = await reading.result
@@ -144,7 +144,7 @@ struct FollowingContextTests {
     #expect(database.mainContext === database.mainContext)
     try await todo.save()
     dropped = database.mainContext
-    try database.close()
+    try await database.close()
     try await wait { dropped == nil }
     let after = database.mainContext
     let error = #expect(throws: DatabaseError.self) { try after.model(Todo.self, id: "a") }

@@ -102,7 +102,7 @@ struct LiveQueryTests {
     try await wait { live.results.map(\.id) == ["b", "a"] }
     try await database.write { _ = try $0.purge("a") }
     try await wait { live.results.map(\.id) == ["b"] }
-    try database.close()
+    try await database.close()
     #expect(live.results.count == 1 && live.error == nil)
     withExtendedLifetime(context) {}
   }

@@ -361,6 +361,6 @@ struct ModelAsyncSavingTests {
     note.text = "y"
     try await context.save()
     #expect(flushes.all.count > before.count)
-    try database.close()
+    try await database.close()
   }
 }

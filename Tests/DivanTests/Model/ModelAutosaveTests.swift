@@ -93,7 +93,7 @@ struct ModelAutosaveTests {
         errors.append((error as? DatabaseError)?.code ?? .inputOutput)
       }
     }
-    try database.close()
+    try await database.close()
     let todo = Todo(in: context, id: "a")
     await saving.value
     #expect(errors == [.closed] && todo.needsSave)

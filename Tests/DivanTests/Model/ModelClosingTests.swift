@@ -50,6 +50,23 @@ struct ModelClosingTests {
     database.makeFollowingContext(autosavingAfter: .seconds(1000), isolation: MainActor.shared)
   }
 
+  @Test func `closing asynchronously saves as closing does, and refuses where it does`()
+    async throws
+  {
+    let keeper = Keeper(database)
+    await keeper.add("b")
+    let context = makeContext()
+    let todo = Todo(in: context, id: "a")
+    let error = await #expect(throws: DatabaseError.self) { try await database.close() }
+    #expect(error?.code == .unsavedModels && !todo.needsSave)
+    todo.text = "x"
+    try await keeper.save()
+    try await database.close()
+    #expect(!todo.needsSave)
+    #expect(try reopen().json("a")?.contains(#""text":"x""#) == true)
+    #expect(try reopen().json("b") != nil)
+  }
+
   @Test func `closing saves the unsaved models of contexts on the same actor`() throws {
     let context = makeContext()
     let todo = Todo(in: context, id: "a")
@@ -71,7 +88,7 @@ struct ModelClosingTests {
     let saving = Task { await context.autosave(after: .seconds(1000)) { Issue.record($0) } }
     try await Task.sleep(for: .milliseconds(20))
     let todo = Todo(in: context, id: "a")
-    try database.close()
+    try await database.close()
     #expect(!todo.needsSave)
     #expect(try reopen().json("a") != nil)
     saving.cancel()
@@ -99,7 +116,7 @@ struct ModelClosingTests {
     #expect(code { try database.close() } == DatabaseError.Code("unsavedModels"))
     try database.put("b", "{}")
     try await keeper.save()
-    try database.close()
+    try await database.close()
     #expect(try reopen().json("a") != nil)
   }
 

@@ -171,13 +171,13 @@ struct ModelLifeTests {
             retained.number = -1
             retained.others = [Counted(in: models)]
             try models.save()
-            try models.delete(Query<Counted>())
+            try models.delete(Query<Counted>(), includingOtherClasses: true)
             throw Stop()
           }
         }
         #expect(!retained.isDeleted && retained.needsSave)
       }
-      try context.delete(Query<Counted>())
+      try context.delete(Query<Counted>(), includingOtherClasses: true)
       #expect(some.results.isEmpty)
       try database.write { transaction in
         for id in ids { try transaction.purge(id) }

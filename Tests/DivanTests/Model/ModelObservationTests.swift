@@ -225,7 +225,7 @@ struct ModelUpdatesTests {
     #expect(try await updates.next() == nil)
     _ = Todo(in: context, id: "b")
     var more = context.updates.makeAsyncIterator()
-    try database.close()
+    try await database.close()
     let error = await #expect(throws: DatabaseError.self) { _ = try await more.next() }
     #expect(error?.code == .closed)
   }

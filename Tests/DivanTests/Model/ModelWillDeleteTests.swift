@@ -89,7 +89,7 @@ struct ModelWillDeleteTests {
     for each in nodes {
       each.whenDeleted = { _ in #expect(nodes.allSatisfy { !$0.isDeleted }) }
     }
-    #expect(try context.delete(Query<Node>()) == 3)
+    #expect(try context.delete(Query<Node>(), includingOtherClasses: true) == 3)
     #expect(nodes.allSatisfy { $0.isDeleted && $0.notes.count == 1 })
   }
 

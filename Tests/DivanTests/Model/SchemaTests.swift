@@ -246,7 +246,7 @@ struct SchemaTests {
     try await filled.write { transaction in
       for number in 0..<5000 { _ = try transaction.replace("\(number)", with: ["name": "x"]) }
     }
-    try filled.close()
+    try await filled.close()
     let shares = Recorder<Double>()
     let schema = Schema(Item.self, indexes: [byName])
     await #expect(throws: CancellationError.self) {
@@ -259,7 +259,7 @@ struct SchemaTests {
     ) { shares.append($0) }
     #expect(shares.all.first == 0 && shares.all.last == 1 && shares.all == shares.all.sorted())
     #expect(try database.snapshot().count(by: "names") == 5000)
-    try database.close()
+    try await database.close()
     let cancelled = Task { [configuration] in
       while !Task.isCancelled { await Task.yield() }
       _ = try await Database.open(at: "/b.divan", configuration: configuration)

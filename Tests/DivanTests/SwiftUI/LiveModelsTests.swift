@@ -51,7 +51,7 @@ struct LiveModelsTests {
     try put("b", count: 0)
     try await wait { models.results.map(\.id) == ["b", "a"] }
     #expect(models.error == nil && !models.isLoading)
-    try database.close()
+    try await database.close()
   }
 
   @Test func `a view that is updated without a change keeps its live query`() throws {
@@ -170,7 +170,7 @@ struct LiveModelsTests {
     models.query = all
     try await wait { models.results.map(\.id) == ["0", "a", "b"] }
     #expect(models.results[1] === first)
-    try database.close()
+    try await database.close()
   }
 
   @Test func `the last of several queries in the background is shown`() async throws {
@@ -189,7 +189,7 @@ struct LiveModelsTests {
     models.query = all
     try await wait { models.results.count == 3 }
     #expect(models.error == nil)
-    try database.close()
+    try await database.close()
   }
 
   @Test func `an invalid first query in the background is reported, and can be replaced`()
@@ -204,7 +204,7 @@ struct LiveModelsTests {
     models.query = all
     try await wait { models.results.map(\.id) == ["a"] }
     #expect(models.error == nil)
-    try database.close()
+    try await database.close()
   }
 
   @Test func `a view that is removed ends its live query and its work in the background`()
@@ -219,7 +219,7 @@ struct LiveModelsTests {
     try await wait { released == nil }
     try await Task.sleep(for: .milliseconds(20))
     #expect(context.core.liveQueries.allSatisfy { $0.query == nil })
-    try database.close()
+    try await database.close()
   }
 
   @Test func `a closed database is an error of the view`() throws {

@@ -210,7 +210,7 @@ struct LiveViewTests {
     let (database, view) = (database, byYear)
     let task = Task { try await Self.last(database.liveResults(of: view)) }
     while database.store.commits.changesAndPurges.waiterCount == 0 { await Task.yield() }
-    try database.close()
+    try await database.close()
     await #expect {
       _ = try await task.value
     } throws: {

@@ -54,7 +54,7 @@ final class Replica {
   func edit(
     _ leaf: ReplicaWorld.Made, isDeletion: Bool, number: Int, in world: inout ReplicaWorld
   ) throws {
-    let revision = try database.write { transaction in
+    func change(_ transaction: WriteTransaction) throws -> RevisionID? {
       let document = try transaction.leaves(of: world.id).first { $0.revision == leaf.revision }
       guard var document else {
         throw CrashOracle.Mismatch("\(world.id) has no leaf \(leaf.revision)")
@@ -65,13 +65,44 @@ final class Replica {
         ? try transaction.delete(document) : try transaction.put(document, onConflict: .branch)
       return stored.revision
     }
+    let known = expected[world.id] ?? PlainHistories()
+    func hasSuccessors(_ revision: RevisionID) -> Bool {
+      known.known.contains(revision) && !known.leaves.contains(revision)
+    }
+    let revision: RevisionID?
+    do {
+      revision = try database.write { try change($0) }
+    } catch let error as DatabaseError where error.code == .conflict {
+      // Where the tree was cut, the leaf can be the parent of a revision that the store knows.
+      let again = try Self.inEmptyStore(leaf, of: world.id, change)
+      try expect(
+        again.map(hasSuccessors) == true,
+        "changing \(leaf.revision) to \(String(describing: again)) was refused: \(error)")
+      return
+    }
     guard let revision else {
       throw CrashOracle.Mismatch("\(world.id) was stored without revision")
     }
+    try expect(!hasSuccessors(revision), "\(revision) was made again, and has successors")
     world.add(
       ReplicaWorld.Made(
         revision: revision, parent: leaf.revision, isDeleted: isDeletion, number: number))
     expected[world.id, default: PlainHistories()].insert([revision, leaf.revision], depth: depth)
+  }
+
+  /// Returns what a change of a leaf makes in a store that knows no other revision.
+  private static func inEmptyStore(
+    _ leaf: ReplicaWorld.Made, of id: String,
+    _ change: (WriteTransaction) throws -> RevisionID?
+  ) throws -> RevisionID? {
+    let database = try Database.inMemory()
+    defer { try? database.close() }
+    return try database.write { transaction in
+      _ = try transaction.insert(
+        Document(id: id, ["number": .int(Int64(leaf.number))]), history: [leaf.revision],
+        isDeleted: leaf.isDeleted)
+      return try change(transaction)
+    }
   }
 
   /// Purges a leaf.

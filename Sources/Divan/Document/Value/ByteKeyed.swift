@@ -45,6 +45,12 @@ extension ByteKeyed {
     }
   }
 
+  /// The value of the key with these UTF-8 bytes.
+  subscript(utf8 key: Span<UInt8>) -> Value? {
+    let (index, isFound) = position(of: key)
+    return isFound ? entries[index].value : nil
+  }
+
   /// Adds the values of `others`, which replace existing ones.
   mutating func merge(_ others: Self) {
     for (key, value) in others.entries { self[key] = .some(value) }
@@ -52,15 +58,20 @@ extension ByteKeyed {
 
   /// Returns the position of `key`, or the position to insert it at.
   private func position(of key: String) -> (index: Int, isFound: Bool) {
+    withUTF8(of: key) { position(of: $0) }
+  }
+
+  private func position(of key: Span<UInt8>) -> (index: Int, isFound: Bool) {
+    func compareKey(of entry: Element) -> Int { withUTF8(of: entry.key) { compare($0, key) } }
     // Most keys are added in order.
-    guard let last = entries.last, compareUTF8(last.key, key) >= 0 else {
+    guard let last = entries.last, compareKey(of: last) >= 0 else {
       return (entries.count, false)
     }
     var low = 0
     var high = entries.count
     while low < high {
       let middle = (low + high) / 2
-      let order = compareUTF8(entries[middle].key, key)
+      let order = compareKey(of: entries[middle])
       if order == 0 { return (middle, true) }
       if order < 0 { low = middle + 1 } else { high = middle }
     }

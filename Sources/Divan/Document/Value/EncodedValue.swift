@@ -145,15 +145,19 @@ extension EncodedValue {
 
   /// Returns the property `key` if it is a text; nil otherwise or if it is missing.
   package func string(_ key: String) throws(DatabaseError) -> String? {
-    try withUTF8(of: key) { (key) throws(DatabaseError) in try string(key) }
+    try withText(key) { String(utf8: $0) } ?? nil
   }
 
-  /// Returns the property with the key of these bytes if it is a text; nil otherwise or if missing.
-  package func string(_ key: Span<UInt8>) throws(DatabaseError) -> String? {
-    guard let range = try propertyRange(key) else { return nil }
+  /// Calls a closure with the UTF-8 bytes of the property `key`, and returns its result.
+  ///
+  /// Returns nil if the property is not a text or is missing.
+  package func withText<R>(
+    _ key: String, _ body: (Span<UInt8>) -> R
+  ) throws(DatabaseError) -> R? {
+    let range = try withUTF8(of: key) { (key) throws(DatabaseError) in try propertyRange(key) }
+    guard let range else { return nil }
     return bytes.withSpan { bytes in
-      guard let text = ValueFormat.text(bytes, range) else { return nil }
-      return String(utf8: bytes.extracting(text))
+      ValueFormat.text(bytes, range).map { body(bytes.extracting($0)) }
     }
   }
 }

@@ -15,8 +15,11 @@ import DivanLog
 /// saving moves it to the newest one.
 ///
 /// The context retains new and changed models until they are saved. It does not retain other
-/// models: once you release them, they are deallocated, and loaded again when needed. When the
-/// context is deallocated, it releases its unsaved models.
+/// models: once you release them, they are deallocated, and loaded again when needed.
+///
+/// **Unsaved models end with their context.** Keep the context for as long as there is anything to
+/// save, and save before you give it up. It does not save by itself, because giving it up is also
+/// how you discard a form that was cancelled.
 public final class ModelContext {
   let core: ModelContextCore
 

@@ -60,8 +60,10 @@ enum ModelKind {
   static func includes<M: Model>(_ properties: EncodedValue, _ type: M.Type) -> Bool {
     let names = types(of: type)
     if names.isEmpty { return true }
-    guard let stored = try? properties.string(type.documentTypeKey) else { return false }
-    return names.contains { haveSameUTF8(stored, $0) }
+    let isIncluded = try? properties.withText(type.documentTypeKey) { stored in
+      names.contains { withUTF8(of: $0) { areEqual($0, stored) } }
+    }
+    return isIncluded ?? false
   }
 }
 

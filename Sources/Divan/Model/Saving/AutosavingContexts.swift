@@ -20,6 +20,11 @@ final class AutosavingContexts: ClosingGuard {
         "Save them or close the database on that actor, or discard them with `discardsUnsavedModels`"
     )
   }
+
+  func saveBeforeClosing(isolation actor: isolated (any Actor)?) async throws {
+    let all = contexts.withLock { $0 }
+    for each in all where actor != nil && each.isOn(actor) { try await each.save(isolation: actor) }
+  }
 }
 
 /// An autosaving context, as other isolation domains see it.
@@ -42,6 +47,11 @@ final class AutosavingContext: @unchecked Sendable {
   var hasUnsaved: Bool { unsaved.load(ordering: .acquiring) }
   func note(hasUnsaved: Bool) { unsaved.store(hasUnsaved, ordering: .releasing) }
   func isOn(_ other: (any Actor)?) -> Bool { actor.map { $0 === other } ?? false }
+
+  /// Saves the unsaved models without blocking the context's actor.
+  fileprivate func save(isolation actor: isolated (any Actor)?) async throws {
+    try await context?.save(isolation: actor)
+  }
 
   /// Saves the unsaved models on the context's actor, one by one if they cannot be saved together.
   fileprivate func save() throws {

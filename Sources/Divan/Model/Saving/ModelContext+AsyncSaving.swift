@@ -54,14 +54,18 @@ extension ModelContext {
   ///
   /// - Parameters:
   ///   - query: The query.
+  ///   - includingOtherClasses: Whether to delete documents although they may be of other classes,
+  ///     because the class has no document type.
   ///   - actor: The actor that the context belongs to; the caller's actor by default.
   /// - Returns: The number of models that match the query, not including those that a rule deletes.
   /// - Throws: The errors of the synchronous call; ``DatabaseError/Code/cancelled``.
   @discardableResult
   public func delete<M: Model>(
-    _ query: Query<M>, isolation actor: isolated (any Actor)? = #isolation
+    _ query: Query<M>, includingOtherClasses: Bool = false,
+    isolation actor: isolated (any Actor)? = #isolation
   ) async throws -> Int {
     try core.source.requireWritable()
+    if !includingOtherClasses { try M.requireDocumentType() }
     let models = try find(query)
     try await core.delete(models)
     return models.count

@@ -46,11 +46,26 @@ extension ModelContext {
   /// are discarded. All of them are in memory until the transaction ends. If an error is thrown,
   /// nothing is deleted.
   ///
+  /// A query of a class without a ``Model/documentType`` concerns the documents of all classes. So
+  /// deleting what it matches has to be asked for:
+  ///
+  /// ```swift
+  /// try context.delete(Query<Page>().filter { $0.text == "" }, includingOtherClasses: true)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - query: the models to delete.
+  ///   - includingOtherClasses: whether to delete documents although they may be of other classes,
+  ///     because the class has no document type.
   /// - Returns: the number of models that match the query, not including those that a rule deletes.
-  /// - Throws: the errors of ``find(_:)`` and ``Model/delete()``.
+  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if the class has no document type, and
+  ///   `includingOtherClasses` is false; the errors of ``find(_:)`` and ``Model/delete()``.
   @discardableResult
-  public func delete<M: Model>(_ query: Query<M>) throws -> Int {
+  public func delete<M: Model>(
+    _ query: Query<M>, includingOtherClasses: Bool = false
+  ) throws -> Int {
     try core.source.requireWritable()
+    if !includingOtherClasses { try M.requireDocumentType() }
     let models = try find(query)
     try core.delete(models)
     return models.count

@@ -15,10 +15,11 @@ extension Database {
   /// ``DatabaseError/Code/invalidModelClass`` if another class has declared a different index with
   /// the name since the database was opened; that index stays.
   ///
-  /// The indexes of a class contain only the documents of its types and of its subclasses' types, and unique values are unique among these documents. Their
-  /// names are `model:`, the type, a dot and the keys of the properties. If the class declares no
-  /// type, they contain all documents with the properties, and their names have no type. Indexes
-  /// for inverses are named `reference:`, followed by the key of the property that refers.
+  /// The indexes of a class contain only the documents of its types and of its subclasses' types, and
+  /// unique values are unique among these documents. Their names are `model:`, the type, a dot and
+  /// the keys of the properties. If the class declares no type, they contain all documents with the
+  /// properties, and their names have no type. Indexes for inverses are named `reference:`,
+  /// followed by the key of the property that refers.
   ///
   /// A subclass inherits the indexes of its superclass. If the subclass declares its own type, it
   /// has its own indexes, which contain fewer documents, and the indexes of its superclasses with a
@@ -50,7 +51,24 @@ extension Database {
     try addIndexes(forAll: types, progress: progress)
   }
 
-  /// Builds the indexes that model classes declare: see ``addIndexes(for:progress:)``.
+  /// Builds the indexes that model classes declare, without blocking the calling thread.
+  ///
+  /// See the synchronous call.
+  ///
+  /// - Parameters:
+  ///   - types: Model classes.
+  ///   - progress: Receives the completed share, between 0 and 1, on another thread.
+  /// - Throws: The errors of the synchronous call; ``DatabaseError/Code/cancelled`` if the task is
+  ///   cancelled, and completed indexes stay.
+  public func addIndexes(
+    for types: Model.Type..., progress: (@Sendable (Double) throws -> Void)? = nil
+  ) async throws {
+    try await Database.run(reportingTo: progress) { report in
+      try withoutActuallyEscaping(report) { try self.addIndexes(forAll: types, progress: $0) }
+    }
+  }
+
+  /// Builds the indexes that model classes declare.
   func addIndexes(
     forAll types: [Model.Type], progress: ((Double) throws -> Void)? = nil
   ) throws {

@@ -86,10 +86,10 @@ public struct ModelRegistry: Sendable {
   /// Returns the class of a document with these properties; nil if it is unknown.
   func modelClass(of properties: EncodedValue) -> Model.Type? {
     for key in typeKeys {
-      guard let name = try? properties.string(key), let found = self[name],
-        haveSameUTF8(found.documentTypeKey, key)
-      else { continue }
-      return found
+      let found = try? properties.withText(key) { name in
+        classes[utf8: name] ?? chooser.flatMap { chooser in String(utf8: name).flatMap(chooser) }
+      }
+      if let found = found ?? nil, haveSameUTF8(found.documentTypeKey, key) { return found }
     }
     return nil
   }

@@ -34,6 +34,13 @@ final class AttachedServices: Sendable {
     }
   }
 
+  /// Lets the services store their unsaved state, without blocking the caller's actor.
+  func saveBeforeClosing(isolation actor: isolated (any Actor)? = #isolation) async throws {
+    for case let service as any ClosingGuard in entries.withLock({ $0.map(\.object) }) {
+      try await service.saveBeforeClosing(isolation: actor)
+    }
+  }
+
   /// Notifies the services that the store is being closed.
   func noteClosing(of store: Store) {
     for case let service as any AttachedService in entries.withLock({ $0.map(\.object) }) {
@@ -57,6 +64,9 @@ protocol ClosingGuard: AnyObject, Sendable {
   ///
   /// - Throws: an error if anything stays unsaved; then the store stays open.
   func prepareToClose(on actor: isolated (any Actor)?) throws
+
+  /// Stores the unsaved state that belongs to the caller's actor, without blocking it.
+  func saveBeforeClosing(isolation actor: isolated (any Actor)?) async throws
 }
 
 /// A service that is notified of the end of its store.

@@ -3,6 +3,24 @@ import DivanLog
 // Long calls for asynchronous callers, whose thread they do not block.
 
 extension Database {
+  /// Closes the database without blocking the calling thread.
+  ///
+  /// See the synchronous ``close(discardsUnsavedModels:isolation:)-(_,_)``. Unsaved models of
+  /// contexts that save by themselves are saved first, as ``ModelContext/save(isolation:)`` does.
+  /// Models of such contexts that you change during the call are not saved any more.
+  ///
+  /// - Parameters:
+  ///   - discardsUnsavedModels: Whether to close nevertheless, without saving any models.
+  ///   - actor: The actor of the caller.
+  /// - Throws: The errors of the synchronous call.
+  public func close(
+    discardsUnsavedModels: Bool = false, isolation actor: isolated (any Actor)? = #isolation
+  ) async throws {
+    if !discardsUnsavedModels, !store.isClosed { try await store.services.saveBeforeClosing() }
+    try prepareToClose(discardsUnsavedModels: discardsUnsavedModels, on: actor)
+    try await Database.run { _ in try self.store.close() }
+  }
+
   /// Makes everything durable that was committed before the call; see the synchronous `flush()`.
   public func flush() async throws {
     try await Database.run { _ in try self.store.flush() }
@@ -86,6 +104,24 @@ extension Database {
     try await Database.run(reportingTo: progress) { report in
       try withoutActuallyEscaping(report) { try self.addIndex(index, progress: $0) }
     }
+  }
+
+  /// Removes an index; see the synchronous `removeIndex`.
+  ///
+  /// - Returns: Whether there was one with this name.
+  @discardableResult
+  public func removeIndex(named name: String) async throws -> Bool {
+    try await Database.run { _ in try self.removeIndex(named: name) }
+  }
+
+  /// Names a version, which is then retained; see the synchronous `saveSnapshot`.
+  public func saveSnapshot(named name: String, of snapshot: Snapshot? = nil) async throws {
+    try await Database.run { _ in try self.saveSnapshot(named: name, of: snapshot) }
+  }
+
+  /// Deletes the name of a version; see the synchronous `deleteSnapshot`.
+  public func deleteSnapshot(named name: String) async throws {
+    try await Database.run { _ in try self.deleteSnapshot(named: name) }
   }
 
   /// Purges the documents that have expired; see the synchronous `purgeExpiredDocuments()`.

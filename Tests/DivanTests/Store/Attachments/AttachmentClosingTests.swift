@@ -105,7 +105,7 @@ struct AttachmentClosingTests {
     continuation.yield(long(1))
     let storing = Task { try await database.storeAttachment(contentType: "x/y", pieces: pieces) }
     while try files().isEmpty { await Task.yield() }
-    try database.close()
+    try await database.close()
     continuation.yield(long(2))
     continuation.finish()
     let error = await #expect(throws: DatabaseError.self) { try await storing.value }
@@ -164,17 +164,17 @@ struct AttachmentClosingTests {
     let first = try #require(try await results.next())
     let kept = try #require(first[0].attachments["file"])
     let replaced = try #require(first[1].attachments["file"])
-    #expect(try kept.data() == Data(long(1)) && replaced.data() == Data(long(2)))
+    #expect(try await [kept.data(), replaced.data()] == [Data(long(1)), Data(long(2))])
     try attach(long(3), to: "other")
     try await database.compact()
     #expect(try files().count == 2)
-    #expect(try kept.data() == Data(long(1)))
-    let error = #expect(throws: DatabaseError.self) { try replaced.data() }
+    #expect(try await kept.data() == Data(long(1)))
+    let error = await #expect(throws: DatabaseError.self) { try await replaced.data() }
     #expect(error?.code == .notFound && error?.hint?.contains("again") == true)
     let second = try #require(try await results.next())
-    #expect(try second[1].attachments["file"]?.data() == Data(long(3)))
+    #expect(try await second[1].attachments["file"]?.data() == Data(long(3)))
     #expect(second[0].attachments == first[0].attachments)
-    try database.close()
+    try await database.close()
     expectClosed { _ = try kept.data() }
   }
 }

@@ -173,7 +173,7 @@ struct ChangeFeedTests {
     let database = database
     let task = Task { try await Self.first(of: database) }
     while database.store.commits.changes.waiterCount == 0 { await Task.yield() }
-    try database.close()
+    try await database.close()
     await #expect {
       _ = try await task.value
     } throws: {
@@ -239,7 +239,7 @@ struct ChangeFeedTests {
         }
       }
       try database.writeCheckpoint()
-      try database.close()
+      try await database.close()
     }
     let name = try #require(try disk.list("/s.divan").first { $0.hasSuffix(".segment") })
     let bytes = try disk.contents(of: "/s.divan/\(name)", limit: 1 << 20).array

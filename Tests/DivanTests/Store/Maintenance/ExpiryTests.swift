@@ -176,7 +176,7 @@ struct ExpiryTests {
         for id in ["a", "b"] { try transaction.put(Document(id: id)) }
         try transaction.setExpiry(date(in: 1000), of: "a")
       }
-      try database.close()
+      try await database.close()
     }
     clock.advance(by: .seconds(2))
     let reader = try open(isReadOnly: true)
@@ -185,7 +185,7 @@ struct ExpiryTests {
     let database = try open(.background)
     #expect(try await isGone("a", from: database))
     #expect(try database.snapshot().count == 1)
-    try database.close()
+    try await database.close()
     let again = try open()
     #expect(try again.snapshot().revision(of: "a") == nil)
   }

@@ -194,7 +194,7 @@ struct FollowingTests {
     #expect(try await results.next()?.count == 6)
     try put("y", to: writer)
     #expect(try await results.next()?.count == 7)
-    try reader.close()
+    try await reader.close()
   }
 
   @Test func `a follower that is released ends its timer`() throws {

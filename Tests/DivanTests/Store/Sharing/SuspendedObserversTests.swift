@@ -65,7 +65,7 @@ struct SuspendedObserversTests {
     let other = try open()
     try put("c", to: other)
     try await other.write { try _ = $0.purge("a") }
-    try other.close()
+    try await other.close()
     try await Task.sleep(for: .milliseconds(20))
     #expect(results.seen.all.count == 1 && feed.seen.all.count == 2 && rows.seen.all.count == 1)
     try await database.resume()
@@ -92,7 +92,7 @@ struct SuspendedObserversTests {
     try await Task.sleep(for: .milliseconds(10))
     cancelled.cancel()
     #expect(try await cancelled.value == nil)
-    try database.close()
+    try await database.close()
     let error = await #expect(throws: DatabaseError.self) { _ = try await task.value }
     #expect(error?.code == .closed)
   }
@@ -115,7 +115,7 @@ struct SuspendedObserversTests {
     let follower = database.makeFollowingContext()
     let other = try open()
     try put("b", to: other)
-    try other.close()
+    try await other.close()
     try await database.resume()
     try await note.save()
     #expect(try database.snapshot().document("a")?["n"] == 2)
@@ -138,14 +138,14 @@ struct SuspendedObserversTests {
     try await database.suspend()
     let other = try open()
     #expect(try other.snapshot().document("a")?["n"] == 1)
-    try other.close()
+    try await other.close()
     note.n = 2
     try await Task.sleep(for: .milliseconds(20))
     #expect(note.isChanged)
     try await database.resume()
     try await wait { try database.snapshot().document("a")?["n"] == 2 }
     #expect(errors == 0)
-    try database.close()
+    try await database.close()
   }
 
   @Test @MainActor func `a following context continues, also with purges`() async throws {
@@ -159,7 +159,7 @@ struct SuspendedObserversTests {
       try _ = transaction.purge("a")
       try transaction.replace("b", with: ["n": 7, "type": "note"])
     }
-    try other.close()
+    try await other.close()
     try await database.resume()
     try await wait { models[1].n == 7 && models[0].state == .deleted }
     try put("b", to: database)

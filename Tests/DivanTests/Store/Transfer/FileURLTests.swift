@@ -22,14 +22,14 @@ struct FileURLTests {
     try await database.write { _ = try $0.put(Document(id: "m", ["year": 1931])) }
     try database.backUpOnThisThread(to: folder.appending(path: "Backup 1.divan"))
     try await database.backup(to: folder.appending(path: "Backup 2.divan"))
-    try database.close()
+    try await database.close()
     #expect(Database.exists(at: store) && Database.exists(at: store.path(percentEncoded: false)))
     #expect(try Database.delete(at: store).isEmpty)
     #expect(!Database.exists(at: store))
     try await Database.restore(from: folder.appending(path: "Backup 2.divan"), to: store)
     let restored = try await Database.open(url: store)
     #expect(try restored.snapshot().document("m")?["year"] == 1931)
-    try restored.close()
+    try await restored.close()
     #expect(Database.exists(at: folder.appending(path: "Backup 1.divan")))
   }
 
