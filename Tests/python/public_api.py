@@ -3,6 +3,8 @@
     public_api.py check FILE CHANGELOG GRAPH...     fails if the list in FILE is another one
     public_api.py update FILE CHANGELOG GRAPH...    writes FILE; fails if CHANGELOG does not mention a change
 
+FILE may be two, joined by a plus sign: then the second one has what the first one has not.
+
 A change of the public API must be in the section "Unreleased" of the changelog. The first line of FILE has the
 checksum of that section as it was at the last change, so that a change without a new entry is noticed.
 """
@@ -11,10 +13,16 @@ import hashlib
 import json
 import sys
 
+# Protocols that types conform to without saying so, or that others include.
+IMPLIED = {"Copyable", "Escapable", "SendableMetatype", "BitwiseCopyable", "Sequence", "Collection",
+           "BidirectionalCollection", "SetAlgebra"}
+
 
 def declarations(paths):
     """The declarations by their path, one for each line, in order."""
     lines = set()
+    # The names of declared types by identifier, and the protocols that each conforms to.
+    types = {}
     for path in paths:
         with open(path, encoding="utf-8") as file:
             graph = json.load(file)
@@ -28,6 +36,18 @@ def declarations(paths):
                 continue
             text = "".join(each["spelling"] for each in symbol["declarationFragments"])
             lines.add(f"{'.'.join(names[:-1]) or '-'}: {' '.join(text.split())}")
+            types[symbol["identifier"]["precise"]] = (".".join(names), set())
+        for each in graph["relationships"]:
+            if each["kind"] == "conformsTo" and each["source"] in types:
+                protocol = each.get("targetFallback") or types.get(each["target"], ("",))[0]
+                name = protocol.rpartition(".")[2]
+                if name and name not in IMPLIED and not name.startswith("_"):
+                    types[each["source"]][1].add(name)
+    for name, protocols in types.values():
+        if protocols & {"Hashable", "Comparable"}:
+            protocols.discard("Equatable")
+        if protocols:
+            lines.add(f"{name}: conforms to {', '.join(sorted(protocols))}")
     return sorted(lines)
 
 
@@ -44,6 +64,11 @@ def unreleased(path):
 def main():
     command, path, changelog, *graphs = sys.argv[1:]
     found = declarations(graphs)
+    if "+" in path:
+        other, path = path.split("+")
+        with open(other, encoding="utf-8") as file:
+            common = set(file.read().splitlines())
+        found = [line for line in found if line not in common]
     try:
         with open(path, encoding="utf-8") as file:
             first, *known = file.read().splitlines()

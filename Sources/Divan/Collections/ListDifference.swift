@@ -34,6 +34,11 @@ public struct ListDifference: Sendable, Hashable {
   public private(set) var updates: [Match] = []
 
   /// The indexes of an element that is in both lists.
+  ///
+  /// ```swift
+  /// for move in difference.moves { print("Row \(move.from) moves to row \(move.to)") }
+  /// for update in difference.updates { print("Row \(update.to) has changed") }
+  /// ```
   public struct Match: Sendable, Hashable {
     /// Its index in the old list.
     public let from: Int

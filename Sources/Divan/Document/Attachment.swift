@@ -20,8 +20,8 @@ extension Document {
   /// Reading an attachment's metadata does not read the content.
   ///
   /// The content of an attachment that you read stays readable while the database is open. The
-  /// exception is an attachment of a live result (``Database/liveResults(of:)-(Query<Document>)``): its
-  /// content is readable only while the newest version has it.
+  /// exception is an attachment of a live result (``Database/liveResults(of:)-(Query<Document>)``):
+  /// its content is readable only while the newest version has it.
   public struct Attachment: Sendable {
     /// The content's MIME type.
     public let contentType: String
@@ -112,8 +112,8 @@ extension Document.Attachment {
   /// Creates an attachment from the contents of a file.
   ///
   /// The file is read in pieces when the document is stored, inside the transaction; it must not
-  /// change until then. ``Database/storeAttachment(contentType:file:)-53rov`` reads the file before the
-  /// transaction, so that no other writer waits.
+  /// change until then. ``Database/storeAttachment(contentType:file:)-53rov`` reads the file before
+  /// the transaction, so that no other writer waits.
   ///
   /// - Parameters:
   ///   - contentType: The content's MIME type.
@@ -150,7 +150,7 @@ extension Document.Attachment {
   /// Returns a part of the content, checked against the checksums stored with it.
   ///
   /// The part of `range` beyond the end is ignored. Reads whole chunks, mostly of 64 KiB.
-  /// - Throws: The same errors as ``data()``.
+  /// - Throws: The same errors as ``data()-4s5kk``.
   public func data(in range: Range<Int>) throws -> Data {
     try read(range.clamped(to: 0..<length))
   }
@@ -176,7 +176,7 @@ extension Document.Attachment {
   ///
   /// - Parameter range: The part to read; nil reads all of it.
   /// - Returns: The pieces, in order.
-  /// - Throws: The same errors as ``data()``.
+  /// - Throws: The same errors as ``data()-4s5kk``.
   public func pieces(_ range: Range<Int>? = nil) throws -> AttachmentPieces {
     let whole = 0..<length
     switch body {

@@ -80,8 +80,10 @@ public struct DatabaseError: Error, Sendable {
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// The code's name, as in the source.
     public let description: String
+    /// The code's number, which never changes: the code of the `NSError` that Apple's systems make.
+    public let number: Int
 
-    init(_ name: String) { description = name }
+    init(_ name: String, _ number: Int) { (description, self.number) = (name, number) }
 
     /// Returns whether an error is a ``DatabaseError`` with a code, for `catch` and `case`.
     ///
@@ -98,87 +100,87 @@ extension DatabaseError.Code {
   // Invalid or failed requests.
 
   /// The document has changed since it was read.
-  public static let conflict = Self("conflict")
+  public static let conflict = Self("conflict", 101)
   /// There is no such document, store or file.
-  public static let notFound = Self("notFound")
+  public static let notFound = Self("notFound", 102)
   /// The path of a new store or backup is taken, or the name of a new index, snapshot or document.
-  public static let alreadyExists = Self("alreadyExists")
+  public static let alreadyExists = Self("alreadyExists", 103)
   /// The document ID is empty, too long, or begins with an underscore and not with `_design/`.
-  public static let invalidDocumentID = Self("invalidDocumentID")
+  public static let invalidDocumentID = Self("invalidDocumentID", 104)
   /// The text is not a revision ID.
-  public static let invalidRevisionID = Self("invalidRevisionID")
+  public static let invalidRevisionID = Self("invalidRevisionID", 105)
   /// The name of a snapshot is empty or too long.
-  public static let invalidSnapshotName = Self("invalidSnapshotName")
+  public static let invalidSnapshotName = Self("invalidSnapshotName", 106)
   /// The requested past version is not retained, or not as a whole.
-  public static let versionNotRetained = Self("versionNotRetained")
+  public static let versionNotRetained = Self("versionNotRetained", 107)
   /// A value cannot be stored: not a number, infinite, a reserved property name.
-  public static let invalidValue = Self("invalidValue")
+  public static let invalidValue = Self("invalidValue", 108)
   /// An attachment has an invalid name or content type, or a document has too many.
-  public static let invalidAttachment = Self("invalidAttachment")
+  public static let invalidAttachment = Self("invalidAttachment", 109)
   /// The document does not match the type that it is read as.
-  public static let mismatchedType = Self("mismatchedType")
+  public static let mismatchedType = Self("mismatchedType", 110)
   /// The text is not JSON, or is JSON that cannot be stored without loss.
-  public static let invalidJSON = Self("invalidJSON")
+  public static let invalidJSON = Self("invalidJSON", 111)
   /// A document is nested too deeply, or is too large.
-  public static let documentTooLarge = Self("documentTooLarge")
+  public static let documentTooLarge = Self("documentTooLarge", 112)
   /// The transaction exceeds the size limit of transactions.
-  public static let transactionTooLarge = Self("transactionTooLarge")
+  public static let transactionTooLarge = Self("transactionTooLarge", 113)
   /// `write` was called inside `write`.
-  public static let nestedWrite = Self("nestedWrite")
+  public static let nestedWrite = Self("nestedWrite", 114)
   /// The writer lock did not become free within the allowed time.
-  public static let timedOut = Self("timedOut")
+  public static let timedOut = Self("timedOut", 115)
   /// The caller cancelled the work, and nothing was changed.
-  public static let cancelled = Self("cancelled")
+  public static let cancelled = Self("cancelled", 116)
   /// The database was closed, or the snapshot or transaction has ended.
-  public static let closed = Self("closed")
+  public static let closed = Self("closed", 117)
   /// The database is suspended: `Database.resume()` must come first.
-  public static let suspended = Self("suspended")
+  public static let suspended = Self("suspended", 118)
 
   /// A validation rejected a revision: ``DatabaseError/validationFailure``.
-  public static let validationFailed = Self("validationFailed")
+  public static let validationFailed = Self("validationFailed", 119)
   /// Two documents have the same values in a unique index.
-  public static let notUnique = Self("notUnique")
+  public static let notUnique = Self("notUnique", 120)
   /// A new index has an invalid name, properties or conditions.
-  public static let invalidIndex = Self("invalidIndex")
+  public static let invalidIndex = Self("invalidIndex", 121)
   /// A function of a view failed, or emitted a value that cannot be stored.
   ///
   /// The cause is ``DatabaseError/underlying``.
-  public static let viewFailed = Self("viewFailed")
+  public static let viewFailed = Self("viewFailed", 122)
   /// The query cannot be answered.
-  public static let invalidQuery = Self("invalidQuery")
+  public static let invalidQuery = Self("invalidQuery", 123)
   /// The position in the change feed is of another store.
-  public static let feedPositionMismatch = Self("feedPositionMismatch")
+  public static let feedPositionMismatch = Self("feedPositionMismatch", 124)
 
   // Failures of the machine, and other programs.
 
   /// The store is already open for writing, in this process or another.
-  public static let storeInUse = Self("storeInUse")
+  public static let storeInUse = Self("storeInUse", 201)
   /// The system denies access.
-  public static let accessDenied = Self("accessDenied")
+  public static let accessDenied = Self("accessDenied", 202)
   /// The store or its medium is read-only.
-  public static let readOnly = Self("readOnly")
+  public static let readOnly = Self("readOnly", 203)
   /// No space is left; nothing was committed, and you can write again once there is space.
-  public static let diskFull = Self("diskFull")
+  public static let diskFull = Self("diskFull", 204)
   /// Too many files are open.
-  public static let resourceExhausted = Self("resourceExhausted")
+  public static let resourceExhausted = Self("resourceExhausted", 205)
   /// The system failed to read or write; nothing was committed.
-  public static let inputOutput = Self("inputOutput")
+  public static let inputOutput = Self("inputOutput", 206)
   /// The system failed to flush: whether the commit is durable is unknown until the store is
   /// reopened.
-  public static let outcomeUnknown = Self("outcomeUnknown")
+  public static let outcomeUnknown = Self("outcomeUnknown", 207)
   /// The writer stopped after an earlier failure; reading continues.
   ///
   /// Reopen the store to write.
-  public static let writerStopped = Self("writerStopped")
+  public static let writerStopped = Self("writerStopped", 208)
 
   // Contents of files.
 
   /// Bytes of a file changed since they were written.
-  public static let damaged = Self("damaged")
+  public static let damaged = Self("damaged", 301)
   /// The directory or file is not a Divan store.
-  public static let notAStore = Self("notAStore")
+  public static let notAStore = Self("notAStore", 302)
   /// A newer version of Divan wrote this.
-  public static let newerFormat = Self("newerFormat")
+  public static let newerFormat = Self("newerFormat", 303)
 }
 
 extension DatabaseError: CustomStringConvertible {

@@ -195,7 +195,7 @@ nonisolated open class Model: Observable {
   /// ```
   ///
   /// Declare an index of a single property with ``Persisted``.
-  /// ``Database/addIndexes(for:progress:)`` builds them all.
+  /// ``Database/addIndexes(for:progress:)-8y952`` builds them all.
   open class var indexes: [ModelIndex] { [] }
 
   // MARK: Methods and properties to override
@@ -247,8 +247,8 @@ nonisolated open class Model: Observable {
 
   /// Called before the model's document is deleted, before anything is checked or written.
   ///
-  /// It is called by ``delete()``, by ``ModelContext/delete(_:includingOtherClasses:)``, and when a ``DeleteRule`` of
-  /// another model deletes this one.
+  /// It is called by ``delete()``, by ``ModelContext/delete(_:includingOtherClasses:)``, and when a
+  /// ``DeleteRule`` of another model deletes this one.
   ///
   /// ```swift
   /// override func willDelete() {
@@ -280,6 +280,10 @@ nonisolated open class Model: Observable {
   ///
   /// It is called after ``willSave(_:)`` of all models in the save. If any model reports a failure,
   /// none is saved, and the error lists all failures of all models.
+  ///
+  /// It sees the values of the model. If saving merges them with external changes, it does not see
+  /// the result. A validation of the database (``Database/setValidation(named:_:)``) checks every
+  /// revision that is stored, also merged ones.
   open func validate(_ validation: inout ModelValidation) {}
 }
 

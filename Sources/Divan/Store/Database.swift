@@ -13,8 +13,9 @@ import DivanLog
 ///
 /// You can use it from any thread, task or actor. Reading takes a ``Snapshot`` and then no lock;
 /// transactions run one after the other. One process at a time may have a store open for writing. A
-/// database is closed by ``close(discardsUnsavedModels:isolation:)``, or with its last reference,
-/// unless ``mainContext`` was used; the method reports errors, and leaves a store that opens faster.
+/// database is closed by ``close(discardsUnsavedModels:isolation:)-b22j``, or with its last
+/// reference, unless ``mainContext`` was used; the method reports errors, and leaves a store that
+/// opens faster.
 public final class Database: Sendable {
   let store: Store
 
@@ -86,8 +87,8 @@ extension Database {
 
   /// Closes the database: makes everything durable, and releases the store's files.
   ///
-  /// First it waits for the transaction and the maintenance pass that are running. It also writes the
-  /// rows of views that are worth keeping.
+  /// First it waits for the transaction and the maintenance pass that are running. It also writes
+  /// the rows of views that are worth keeping.
   ///
   /// Later calls throw ``DatabaseError/Code/closed``, those on its snapshots too, and so do calls
   /// that are just storing an attachment's content. Closing again does nothing.
@@ -168,7 +169,7 @@ extension Database {
   /// It contains all committed changes, at ``Durability/full`` once they are durable.
   ///
   /// The snapshot keeps the database open while it exists, unless
-  /// ``close(discardsUnsavedModels:isolation:)`` is called.
+  /// ``close(discardsUnsavedModels:isolation:)-b22j`` is called.
   public func snapshot() throws -> Snapshot { Snapshot(try store.view().keepingOpen(self)) }
 
   /// Makes everything durable that was committed before the call, at any durability.

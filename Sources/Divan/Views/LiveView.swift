@@ -18,6 +18,11 @@ public struct LiveView: AsyncSequence, Sendable {
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
   /// An iterator over answers.
+  ///
+  /// ```swift
+  /// var answers = database.liveResults(of: perYear, .all.grouped()).makeAsyncIterator()
+  /// let rows = try await answers.next()  // the next call waits for another answer
+  /// ```
   public struct Iterator: AsyncIteratorProtocol {
     private let observer: LiveViewObserver
     private var versions: ObservedVersions

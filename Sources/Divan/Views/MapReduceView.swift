@@ -20,17 +20,17 @@ import DivanLog
 ///
 /// The rows are computed by the first query, with one call of the map function for each document,
 /// and kept in memory while the database is open. From time to time and by
-/// ``Database/close(discardsUnsavedModels:isolation:)`` they are also written to a file in the
+/// ``Database/close(discardsUnsavedModels:isolation:)-b22j`` they are also written to a file in the
 /// store's directory, if that is worthwhile, and the next opening can read them. They are found
 /// by the view's name, and trusted if its version and document type are the same. So a map function
 /// must give the same rows for the same document at any time and in any program; when you change
 /// it, change its version.
 ///
 /// Names and versions are equal if their UTF-8 bytes are. A map function may read the database. It
-/// must not query rows, write to a database, close one, clean one with ``Database/compact()-npg5`` or
-/// copy one with ``Database/backup(to:keepingHistory:progress:)-9sfq6``: these could wait for a thread
-/// that waits for its rows. Such calls throw ``DatabaseError/Code/viewFailed``. From another task
-/// or thread they cannot be recognized, and may deadlock.
+/// must not query rows, write to a database, close one, clean one with ``Database/compact()-npg5``
+/// or copy one with ``Database/backup(to:keepingHistory:progress:)-9sfq6``: these could wait for a
+/// thread that waits for its rows. Such calls throw ``DatabaseError/Code/viewFailed``. From another
+/// task or thread they cannot be recognized, and may deadlock.
 public struct MapReduceView: Sendable {
   /// A function that emits the rows of a document; it may run on several threads at once.
   public typealias Map =

@@ -71,6 +71,43 @@ struct ValueConversionTests {
     #expect("\(database)" == "Database /memory.divan")
   }
 
+  @Test func `a property is read as a type, or as nil if it is missing or does not fit`() throws {
+    struct Release: Decodable, Equatable { var year: Int }
+    let film = Document(
+      id: "m",
+      [
+        "title": "M", "year": 1931, "whole": 2.0, "half": 2.5, "none": .null,
+        "release": ["year": 1931], "cast": ["Lorre", "Widmann"],
+      ])
+    #expect(film["title", as: String.self] == "M" && film["title", as: Int.self] == nil)
+    #expect(film["year", as: Int.self] == 1931 && film["year", as: UInt8.self] == nil)
+    #expect(film["whole", as: Int.self] == 2 && film["half", as: Int.self] == nil)
+    #expect(film["none", as: String.self] == nil && film["absent", as: String.self] == nil)
+    #expect(film["cast", as: [String].self] == ["Lorre", "Widmann"])
+    #expect(film["release", as: Release.self] == Release(year: 1931))
+    let release = try #require(film["release"])
+    #expect(release["year", as: Int.self] == 1931 && release["day", as: Int.self] == nil)
+    #expect(Value.int(1)["year", as: Int.self] == nil)
+    #expect(try release.decode(Release.self) == Release(year: 1931))
+    #expect(try film["cast"]?.decode([String].self).count == 2)
+    let error = #expect(throws: DatabaseError.self) { try film["cast"]?.decode([Int].self) }
+    #expect(error?.code == .mismatchedType && error?.propertyPath == "[0]")
+  }
+
+  @Test func `reports and results are printed in one line`() throws {
+    let database = try Database.inMemory()
+    try database.write { try $0.put(Document(id: "m", ["n": 1])) }
+    #expect(try database.check().description == "sound: 1 documents, 1 records")
+    #expect(
+      try database.statistics.description.hasPrefix("1 documents, 0 attachments, 1 segments: "))
+    try database.saveSnapshot(named: "now")
+    let names = try database.namedSnapshots()
+    #expect(Set(names + names).count == 1)
+    var changes = try database.snapshot().changes()
+    let change = try #require(try changes.next())
+    #expect(Set([change, change]).count == 1)
+  }
+
   @Test func `equal documents have the same hash`() throws {
     let database = try Database.inMemory()
     let stored = try database.write { try $0.put(Document(id: "m", ["n": 1])) }

@@ -89,6 +89,10 @@ struct DocumentExampleTests {
     var size = 0
     for try await piece in photo.asyncPieces() { size += piece.count }
     #expect(size == 3)
+    size = 0
+    var pieces = photo.asyncPieces().makeAsyncIterator()
+    while let piece = try await pieces.next() { size += piece.count }
+    #expect(size == 3)
     var response = Response()
     let trailer = photo
     for try await piece in trailer.asyncPieces() { try await response.write(piece) }

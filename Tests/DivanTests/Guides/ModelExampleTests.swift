@@ -85,6 +85,42 @@ struct ModelExampleTests {
     #expect(printed == ["todo:1"])
   }
 
+  /// Changes one of two todos and deletes the other, unknown to their context.
+  private func changeAndDelete(in database: Database) throws {
+    try database.write { transaction in
+      try transaction.update("milk") { $0["text"] = "Buy oat milk" }
+      try transaction.delete("tea")
+    }
+  }
+
+  @Test func `an update has the models that were changed or deleted`() throws {
+    let database = try Database.inMemory(schema: schema)
+    let context = database.makeContext()
+    let (milk, tea) = (Todo(in: context, id: "milk"), Todo(in: context, id: "tea"))
+    (milk.text, tea.text) = ("Buy milk", "Buy tea")
+    try context.save()
+    try changeAndDelete(in: database)
+    var printed: [String] = []
+    func print(_ id: String, _ text: String) { printed.append("\(id) \(text)") }
+    let update = try context.refresh()
+    for todo in update.changed { print(todo.id, "was changed") }
+    for todo in update.deleted { print(todo.id, "was deleted") }
+    #expect(printed == ["milk was changed", "tea was deleted"])
+    #expect(milk.text == "Buy oat milk" && tea.isDeleted)
+  }
+
+  @Test func `an update is awaited`() async throws {
+    let database = try Database.inMemory(schema: schema)
+    let context = database.makeContext()
+    let (milk, tea) = (Todo(in: context, id: "milk"), Todo(in: context, id: "tea"))
+    (milk.text, tea.text) = ("Buy milk", "Buy tea")
+    try await context.save()
+    try changeAndDelete(in: database)
+    var updates = context.updates.makeAsyncIterator()
+    let update = try await updates.next()
+    #expect(update?.changed == [milk] && update?.deleted == [tea])
+  }
+
   @Test func `conflicts are resolved by a handler`() throws {
     let database = try Database.inMemory(schema: schema)
     let context = database.makeContext()

@@ -1,4 +1,5 @@
 import Divan
+import DivanTesting
 import Foundation
 import ProofKit
 import TestSupport
@@ -49,6 +50,53 @@ struct MonitoringGuideTests {
     database = try Database(at: path, configuration: configuration)
     try database.close()
     #expect(reports.all.contains { $0.hasPrefix("Damage was found") })
+  }
+
+  @Test func `a handler alerts of urgent kinds of events`() throws {
+    let alerts = Recorder<String>()
+    @Sendable func alert(_ message: String) { alerts.append(message) }
+    let disk = SimulatedDisk(seed: 1)
+    var configuration = disk.configuration()
+    let urgent: Set<DatabaseEvent.Kind> = [.damageFound, .writingStopped]
+    configuration.eventHandler = DatabaseEvent.Handler { event in
+      if urgent.contains(event.kind) { alert(event.message) }
+    }
+    let database = try Database(at: "/Notes.divan", configuration: configuration)
+    try database.write { try $0.put(Document(id: "tea")) }
+    disk.fail(.flush, with: .inputOutput, isLasting: true)
+    #expect(throws: DatabaseError.self) {
+      try database.write { _ = try $0.put(Document(id: "milk")) }
+    }
+    #expect(throws: DatabaseError.self) { try database.close() }
+    #expect(alerts.all.count == 1 && alerts.all.allSatisfy { $0.hasPrefix("Writing stopped") })
+  }
+
+  @Test func `events have the details of maintenance and of slow transactions`() throws {
+    let printed = Recorder<String>()
+    @Sendable func print(_ text: String) { printed.append(text) }
+    var configuration = SimulatedDisk(seed: 1).configuration()
+    configuration.slowCommitThreshold = .zero
+    configuration.eventHandler = DatabaseEvent.Handler { event in
+      if let checkpoint = event.checkpoint {
+        print("Commit \(checkpoint.commit) is in a checkpoint of \(checkpoint.size) bytes")
+      }
+      if let compaction = event.compaction {
+        print("Compaction freed \(compaction.sizeBefore - compaction.sizeAfter) bytes")
+      }
+      if let commit = event.commit {
+        print("Waited \(commit.lockWait) for others and \(commit.flushWait) for the flush")
+      }
+    }
+    let database = try Database(at: "/Notes.divan", configuration: configuration)
+    let text = Value.string(String(repeating: "x", count: 600))
+    for number in 0..<40 as Range<Int64> {
+      try database.write { _ = try $0.replace("tea", with: ["text": text, "n": .int(number)]) }
+    }
+    try database.compact()
+    try database.close()
+    for beginning in ["Commit ", "Compaction freed ", "Waited "] {
+      #expect(printed.all.contains { $0.hasPrefix(beginning) }, "\(beginning)")
+    }
   }
 
   @Test func `a difference of metrics says what some work has cost`() throws {

@@ -106,6 +106,33 @@ struct QueryExampleTests {
     #expect(printed == ["inserted: Alraune", "inserted: Métropolis"])
   }
 
+  @Test func `results are awaited one by one`() async throws {
+    let database = try films()
+    let query = Query<Film>().filter { $0.year > 1925 }.sorted(by: \.title)
+    var results = database.liveResults(of: query).makeAsyncIterator()
+    let first = try await results.next()  // the next call waits for another result
+    #expect(first?.map(\.title) == ["Alraune", "Métropolis"])
+    try await database.update("n") { $0["year"] = 1928 }
+    let second = try await results.next()
+    #expect(second?.map(\.title) == ["Alraune", "Métropolis", "Nosferatu"])
+  }
+
+  @Test func `a difference says which rows have moved and changed`() {
+    struct Row: Identifiable, Equatable {
+      let id: String
+      var title: String
+    }
+    let (m, n) = (Row(id: "m", title: "Metropolis"), Row(id: "n", title: "Nosferatu"))
+    let restored = Row(id: "m", title: "Metropolis, restored")
+    let zorro = Row(id: "z", title: "Zorro")
+    var printed: [String] = []
+    func print(_ text: String) { printed.append(text) }
+    let difference = ListDifference(from: [m, n, zorro], to: [zorro, restored, n])
+    for move in difference.moves { print("Row \(move.from) moves to row \(move.to)") }
+    for update in difference.updates { print("Row \(update.to) has changed") }
+    #expect(printed == ["Row 2 moves to row 0", "Row 1 has changed"])
+  }
+
   // MARK: Views
 
   @Test func `rows are emitted, reduced and grouped`() throws {
@@ -163,5 +190,18 @@ struct QueryExampleTests {
       if rows.count == 2 { break }
     }
     #expect(bars == ["1922: 1", "1927: 2"])
+  }
+
+  @Test func `the answers of a view are awaited one by one`() async throws {
+    let database = try films()
+    let perYear = MapReduceView("films per year", version: "1", reduction: .count) { film, emit in
+      emit(film["year"])
+    }
+    var answers = database.liveResults(of: perYear, .all.grouped()).makeAsyncIterator()
+    let rows = try await answers.next()  // the next call waits for another answer
+    #expect(rows?.map(\.value) == [1, 2])
+    try await database.update("n") { $0["year"] = 1927 }
+    let later = try await answers.next()
+    #expect(later?.map(\.value) == [3])
   }
 }

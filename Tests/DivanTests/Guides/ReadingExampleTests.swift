@@ -48,6 +48,16 @@ struct ReadingExampleTests {
     #expect(printed == ["Metropolis", "Nosferatu", "Zorro"])
   }
 
+  func titles(in range: some IDRangeExpression, of snapshot: Snapshot) throws -> [String] {
+    try snapshot.documents(range).compactMap { $0["title"]?.stringValue }.collect()
+  }
+
+  @Test func `a function takes any range of IDs`() throws {
+    let snapshot = try films().snapshot()
+    #expect(try titles(in: "film:a"..<"film:n", of: snapshot) == ["Metropolis"])
+    #expect(try titles(in: .after("film:m"), of: snapshot) == ["Nosferatu", "Zorro"])
+  }
+
   @Test func `documents are read in the order of an index`() throws {
     let database = try films()
     try database.addIndex(DocumentIndex("by year", on: "year"))
@@ -85,6 +95,12 @@ struct ReadingExampleTests {
     let index = DocumentIndex("open by date", on: "due") { $0["done"] == false }
     let condition = index.conditions[0]  // path: ["done"], test: .equal(false)
     #expect(condition.path == ["done"] && condition.test == .equal(false))
+  }
+
+  @Test func `the conditions of an index have tests`() {
+    let index = DocumentIndex("films by year", on: "year") { $0["type"] == "film" }
+    let isOfFilms = index.conditions.contains { $0.test == .equal("film") }  // true
+    #expect(isOfFilms)
   }
 
   // MARK: Changes
@@ -128,6 +144,15 @@ struct ReadingExampleTests {
       if titles.count == 3 { break }
     }
     #expect(titles == ["Metropolis", "Nosferatu", "Zorro"])
+  }
+
+  @Test func `a change is awaited`() async throws {
+    let database = try films()
+    let last = try database.snapshot().sequence
+    _ = try await database.write { try $0.delete("film:z") }
+    var changes = database.changeFeed(since: last).makeAsyncIterator()
+    let change = try await changes.next()  // waits until there is one
+    #expect(change?.id == "film:z" && change?.isDeleted == true)
   }
 
   @Test func `a position in the changes is saved as a text`() async throws {

@@ -54,6 +54,18 @@ struct RevisionExampleTests {
     #expect(merge.properties == ["stars": 3] && merge.overlaps.isEmpty)
   }
 
+  @Test func `unresolved overlaps are listed`() {
+    var printed: [String] = []
+    func print(_ path: [String], _ mine: String, _ theirs: String) {
+      printed.append("\(path[0]): \(mine) or \(theirs)")
+    }
+    let merge = ThreeWayMerge(base: ["stars": 4], mine: ["stars": 5], theirs: [:])
+    for overlap in merge.overlaps {
+      print(overlap.path, overlap.mine?.json ?? "removed", overlap.theirs?.json ?? "removed")
+    }
+    #expect(printed == ["stars: 5 or removed"])
+  }
+
   @Test func `revisions are sent from one store to another`() throws {
     let database = try open()
     let other = try open("/Other.divan")

@@ -110,6 +110,20 @@ struct StoreExampleTests {
     #expect(report.ending == .created && report.damage.isEmpty)
   }
 
+  @Test func `a store that was not closed is checked`() throws {
+    let before = try open()
+    try before.write { try $0.put(Document(id: "note", ["text": "Tea"])) }
+    let after = disk.restarted(.processEnd)
+    let database = try Database(at: "/Main.divan", configuration: after.configuration())
+    var printed: [String] = []
+    func print(_ text: String, _ isSound: Bool) { printed.append("\(text) \(isSound)") }
+    if database.openingReport.ending == .interrupted {
+      print("Sound after the crash:", try database.check().isSound)
+    }
+    #expect(printed == ["Sound after the crash: true"])
+    try before.close()
+  }
+
   // MARK: Reading and writing
 
   @Test func `a snapshot does not change`() throws {
@@ -192,6 +206,20 @@ struct StoreExampleTests {
     print(report.documentCount, report.isSound)
     for problem in report.problems { print(problem) }
     #expect(report.documentCount == 1 && report.isSound)
+  }
+
+  @Test func `the segments with dead bytes are listed`() throws {
+    let database = try Database(at: "/Notes.divan", configuration: disk.configuration())
+    try database.write { try $0.put(Document(id: "note", ["text": "Tea"])) }
+    try database.update("note") { $0["text"] = "Coffee" }
+    var printed: [String] = []
+    func print(_ name: String, _: String, _ deadSize: Int, _: String, _ size: Int) {
+      if deadSize < size { printed.append(name) }
+    }
+    for segment in try database.statistics.segments where segment.deadSize > 0 {
+      print(segment.name, "has", segment.deadSize, "dead bytes of", segment.size)
+    }
+    #expect(printed.count == 1 && printed.allSatisfy { $0.hasSuffix(".segment") })
   }
 
   @Test func `events are written to a log, and metrics are exported`() throws {

@@ -43,6 +43,27 @@ struct TransferExampleTests {
     #expect(total.documentCount == 1 && total.byteCount > 0)
   }
 
+  @Test func `an export leaves out a part, or has the order of the changes`() throws {
+    let directory = try TemporaryDirectory()
+    let (path, file) = (directory.path + "/Films.jsonl", directory.path + "/Changes.jsonl")
+    let database = try Database.inMemory()
+    for id in ["n", "m"] { try database.write { try $0.put(Document(id: id)) } }
+    try database.write { try $0.putLocal("settings", ["sorted": true]) }
+
+    var options = JSONLines.ExportOptions()
+    options.content.remove(.localDocuments)
+    try database.exportJSONLines(to: path, options: options)
+    let text = try String(contentsOf: URL(filePath: path), encoding: .utf8)
+    #expect(text.hasPrefix("{\"_id\":\"m\"") && !text.contains("settings"))
+
+    let byChange = JSONLines.ExportOptions(order: .bySequence)
+    try database.exportJSONLines(to: file, options: byChange)
+    let all = try String(contentsOf: URL(filePath: file), encoding: .utf8)
+    let lines = all.split(separator: "\n").filter { !$0.contains("settings") }
+    #expect(lines.count == 2 && lines[0].hasPrefix("{\"_id\":\"n\""))
+    #expect(all.contains("settings"))
+  }
+
   @Test func `an export is sent in pieces`() async throws {
     let database = try Database.inMemory()
     _ = try await database.write { try $0.put(Document(id: "m", ["title": "M"])) }
@@ -51,6 +72,12 @@ struct TransferExampleTests {
       data.append(piece)
     }
     #expect(String(decoding: data, as: UTF8.self).hasPrefix("{\"_id\":\"m\""))
+
+    let all = data
+    data = Data()
+    var pieces = try database.snapshot().jsonLines().makeAsyncIterator()
+    while let piece = try await pieces.next() { data.append(piece) }
+    #expect(data == all)
   }
 
   // MARK: Tests of programs

@@ -113,7 +113,7 @@ struct ModelClosingTests {
   @Test func `unsaved models on another actor keep the database open`() async throws {
     let keeper = Keeper(database)
     await keeper.add("a")
-    #expect(code { try database.close() } == DatabaseError.Code("unsavedModels"))
+    #expect(code { try database.close() } == .unsavedModels)
     try database.put("b", "{}")
     try await keeper.save()
     try await database.close()

@@ -1,6 +1,7 @@
 import Divan
 import DivanLog
 import Foundation
+import TestSupport
 import Testing
 
 /// Tests of the texts of errors.
@@ -20,6 +21,35 @@ struct ErrorTextTests {
       #expect(printable(scalar).hasPrefix("\\u{"), "\(scalar.debugDescription)")
     }
   }
+
+  /// Crash reports of released programs have the numbers.
+  @Test func `the numbers of codes never change`() throws {
+    var numbers: [String: Int] = [:]
+    for path in ["Errors/DatabaseError.swift", "Model/DatabaseError+Models.swift"] {
+      let url = ProjectFolder.url.appending(path: "Sources/Divan/" + path)
+      let source = try String(contentsOf: url, encoding: .utf8)
+      for match in source.matches(of: /= Self\("(\w+)", (\d+)\)/) {
+        numbers[String(match.1)] = Int(match.2)
+      }
+    }
+    #expect(numbers == Self.numbers)
+    #expect(Set(numbers.values).count == numbers.count)
+    #expect(DatabaseError.Code.conflict.number == 101)
+  }
+
+  private static let numbers = [
+    "conflict": 101, "notFound": 102, "alreadyExists": 103, "invalidDocumentID": 104,
+    "invalidRevisionID": 105, "invalidSnapshotName": 106, "versionNotRetained": 107,
+    "invalidValue": 108, "invalidAttachment": 109, "mismatchedType": 110, "invalidJSON": 111,
+    "documentTooLarge": 112, "transactionTooLarge": 113, "nestedWrite": 114, "timedOut": 115,
+    "cancelled": 116, "closed": 117, "suspended": 118, "validationFailed": 119, "notUnique": 120,
+    "invalidIndex": 121, "viewFailed": 122, "invalidQuery": 123, "feedPositionMismatch": 124,
+    "storeInUse": 201, "accessDenied": 202, "readOnly": 203, "diskFull": 204,
+    "resourceExhausted": 205, "inputOutput": 206, "outcomeUnknown": 207, "writerStopped": 208,
+    "damaged": 301, "notAStore": 302, "newerFormat": 303, "inTransaction": 401,
+    "notInContext": 402, "modelClassMismatch": 403, "unsavedModels": 404, "invalidModel": 405,
+    "deleteDenied": 406, "invalidModelClass": 407,
+  ]
 
   @Test func `every text of an error is a single line, even with control characters in an ID`()
     throws

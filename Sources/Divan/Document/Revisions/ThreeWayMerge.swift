@@ -28,6 +28,12 @@ public struct ThreeWayMerge: Hashable, Sendable {
   public private(set) var overlaps: [Overlap] = []
 
   /// A property that was changed on both sides in different ways.
+  ///
+  /// ```swift
+  /// for overlap in merge.overlaps {
+  ///   print(overlap.path, overlap.mine?.json ?? "removed", overlap.theirs?.json ?? "removed")
+  /// }
+  /// ```
   public struct Overlap: Hashable, Sendable {
     /// The keys that lead to the property, outermost first; never empty.
     public let path: [String]

@@ -16,8 +16,8 @@ extension Database {
   ///
   /// If you release an autosaving context while it has unsaved models, it stays alive until they
   /// are saved. Closing the database saves them too: see
-  /// ``Database/close(discardsUnsavedModels:isolation:)``. Other contexts discard unsaved models
-  /// when you release them.
+  /// ``Database/close(discardsUnsavedModels:isolation:)-b22j``. Other contexts discard unsaved
+  /// models when you release them.
   ///
   /// On the main actor, ``mainContext`` is such a context, and shared.
   ///

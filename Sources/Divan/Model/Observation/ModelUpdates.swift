@@ -1,4 +1,10 @@
 /// The models that took over external changes, which were not made in their context.
+///
+/// ```swift
+/// let update = try context.refresh()
+/// for todo in update.changed { print(todo.id, "was changed") }
+/// for todo in update.deleted { print(todo.id, "was deleted") }
+/// ```
 public struct ModelUpdate {
   /// The models whose documents were changed, in the order of the changes.
   public private(set) var changed: [Model] = []
@@ -35,18 +41,18 @@ public struct ModelUpdates: AsyncSequence {
   public func makeAsyncIterator() -> Iterator { Iterator(observer: Observer(core)) }
 
   /// An iterator that waits for one update after another.
+  ///
+  /// ```swift
+  /// var updates = context.updates.makeAsyncIterator()
+  /// let update = try await updates.next()
+  /// ```
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate let observer: Observer
 
     /// Returns the next update; nil when the task is cancelled or the context is released.
-    public mutating func next() async throws -> ModelUpdate? {
-      try await next(isolation: #isolation)
-    }
-
-    /// Returns the next update; nil when the task is cancelled or the context is released.
     public mutating func next(
-      isolation actor: isolated (any Actor)?
-    ) async throws(any Error) -> ModelUpdate? {
+      isolation actor: isolated (any Actor)? = #isolation
+    ) async throws -> ModelUpdate? {
       let core = observer.core
       // Contexts of transactions and snapshots do not move on.
       guard case .database(let database) = core.source else { return nil }

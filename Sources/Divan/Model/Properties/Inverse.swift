@@ -19,10 +19,11 @@ import Synchronization
 /// context's unsaved models, as if everything were saved. Models are in the
 /// order of their IDs, followed by unsaved ones. A model in no context has an empty inverse.
 ///
-/// With an index of the other property (``Database/addIndexes(for:progress:)``), a read costs one
-/// search, another search for each model found, and a check of each unsaved model of the context.
-/// Without the index, every document is read once for each snapshot, and in a transaction at each
-/// read. The context builds the missing index at its next save, unless another index has its name.
+/// With an index of the other property (``Database/addIndexes(for:progress:)-8y952``), a read costs
+/// one search, another search for each model found, and a check of each unsaved model of the
+/// context. Without the index, every document is read once for each snapshot, and in a transaction
+/// at each read. The context builds the missing index at its next save, unless another index has
+/// its name.
 ///
 /// Models that cannot be read are left out. The context's ``ModelContext/errorHandler`` receives
 /// their errors, and the error of an index that cannot be built. If neither a ``ModelRegistry`` nor

@@ -120,7 +120,7 @@ public struct Persisted<Value> {
   ///   - wrappedValue: The initial value.
   ///   - key: The key in the document; nil for the property's name.
   ///   - index: What the index of the property contains; nil for none. See
-  ///     ``Database/addIndexes(for:progress:)``.
+  ///     ``Database/addIndexes(for:progress:)-8y952``.
   @inlinable
   public init(wrappedValue: Value, key: String? = nil, index: PropertyIndex<Value>? = nil)
   where Value: _PersistableValue {
@@ -153,7 +153,7 @@ public struct Persisted<Value> {
   /// - Parameters:
   ///   - key: The key in the document.
   ///   - index: What the index of the property contains; nil for none. See
-  ///     ``Database/addIndexes(for:progress:)``.
+  ///     ``Database/addIndexes(for:progress:)-8y952``.
   @inlinable
   public init(key: String, index: PropertyIndex<Value>? = nil)
   where Value: _EmptyPersistableValue {

@@ -20,6 +20,13 @@ public struct ModelConflict {
   public let theirs: Value?
 
   /// How to resolve the conflict.
+  ///
+  /// A handler for a counter can keep what both sides have added:
+  ///
+  /// ```swift
+  /// let added = (conflict.mine?.intValue ?? 0) - (conflict.base?.intValue ?? 0)
+  /// return .value(Value((conflict.theirs?.intValue ?? 0) + added))
+  /// ```
   public enum Resolution: Sendable, Equatable {
     /// Store the model's value.
     case mine

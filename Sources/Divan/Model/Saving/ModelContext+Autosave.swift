@@ -21,7 +21,7 @@ extension ModelContext {
   /// When the task is cancelled, unsaved models are saved immediately and the method returns. It
   /// also returns when a save fails because the database is closed. It runs on the actor of the
   /// context and retains the context until it returns. In the meantime, closing the database saves
-  /// unsaved models too: see ``Database/close(discardsUnsavedModels:isolation:)``.
+  /// unsaved models too: see ``Database/close(discardsUnsavedModels:isolation:)-b22j``.
   ///
   /// - Parameters:
   ///   - delay: how long to wait for further changes.

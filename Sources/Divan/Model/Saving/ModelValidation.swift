@@ -57,6 +57,12 @@ extension ModelValidation: Sendable {}
 /// `invalidModel`.
 public struct InvalidModelsError: Error, Sendable, CustomStringConvertible {
   /// A failure that a model reported.
+  ///
+  /// ```swift
+  /// for failure in (error.underlying as? InvalidModelsError)?.failures ?? [] {
+  ///   problems.append("\(failure.property ?? "model"): \(failure.message)")
+  /// }
+  /// ```
   public struct Failure: Sendable, Hashable, CustomStringConvertible {
     /// The ID of the model's document.
     public let documentID: String

@@ -9,16 +9,16 @@ extension Database {
   ///
   /// These are the indexes of ``Persisted`` properties with an `index`, those in ``Model/indexes``,
   /// and those that ``Inverse`` properties need. Call this method after opening the database,
-  /// before anything is saved. See ``addIndex(_:progress:)-9g191`` for the cost. A context that saves
-  /// models of a class for the first time builds missing indexes. If it cannot, its
+  /// before anything is saved. See ``addIndex(_:progress:)-9g191`` for the cost. A context that
+  /// saves models of a class for the first time builds missing indexes. If it cannot, its
   /// ``ModelContext/errorHandler`` receives the error. The error is
   /// ``DatabaseError/Code/invalidModelClass`` if another class has declared a different index with
   /// the name since the database was opened; that index stays.
   ///
-  /// The indexes of a class contain only the documents of its types and of its subclasses' types, and
-  /// unique values are unique among these documents. Their names are `model:`, the type, a dot and
-  /// the keys of the properties. If the class declares no type, they contain all documents with the
-  /// properties, and their names have no type. Indexes for inverses are named `reference:`,
+  /// The indexes of a class contain only the documents of its types and of its subclasses' types,
+  /// and unique values are unique among these documents. Their names are `model:`, the type, a dot
+  /// and the keys of the properties. If the class declares no type, they contain all documents with
+  /// the properties, and their names have no type. Indexes for inverses are named `reference:`,
   /// followed by the key of the property that refers.
   ///
   /// A subclass inherits the indexes of its superclass. If the subclass declares its own type, it
@@ -35,7 +35,7 @@ extension Database {
   ///
   /// An index whose declaration has changed is removed and rebuilt. If the rebuilt index would
   /// violate uniqueness, the previous index is restored. An index that is no longer declared stays
-  /// until ``removeIndex(named:)``.
+  /// until ``removeIndex(named:)-222v9``.
   ///
   /// - Parameters:
   ///   - types: model classes.

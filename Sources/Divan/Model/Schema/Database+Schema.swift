@@ -23,7 +23,8 @@ extension Database {
   ///   - configuration: How the database behaves.
   /// - Throws: ``DatabaseError/Code/invalidModelClass`` if two kinds of documents have the same
   ///   type; the errors of ``init(at:configuration:)``, ``migrate(_:)-1hsqt``,
-  ///   ``addIndexes(for:progress:)`` and ``addIndex(_:progress:)-9g191``. Migrations and indexes that are complete by then stay.
+  ///   ``addIndexes(for:progress:)-8y952`` and ``addIndex(_:progress:)-9g191``. Migrations and
+  ///   indexes that are complete by then stay.
   public convenience init(
     at path: String, schema: Schema, configuration: Configuration = Configuration()
   ) throws {

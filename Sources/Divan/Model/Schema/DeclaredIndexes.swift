@@ -8,8 +8,8 @@ import Synchronization
 ///
 /// The index of a class also contains the documents of its subclasses. It thus has the order of
 /// everything that a query for the class returns, and unique values are unique among all of that.
-/// Subclasses become known when they are named: in ``Database/addIndexes(for:progress:)``, in the
-/// ``ModelRegistry`` of a context that saves, or by saving one of their models.
+/// Subclasses become known when they are named: in ``Database/addIndexes(for:progress:)-8y952``, in
+/// the ``ModelRegistry`` of a context that saves, or by saving one of their models.
 ///
 /// Invariant: no two indexes have the same name. They are stored with the documents of the class
 /// alone, since the declaration of a class does not depend on its subclasses.

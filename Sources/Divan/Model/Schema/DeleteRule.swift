@@ -17,6 +17,9 @@ public enum DeleteRule: Sendable, Hashable {
   /// Nothing happens: a reference to a deleted document reads as nil, and arrays leave it out.
   case noAction
   /// References to the deleted model are removed from the documents that contain them.
+  ///
+  /// Declared with ``Persisted`` it is the same as ``noAction``: the references are in the deleted
+  /// document.
   case nullify
   /// The models at the other end are deleted too, each by its own rules.
   case cascade
@@ -50,7 +53,8 @@ extension DeleteRule {
       }
   }
 
-  /// Whether it does something, declared with ``Inverse``, about models that refer to the deleted one.
+  /// Whether it does something, declared with ``Inverse``, about models that refer to the deleted
+  /// one.
   var concernsSources: Bool {
     switch self {
     case .noAction: false
@@ -58,8 +62,8 @@ extension DeleteRule {
     }
   }
 
-  /// Whether it does something, declared with ``Persisted``, about models that the deleted one refers
-  /// to.
+  /// Whether it does something, declared with ``Persisted``, about models that the deleted one
+  /// refers to.
   var concernsTargets: Bool {
     switch self {
     case .noAction, .nullify: false

@@ -11,7 +11,7 @@ import DivanLog
 /// ```
 ///
 /// The index contains only documents of the class and its subclasses, and queries for the class
-/// use it. See ``Database/addIndexes(for:progress:)``.
+/// use it. See ``Database/addIndexes(for:progress:)-8y952``.
 public struct PropertyIndex<Value>: Sendable {
   @usableFromInline let _kind: PropertyIndexKind
 
@@ -46,7 +46,7 @@ enum PropertyIndexKind: Sendable {
 /// ```
 ///
 /// An invalid description is reported when the index is built:
-/// ``Database/addIndexes(for:progress:)`` throws ``DatabaseError/Code/invalidIndex``.
+/// ``Database/addIndexes(for:progress:)-8y952`` throws ``DatabaseError/Code/invalidIndex``.
 public struct ModelIndex: Sendable {
   let name: String?
   let paths: [QueryPath]

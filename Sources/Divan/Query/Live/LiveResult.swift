@@ -53,3 +53,12 @@ extension LiveResult: RandomAccessCollection {
     return rows[window.lowerBound + index]
   }
 }
+
+extension LiveResult: CustomStringConvertible {
+  /// The number of elements, and how many were inserted, deleted, moved and updated.
+  public var description: String {
+    "\(count) elements at \(sequence): \(changes.insertions.count) inserted, "
+      + "\(changes.deletions.count) deleted, \(changes.moves.count) moved, "
+      + "\(changes.updates.count) updated"
+  }
+}

@@ -61,6 +61,11 @@ public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
   /// An iterator over results.
+  ///
+  /// ```swift
+  /// var results = database.liveResults(of: query).makeAsyncIterator()
+  /// let first = try await results.next()  // the next call waits for another result
+  /// ```
   public struct Iterator: AsyncIteratorProtocol {
     private let show: @Sendable (LiveRow) -> Row
     private let observer: LiveObserver

@@ -55,8 +55,9 @@ extension Document.Attachment {
   /// for try await piece in photo.asyncPieces() { size += piece.count }
   /// ```
   ///
-  /// Each iteration reads the content from its beginning. Iterating throws the errors of ``data()``,
-  /// and ``DatabaseError/Code/cancelled`` if the task is cancelled.
+  /// Each iteration reads the content from its beginning. Iterating throws the errors of
+  /// ``Document/Attachment/data()-4s5kk``, and ``DatabaseError/Code/cancelled`` if the task is
+  /// cancelled.
   public struct AsyncPieces: AsyncSequence, Sendable {
     let attachment: Document.Attachment
     let range: Range<Int>?
@@ -65,6 +66,11 @@ extension Document.Attachment {
     public func makeAsyncIterator() -> Iterator { Iterator(state: .unopened(attachment, range)) }
 
     /// Reads the pieces one by one.
+    ///
+    /// ```swift
+    /// var pieces = photo.asyncPieces().makeAsyncIterator()
+    /// while let piece = try await pieces.next() { size += piece.count }
+    /// ```
     public struct Iterator: AsyncIteratorProtocol {
       fileprivate enum State: Sendable {
         case unopened(Document.Attachment, Range<Int>?)

@@ -52,6 +52,11 @@ public struct ChangeFeed: AsyncSequence, Sendable {
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
   /// Reads a feed.
+  ///
+  /// ```swift
+  /// var changes = database.changeFeed(since: last).makeAsyncIterator()
+  /// let change = try await changes.next()  // waits until there is one
+  /// ```
   public struct Iterator: AsyncIteratorProtocol {
     private let feed: ChangeFeed
     /// Changes that were read and are still to be delivered, the next one last.

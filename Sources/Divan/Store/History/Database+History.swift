@@ -40,14 +40,15 @@ extension Database {
   }
 }
 
-/// A version of the database that is retained under a name: see ``Database/saveSnapshot(named:of:)``.
+/// A version of the database that is retained under a name: see
+/// ``Database/saveSnapshot(named:of:)-149rq``.
 ///
 /// ```swift
 /// try database.saveSnapshot(named: "before the import")
 /// for named in try database.namedSnapshots() { print(named.name, named.documentCount) }
 /// let before = try database.snapshot(named: "before the import")
 /// ```
-public struct NamedSnapshot: Sendable, Equatable, Identifiable {
+public struct NamedSnapshot: Sendable, Hashable, Identifiable {
   /// The name.
   public let name: String
   /// The sequence number of the last change in it.
@@ -74,7 +75,7 @@ public struct NamedSnapshot: Sendable, Equatable, Identifiable {
 }
 
 extension Database {
-  /// Retains a version of the database under a name until ``deleteSnapshot(named:)``.
+  /// Retains a version of the database under a name until ``deleteSnapshot(named:)-4ro89``.
   ///
   /// It survives reopening, and is read by ``snapshot(named:)``. It costs what it pins: for each
   /// document that changes afterwards, the one revision that it had. Purging a document

@@ -5,7 +5,7 @@ import DivanLog
 extension Database {
   /// Closes the database without blocking the calling thread.
   ///
-  /// See the synchronous ``close(discardsUnsavedModels:isolation:)-(_,_)``. Unsaved models of
+  /// See the synchronous ``close(discardsUnsavedModels:isolation:)-b22j``. Unsaved models of
   /// contexts that save by themselves are saved first, as ``ModelContext/save(isolation:)`` does.
   /// Models of such contexts that you change during the call are not saved any more.
   ///

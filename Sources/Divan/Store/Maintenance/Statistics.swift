@@ -10,6 +10,12 @@ import Synchronization
 /// ```
 public struct Statistics: Sendable {
   /// A segment of the log.
+  ///
+  /// ```swift
+  /// for segment in try database.statistics.segments where segment.deadSize > 0 {
+  ///   print(segment.name, "has", segment.deadSize, "dead bytes of", segment.size)
+  /// }
+  /// ```
   public struct Segment: Sendable {
     /// The file's name.
     public let name: String
@@ -60,4 +66,13 @@ public struct Statistics: Sendable {
   public var liveSize: Int { segments.reduce(0) { $0 + $1.liveSize } }
   /// Bytes of records that were superseded.
   public var deadSize: Int { segments.reduce(0) { $0 + $1.deadSize } }
+}
+
+extension Statistics: CustomStringConvertible {
+  /// The numbers of documents, attachments and segments, and the sizes, in one line.
+  public var description: String {
+    "\(documentCount) documents, \(attachmentCount) attachments, \(segments.count) segments: "
+      + "\(liveSize) bytes live, \(deadSize) dead, \(directorySize) in the directory"
+      + (maintenanceProblem.map { "; maintenance failed: \($0)" } ?? "")
+  }
 }

@@ -21,6 +21,14 @@ public struct CheckReport: Sendable {
   public var isSound: Bool { problems.isEmpty }
 }
 
+extension CheckReport: CustomStringConvertible {
+  /// Whether the store is sound, what was read, and the problems, each on a line of its own.
+  public var description: String {
+    (["\(isSound ? "sound" : "not sound"): \(documentCount) documents, \(recordCount) records"]
+      + problems.map { "\($0)" }).joined(separator: "\n")
+  }
+}
+
 struct StoreCheck {
   let view: ReadView
   let progress: ((Double) -> Bool)?

@@ -2,6 +2,12 @@ internal import DivanLog
 
 extension DatabaseEvent {
   /// A checkpoint that was written.
+  ///
+  /// ```swift
+  /// if let checkpoint = event.checkpoint {
+  ///   print("Commit \(checkpoint.commit) is in a checkpoint of \(checkpoint.size) bytes")
+  /// }
+  /// ```
   public struct CheckpointDetails: Sendable, Equatable {
     /// The number of the last commit in it.
     public let commit: UInt64
@@ -10,6 +16,12 @@ extension DatabaseEvent {
   }
 
   /// A compaction: one new segment has replaced others.
+  ///
+  /// ```swift
+  /// if let compaction = event.compaction {
+  ///   print("Compaction freed \(compaction.sizeBefore - compaction.sizeAfter) bytes")
+  /// }
+  /// ```
   public struct CompactionDetails: Sendable, Equatable {
     /// The number of segments that were compacted into one.
     public let segmentCount: Int
@@ -20,6 +32,11 @@ extension DatabaseEvent {
   }
 
   /// A query that was slow.
+  ///
+  /// ```swift
+  /// guard let query = event.query else { return }
+  /// print(event.message, query.text, query.plan)
+  /// ```
   public struct QueryDetails: Sendable, Equatable {
     /// The query as text, with the values that it compares with.
     ///
@@ -36,6 +53,12 @@ extension DatabaseEvent {
   }
 
   /// A transaction that was slow.
+  ///
+  /// ```swift
+  /// if let commit = event.commit {
+  ///   print("Waited \(commit.lockWait) for others and \(commit.flushWait) for the flush")
+  /// }
+  /// ```
   ///
   /// The rest of ``DatabaseEvent/duration`` is the time of the closure, and of appending to the
   /// log.

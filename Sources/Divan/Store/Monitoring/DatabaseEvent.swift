@@ -61,6 +61,11 @@ public struct DatabaseEvent: Sendable {
 
 extension DatabaseEvent {
   /// How much attention an event needs.
+  ///
+  /// ```swift
+  /// var configuration = Configuration()
+  /// configuration.eventHandler = .standardError(from: .notice)
+  /// ```
   public enum Level: Int, Sendable, Comparable, CaseIterable, CustomStringConvertible {
     /// Normal work.
     case info
@@ -86,6 +91,13 @@ extension DatabaseEvent {
   }
 
   /// A kind of event.
+  ///
+  /// ```swift
+  /// let urgent: Set<DatabaseEvent.Kind> = [.damageFound, .writingStopped]
+  /// configuration.eventHandler = DatabaseEvent.Handler { event in
+  ///   if urgent.contains(event.kind) { alert(event.message) }
+  /// }
+  /// ```
   ///
   /// It is not an enumeration, because new kinds must not break programs.
   public struct Kind: Hashable, Sendable, CustomStringConvertible {

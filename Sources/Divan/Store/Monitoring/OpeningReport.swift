@@ -8,6 +8,12 @@ internal import DivanLog
 /// ```
 public struct OpeningReport: Sendable {
   /// The state of the log's end when the store was opened.
+  ///
+  /// ```swift
+  /// if database.openingReport.ending == .interrupted {
+  ///   print("Sound after the crash:", try database.check().isSound)
+  /// }
+  /// ```
   public enum Ending: Sendable, Equatable {
     /// There was no store; a new one was made.
     case created

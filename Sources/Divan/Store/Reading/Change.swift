@@ -7,7 +7,7 @@ import DivanLog
 ///   print(change.id, change.leaves.map(\.id))
 /// }
 /// ```
-public struct Change: Sendable, Equatable, Identifiable {
+public struct Change: Sendable, Hashable, Identifiable {
   /// The sequence number of the change: its position in the store's order.
   public let sequence: UInt64
   /// The ID of the document.

@@ -51,6 +51,12 @@ public struct IDRange: Sendable, Equatable {
 
 /// A range of document IDs: an ``IDRange``, or a range of Swift with strings as bounds.
 ///
+/// ```swift
+/// func titles(in range: some IDRangeExpression, of snapshot: Snapshot) throws -> [String] {
+///   try snapshot.documents(range).compactMap { $0["title"]?.stringValue }.collect()
+/// }
+/// ```
+///
 /// Making a range of Swift whose bounds are in the wrong order ends the process. For bounds that
 /// the program does not choose itself, use ``IDRange/init(from:upTo:)``, which is empty then.
 public protocol IDRangeExpression {

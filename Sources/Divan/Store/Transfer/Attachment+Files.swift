@@ -18,7 +18,7 @@ extension Document.Attachment {
   ///
   /// - Parameter file: The path of the file, which must not exist.
   /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `diskFull`, `accessDenied` or
-  ///   `inputOutput`, and the errors of ``data()``.
+  ///   `inputOutput`, and the errors of ``data()-4s5kk``.
   public func write(to file: String) throws {
     try write(to: file, isCancelled: { false })
   }

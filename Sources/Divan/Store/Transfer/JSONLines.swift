@@ -64,6 +64,12 @@ public enum JSONLines {
 
     /// Optional parts of an export.
     ///
+    /// ```swift
+    /// var options = JSONLines.ExportOptions()
+    /// options.content.remove(.localDocuments)
+    /// try database.exportJSONLines(to: path, options: options)
+    /// ```
+    ///
     /// The properties, IDs and revision IDs of documents that are not deleted are always exported.
     public struct Content: OptionSet, Sendable {
       /// The raw bits, one for each part.
@@ -92,6 +98,11 @@ public enum JSONLines {
     }
 
     /// The order of documents.
+    ///
+    /// ```swift
+    /// let byChange = JSONLines.ExportOptions(order: .bySequence)
+    /// try database.exportJSONLines(to: file, options: byChange)
+    /// ```
     public enum Order: Sendable {
       /// By the bytes of their IDs.
       case byID
@@ -143,6 +154,12 @@ public enum JSONLines {
     }
 
     /// The handling of a line whose document exists with other content.
+    ///
+    /// ```swift
+    /// let options = JSONLines.ImportOptions(onExisting: .skip)
+    /// let report = try database.importJSONLines(from: exported, options: options)
+    /// print(report.storedCount, "stored,", report.skippedCount, "skipped")
+    /// ```
     public enum Existing: Sendable {
       /// The line is a bad line, with the error ``DatabaseError/Code/conflict``.
       case fail
@@ -153,6 +170,12 @@ public enum JSONLines {
     }
 
     /// The handling of a line that is not JSON or cannot be stored.
+    ///
+    /// ```swift
+    /// let options = JSONLines.ImportOptions(onInvalidLine: .skip, idProperty: "title")
+    /// let report = try copy.importJSONLines(from: "Films.jsonl", options: options)
+    /// let wrong = report.errors.map(\.description)
+    /// ```
     public enum BadLines: Sendable {
       /// The line ends the import, and nothing of its transaction is stored.
       case fail

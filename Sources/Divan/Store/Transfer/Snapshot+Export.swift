@@ -105,6 +105,11 @@ extension JSONLines {
     public func makeAsyncIterator() -> Iterator { Iterator(SharedExport(snapshot, options)) }
 
     /// An iterator over the pieces of text.
+    ///
+    /// ```swift
+    /// var pieces = try database.snapshot().jsonLines().makeAsyncIterator()
+    /// while let piece = try await pieces.next() { data.append(piece) }
+    /// ```
     public struct Iterator: AsyncIteratorProtocol {
       private let export: SharedExport
 

@@ -35,7 +35,7 @@ struct ClosingTests {
         try body()
         outcome.append(nil)
       } catch {
-        outcome.append((error as? DatabaseError)?.code ?? DatabaseError.Code("\(error)"))
+        outcome.append((error as? DatabaseError)?.code ?? DatabaseError.Code("\(error)", 0))
       }
     }
     return outcome

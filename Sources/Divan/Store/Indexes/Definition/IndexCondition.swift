@@ -7,8 +7,9 @@ import DivanLog
 /// let condition = index.conditions[0]  // path: ["done"], test: .equal(false)
 /// ```
 ///
-/// You write conditions like a filter, with ``DocumentIndex/init(_:on:isUnique:eachElement:where:)``.
-/// ``DocumentIndex/conditions`` shows what was made of it.
+/// You write conditions like a filter, with
+/// ``DocumentIndex/init(_:on:isUnique:eachElement:where:)``. ``DocumentIndex/conditions`` shows
+/// what was made of it.
 ///
 /// A condition has the same meaning as the same comparison in a query. An order comparison is false
 /// for null, for a missing property and for another type; equality with null includes missing
@@ -19,6 +20,11 @@ import DivanLog
 /// conditions with the same values are equal however they were written.
 public struct IndexCondition: Sendable, Hashable {
   /// A test of a property.
+  ///
+  /// ```swift
+  /// let index = DocumentIndex("films by year", on: "year") { $0["type"] == "film" }
+  /// let isOfFilms = index.conditions.contains { $0.test == .equal("film") }  // true
+  /// ```
   public enum Test: Sendable {
     /// The property equals this value; null matches a missing property too.
     ///
