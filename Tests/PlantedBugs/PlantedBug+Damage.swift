@@ -57,8 +57,8 @@ extension PlantedBug {
     PlantedBug(
       "damaged-store-opened", rule: "promise 5", "a damaged store opens for writing",
       in: Place.storeOpening,
-      find: "if configuration.damage == .refuse { try refuseDamage(opened.report) }",
-      plant: "if !PLANTED, configuration.damage == .refuse { try refuseDamage(opened.report) }",
+      find: "if configuration.damage == .reject { try refuseDamage(opened.report) }",
+      plant: "if !PLANTED, configuration.damage == .reject { try refuseDamage(opened.report) }",
       killedBy: .rules("damage: a damaged store is neither written to nor copied")),
     PlantedBug(
       "lost-is-new", rule: "promise 5", "a lost record always counts as one of a new document",

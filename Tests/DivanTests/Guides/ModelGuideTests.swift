@@ -207,7 +207,7 @@ struct ModelGuideTests {
         let mine = conflict.mine?.arrayValue ?? []
         return .value(.array(theirs + mine.filter { !theirs.contains($0) }))
       default:
-        return .refuse
+        return .reject
       }
     }
     let note = try #require(try context.model(Note.self, id: "a"))

@@ -131,7 +131,7 @@ struct ModelConflictTests {
     var shown: [Value?] = []
     context.conflictHandler = { conflict in
       shown = [conflict.base, conflict.mine, conflict.theirs]
-      return .refuse
+      return .reject
     }
     let error = #expect(throws: DatabaseError.self) { try todo.save() }
     #expect(error?.code == .conflict)
@@ -156,7 +156,7 @@ struct ModelConflictTests {
   @Test func `equal changes and changes to different properties are no conflict`() throws {
     context.conflictHandler = { conflict in
       Issue.record("\(conflict.key)")
-      return .refuse
+      return .reject
     }
     try conflict(local: "same", external: "same")
     todo.done = true

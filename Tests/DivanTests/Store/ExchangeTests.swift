@@ -210,9 +210,9 @@ struct ExchangeTests {
           contradictions: contradictions)
       }
     }
-    _ = try insert(revisions("3-c", "2-b", "1-a"), .refused)
+    _ = try insert(revisions("3-c", "2-b", "1-a"), .rejected)
     let other = try revisions("4-d", "3-c", "2-x", "1-a")
-    let error = #expect(throws: DatabaseError.self) { try insert(other, .refused) }
+    let error = #expect(throws: DatabaseError.self) { try insert(other, .rejected) }
     #expect(error?.code == .invalidRevisionID)
     #expect(try insert(other, .keepingKnown))
     // Two contradictions; the newest known revision counts.

@@ -115,9 +115,9 @@ extension RuleCase {
       let fixture = try DamageBench.filled(9)
       try fixture.damage("5 of 9")
       try expectUnknown("opening for writing") {
-        try fixture.fixture.openQuiet { $0.damage = .refuse }
+        try fixture.fixture.openQuiet { $0.damage = .reject }
       }
-      for policy in [DamagePolicy.refuse, .salvage] {
+      for policy in [DamagePolicy.reject, .salvage] {
         let database = try fixture.fixture.openQuiet {
           $0.isReadOnly = true
           $0.damage = policy
@@ -202,7 +202,7 @@ private struct DamageBench {
   func openForReading() throws -> Database {
     try fixture.openQuiet {
       $0.isReadOnly = true
-      $0.damage = .refuse
+      $0.damage = .reject
     }
   }
 }

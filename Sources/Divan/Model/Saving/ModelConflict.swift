@@ -35,7 +35,7 @@ public struct ModelConflict {
     /// Store this value; nil removes the property.
     case value(Value?)
     /// Save nothing, and throw ``DatabaseError/Code/conflict``.
-    case refuse
+    case reject
   }
 }
 
@@ -76,11 +76,11 @@ extension ModelCoder {
       let conflict = ModelConflict(
         model: model, key: key, base: try before?.decode(), mine: try mine?.decode(),
         theirs: try theirs?.decode())
-      switch model.core?.handle?.conflictHandler?(conflict) ?? .refuse {
+      switch model.core?.handle?.conflictHandler?(conflict) ?? .reject {
       case .mine: continue
       case .theirs: resolved[key] = .some(conflict.theirs)
       case .value(let value): resolved[key] = .some(value)
-      case .refuse: throw conflict.error
+      case .reject: throw conflict.error
       }
     }
     return resolved

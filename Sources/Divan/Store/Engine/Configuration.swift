@@ -96,7 +96,7 @@ public enum DamagePolicy: Sendable, Equatable {
   /// everything else throws ``DatabaseError/Code/damaged``. That is every other document, whether
   /// it is found or not, and everything that involves several documents: counts, ranges, queries,
   /// views, changes, past versions.
-  case refuse
+  case reject
   /// Everything that exists is read, as if there were no damage.
   ///
   /// The store opens for reading only, even if you open it for writing. Every record with a valid
@@ -141,7 +141,7 @@ public struct Configuration: Sendable {
   /// How damage that is found at opening is handled.
   ///
   /// By default nothing uncertain is returned as certain.
-  public var damage = DamagePolicy.refuse
+  public var damage = DamagePolicy.reject
   /// The greatest size of one transaction in the log, in bytes; at most 1 GiB.
   public var transactionSizeLimit = 256 << 20
   /// The number of revisions of a document that are known by their IDs: 1 to 10,000.

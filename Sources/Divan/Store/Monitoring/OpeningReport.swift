@@ -38,7 +38,7 @@ public struct OpeningReport: Sendable {
   public internal(set) var damage: [DatabaseError] = []
   /// The number of whole records that were found in damaged transactions.
   ///
-  /// With ``DamagePolicy/refuse`` only those that are known exactly are read, and with
+  /// With ``DamagePolicy/reject`` only those that are known exactly are read, and with
   /// ``DamagePolicy/salvage`` all.
   public internal(set) var salvagedRecords = 0
   /// Other notes, as sentences.

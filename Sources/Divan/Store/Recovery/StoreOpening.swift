@@ -120,7 +120,7 @@ extension StoreOpening {
         throw DatabaseError(error)
       }
       let opened = try translating { () throws(LogError) in try read(lock: lock) }
-      if configuration.damage == .refuse { try refuseDamage(opened.report) }
+      if configuration.damage == .reject { try refuseDamage(opened.report) }
       return opened
     } catch {
       lock.release()

@@ -13,7 +13,7 @@ struct RevisionEdit {
   /// The origin of the revision, if it comes from another store.
   var origin: String?
   /// The handling of a history that contradicts the known one.
-  var contradictions = HistoryContradictions.refused
+  var contradictions = HistoryContradictions.rejected
 
   enum Lineage {
     /// A revision that was made from a revision that is known here, or a first one.

@@ -32,8 +32,8 @@ public struct IncomingRevision: Sendable {
 /// A revision has one parent, so one of the two was made up, mostly by a program that chooses
 /// revision IDs by itself.
 public enum HistoryContradictions: Sendable {
-  /// The revision is refused with ``DatabaseError/Code/invalidRevisionID``.
-  case refused
+  /// The revision is rejected with ``DatabaseError/Code/invalidRevisionID``.
+  case rejected
   /// The known parent counts, and the history is used only from that revision on.
   ///
   /// CouchDB accepts such histories too; it keeps both, and has the revision twice.
@@ -69,7 +69,7 @@ extension WriteTransaction {
   @discardableResult
   public func insert(
     contentsOf revisions: some Sequence<IncomingRevision>,
-    contradictions: HistoryContradictions = .refused, origin: String? = nil
+    contradictions: HistoryContradictions = .rejected, origin: String? = nil
   ) throws -> [Result<Bool, DatabaseError>] {
     try check()
     var results: [Result<Bool, DatabaseError>] = []

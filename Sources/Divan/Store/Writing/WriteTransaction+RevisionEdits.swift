@@ -103,7 +103,7 @@ extension WriteTransaction {
     }
     try complete(&record, with: &tree, over: newest, current, released: released)
     if !insertion.isNewRevision, try !record.isOfItsHistory {
-      guard edit.contradictions == .refused else { return nil }
+      guard edit.contradictions == .rejected else { return nil }
       throw refusal(ofHistoryOf: record)
     }
     return insertion.isNewRevision

@@ -23,7 +23,7 @@ extension WriteTransaction {
   @discardableResult
   public func insert(
     _ document: Document, history: [RevisionID], isDeleted: Bool = false,
-    contradictions: HistoryContradictions = .refused, origin: String? = nil
+    contradictions: HistoryContradictions = .rejected, origin: String? = nil
   ) throws -> Bool {
     try check()
     let id = document.id

@@ -88,8 +88,8 @@ struct DamagePolicyTests {
   @Test func `one flipped byte in a transaction of 300 documents loses one document`() throws {
     try fill(300)
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "150 of 300"), mask: 1)
-    expectDamaged("opening for writing") { try open(.refuse, isReadOnly: false) }
-    let database = try open(.refuse)
+    expectDamaged("opening for writing") { try open(.reject, isReadOnly: false) }
+    let database = try open(.reject)
     let snapshot = try database.snapshot()
     expectDamaged("count") { try snapshot.count }
     for number in 0..<300 where number != 150 {
@@ -167,7 +167,7 @@ struct DamagePolicyTests {
       try database.close()
     }
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "third text"), mask: 4)
-    let database = try open(.refuse)
+    let database = try open(.reject)
     let snapshot = try database.snapshot()
     #expect(try snapshot.document("first")?["text"] == "again")
     #expect(try snapshot.document("third") == nil)
@@ -217,7 +217,7 @@ struct DamagePolicyTests {
     let changes = left.changes()
     let changed = try changes.collect().map(\.id)
     #expect(Set(changed).count == changed.count)
-    let database = try open(.refuse)
+    let database = try open(.reject)
     let snapshot = try database.snapshot()
     #expect(try snapshot.document("last") != nil)
     // The document count shows that one new document is lost.
@@ -244,7 +244,7 @@ struct DamagePolicyTests {
   @Test func `after a lost change, every document with only earlier records is uncertain`() throws {
     try change()
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "new 4"), mask: 1)
-    let database = try open(.refuse)
+    let database = try open(.reject)
     let snapshot = try database.snapshot()
     #expect(try snapshot.document("last")?["text"] == "end")
     #expect(try snapshot.document(id(5))?["text"] == "new 5")
@@ -264,7 +264,7 @@ struct DamagePolicyTests {
       try database.close()
     }
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: id(2), isLast: true), mask: 1)
-    let database = try open(.refuse)
+    let database = try open(.reject)
     let snapshot = try database.snapshot()
     #expect(try snapshot.document("last") != nil)
     for number in 0..<4 { expectDamaged("\(number)") { try snapshot.document(id(number)) } }
@@ -281,7 +281,7 @@ struct DamagePolicyTests {
       try database.close()
     }
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "revived"), mask: 1)
-    let database = try open(.refuse)
+    let database = try open(.reject)
     #expect(try database.snapshot().document("kept") != nil)
     expectDamaged("deleted") { try database.snapshot().document("deleted") }
   }
@@ -298,7 +298,7 @@ struct DamagePolicyTests {
     for offset in start..<end {
       let mask = 1 << UInt8(offset % 8) as UInt8
       try fixture.fileSystem.corrupt(path, atOffset: offset, mask: mask)
-      let database = try open(.refuse)
+      let database = try open(.reject)
       let snapshot = try database.snapshot()
       for number in 0..<10 {
         do {
@@ -328,7 +328,7 @@ struct DamagePolicyTests {
     }
     try fill(40)
     try fixture.fileSystem.corrupt(path(2), atOffset: try offset(of: "20 of 40", in: 2), mask: 1)
-    let database = try open(.refuse)
+    let database = try open(.reject)
     let snapshot = try database.snapshot()
     expectDamaged("count") { try snapshot.count(by: "by number") }
     expectDamaged("IDs") {
@@ -349,7 +349,7 @@ struct DamagePolicyTests {
   func `a loop that ignores damage errors still ends`() async throws {
     try fill(30)
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "15 of 30"), mask: 1)
-    let database = try open(.refuse)
+    let database = try open(.reject)
     let snapshot = try database.snapshot()
     var errorCount = 0
     var documents = snapshot.documents()
@@ -378,8 +378,8 @@ struct DamagePolicyTests {
     }
     let size = try fixture.fileSystem.status(path).size
     try fixture.fileSystem.truncate(path, toSize: size - 60)
-    expectDamaged("opening for writing") { try open(.refuse, isReadOnly: false) }
-    let database = try open(.refuse)
+    expectDamaged("opening for writing") { try open(.reject, isReadOnly: false) }
+    let database = try open(.reject)
     let snapshot = try database.snapshot()
     for number in 0..<4 { expectDamaged("\(number)") { try snapshot.document("doc-\(number)") } }
     expectDamaged("count") { try snapshot.count }
@@ -387,7 +387,7 @@ struct DamagePolicyTests {
   }
 
   // Found by an external trial: the copy had 99 of 100 documents, and looked sound.
-  @Test(arguments: [DamagePolicy.refuse, .salvage])
+  @Test(arguments: [DamagePolicy.reject, .salvage])
   func `a backup of a damaged store is refused`(policy: DamagePolicy) throws {
     try fill(100)
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "50 of 100"), mask: 1)
@@ -405,7 +405,7 @@ struct DamagePolicyTests {
       try database.close()
     }
     try fixture.fileSystem.corrupt(path, atOffset: try offset(of: "doc-3") + 30, mask: 1)
-    let database = try open(.refuse, isReadOnly: false)
+    let database = try open(.reject, isReadOnly: false)
     // The fixture adds one document of its own.
     #expect(try database.snapshot().count == 1 + 20)
     expectDamaged("doc-3") { try database.snapshot().document("doc-3") }

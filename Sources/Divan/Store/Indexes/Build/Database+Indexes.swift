@@ -5,7 +5,7 @@ extension Database {
   public func indexes() throws -> [DocumentIndex] {
     let view = try store.view()
     try view.requireWhole()
-    if store.configuration.damage == .refuse, let damage = store.report.damage.first {
+    if store.configuration.damage == .reject, let damage = store.report.damage.first {
       // The damaged part may contain the record of an index.
       throw LogGap(end: nil, doubtEnd: nil, damage: damage).error()
     }
