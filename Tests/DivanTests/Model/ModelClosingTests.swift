@@ -67,6 +67,19 @@ struct ModelClosingTests {
     #expect(try reopen().json("b") != nil)
   }
 
+  /// Regression: saving threw `cancelled`, so a program that was told to end could not close.
+  @Test func `a cancelled task closes the database, and saves what is unsaved`() async throws {
+    let context = makeContext()
+    Todo(in: context, id: "a").text = "x"
+    let closing = Task {
+      while !Task.isCancelled { await Task.yield() }
+      try await database.close()
+    }
+    closing.cancel()
+    try await closing.value
+    #expect(try reopen().json("a")?.contains(#""text":"x""#) == true)
+  }
+
   @Test func `closing saves the unsaved models of contexts on the same actor`() throws {
     let context = makeContext()
     let todo = Todo(in: context, id: "a")

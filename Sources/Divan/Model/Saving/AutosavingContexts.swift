@@ -21,9 +21,9 @@ final class AutosavingContexts: ClosingGuard {
     )
   }
 
-  func saveBeforeClosing(isolation actor: isolated (any Actor)?) async throws {
+  func saveBeforeClosing(isolation actor: isolated (any Actor)?) async {
     let all = contexts.withLock { $0 }
-    for each in all where actor != nil && each.isOn(actor) { try await each.save(isolation: actor) }
+    for each in all where actor != nil && each.isOn(actor) { await each.save(isolation: actor) }
   }
 }
 
@@ -48,9 +48,12 @@ final class AutosavingContext: @unchecked Sendable {
   func note(hasUnsaved: Bool) { unsaved.store(hasUnsaved, ordering: .releasing) }
   func isOn(_ other: (any Actor)?) -> Bool { actor.map { $0 === other } ?? false }
 
-  /// Saves the unsaved models without blocking the context's actor.
-  fileprivate func save(isolation actor: isolated (any Actor)?) async throws {
-    try await context?.save(isolation: actor)
+  /// Saves the unsaved models without blocking the context's actor, as far as possible.
+  ///
+  /// The synchronous save that follows takes the rest, and reports its errors. A task that is
+  /// cancelled, as at the end of a program, saves everything there.
+  fileprivate func save(isolation actor: isolated (any Actor)?) async {
+    try? await context?.save(isolation: actor)
   }
 
   /// Saves the unsaved models on the context's actor, one by one if they cannot be saved together.

@@ -35,9 +35,9 @@ final class AttachedServices: Sendable {
   }
 
   /// Lets the services store their unsaved state, without blocking the caller's actor.
-  func saveBeforeClosing(isolation actor: isolated (any Actor)? = #isolation) async throws {
+  func saveBeforeClosing(isolation actor: isolated (any Actor)? = #isolation) async {
     for case let service as any ClosingGuard in entries.withLock({ $0.map(\.object) }) {
-      try await service.saveBeforeClosing(isolation: actor)
+      await service.saveBeforeClosing(isolation: actor)
     }
   }
 
@@ -66,7 +66,9 @@ protocol ClosingGuard: AnyObject, Sendable {
   func prepareToClose(on actor: isolated (any Actor)?) throws
 
   /// Stores the unsaved state that belongs to the caller's actor, without blocking it.
-  func saveBeforeClosing(isolation actor: isolated (any Actor)?) async throws
+  ///
+  /// What cannot be stored is left to `prepareToClose(on:)`, which reports it.
+  func saveBeforeClosing(isolation actor: isolated (any Actor)?) async
 }
 
 /// A service that is notified of the end of its store.

@@ -7,7 +7,8 @@ extension Database {
   ///
   /// See the synchronous ``close(discardsUnsavedModels:isolation:)-b22j``. Unsaved models of
   /// contexts that save by themselves are saved first, as ``ModelContext/save(isolation:)`` does.
-  /// Models of such contexts that you change during the call are not saved any more.
+  /// Models of such contexts that you change during the call are not saved any more. A task that is
+  /// cancelled closes the database nevertheless.
   ///
   /// - Parameters:
   ///   - discardsUnsavedModels: Whether to close nevertheless, without saving any models.
@@ -16,7 +17,7 @@ extension Database {
   public func close(
     discardsUnsavedModels: Bool = false, isolation actor: isolated (any Actor)? = #isolation
   ) async throws {
-    if !discardsUnsavedModels, !store.isClosed { try await store.services.saveBeforeClosing() }
+    if !discardsUnsavedModels, !store.isClosed { await store.services.saveBeforeClosing() }
     try prepareToClose(discardsUnsavedModels: discardsUnsavedModels, on: actor)
     try await Database.run { _ in try self.store.close() }
   }
