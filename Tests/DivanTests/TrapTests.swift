@@ -36,15 +36,6 @@ struct TrapTests {
     context = database.makeContext()
   }
 
-  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
-    do {
-      try body()
-      return nil
-    } catch {
-      return (error as? DatabaseError)?.code
-    }
-  }
-
   @Test func `F1: a query of a class never means documents of another class`() throws {
     let todo = Todo(in: context, id: "todo")
     _ = Person(in: context, id: "person")

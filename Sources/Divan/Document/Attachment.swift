@@ -158,8 +158,8 @@ extension Document.Attachment {
   /// Returns the content, or a part of it, and calls a closure before it reads each piece.
   func read(_ range: Range<Int>?, willRead: () throws -> Void = {}) throws -> Data {
     if case .bytes(let bytes) = body {
-      return Data(
-        range.map { bytes.suffix(from: $0.lowerBound).prefix($0.count) }?.array ?? bytes.array)
+      let range = range ?? 0..<bytes.count
+      return Data(bytes.suffix(from: range.lowerBound).prefix(range.count).array)
     }
     var pieces = try pieces(range)
     // The number of bytes is known for certain only once the content is open.

@@ -65,12 +65,6 @@ extension Database {
   }
 }
 
-/// Returns the code of the error that a closure throws, or nil if it throws none.
-func code(_ body: () throws -> Void) -> DatabaseError.Code? {
-  do { try body() } catch let error as DatabaseError { return error.code } catch {}
-  return nil
-}
-
 /// Records the codes of all errors that a context reports.
 func errors(of context: ModelContext) -> Recorder<DatabaseError.Code> {
   let codes = Recorder<DatabaseError.Code>()

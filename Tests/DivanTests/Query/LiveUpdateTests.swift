@@ -53,6 +53,17 @@ struct LiveUpdateTests {
     #expect(first.map(\.id) == ["a", "b"] && first.count == 2 && first.last?["n"] == 2)
   }
 
+  @Test func `a result is printed in one line, with what has changed`() async throws {
+    try put("a", 1)
+    try put("b", 2)
+    var results = database.liveResults(of: open).makeAsyncIterator()
+    let first = try #require(try await results.next())
+    #expect(first.description == "2 elements at 2: 2 inserted, 0 deleted, 0 moved, 0 updated")
+    try put("a", 3)
+    let second = try #require(try await results.next())
+    #expect(second.description == "2 elements at 3: 0 inserted, 0 deleted, 1 moved, 1 updated")
+  }
+
   @Test func `changes that cancel each other out are not reported`() async throws {
     try put("a", 1)
     var results = database.liveResults(of: open).makeAsyncIterator()

@@ -74,6 +74,18 @@ final class DecodingPart {
 }
 
 extension DecodingPart {
+  /// Decodes the whole value for a user, who gets a ``DatabaseError``.
+  func decodeWhole<T: Decodable>(
+    _ type: T.Type, hasMetadata: Bool, documentID: String
+  ) throws -> T {
+    do {
+      guard let location = whole(hasMetadata: hasMetadata) else { throw fail(.damaged, type, 0) }
+      return try decode(type, at: location)
+    } catch {
+      throw DatabaseError.decoding(type, error, documentID: documentID)
+    }
+  }
+
   /// Decodes the value in a range, which is a property or an element of the value at a location.
   func decode<T: Decodable>(
     _ type: T.Type, _ range: Range<Int>, of location: Location, key: some CodingKey

@@ -33,15 +33,8 @@ extension DocumentDecoder {
     let id = document.id
     let session = DecodingSession(
       userInfo: userInfo, id: id.isEmpty ? nil : id, revision: document.revision)
-    let part = DecodingPart(session, try document.encoded().bytes)
-    do {
-      guard let location = part.whole(hasMetadata: true) else {
-        throw part.fail(.damaged, type, 0)
-      }
-      return try part.decode(type, at: location)
-    } catch {
-      throw DatabaseError.decoding(type, error, documentID: id)
-    }
+    return try DecodingPart(session, try document.encoded().bytes)
+      .decodeWhole(type, hasMetadata: true, documentID: id)
   }
 }
 

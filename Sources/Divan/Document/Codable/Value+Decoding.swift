@@ -12,15 +12,8 @@ extension Value {
   ///   `init(from:)` throws.
   public func decode<T: Decodable>(_ type: T.Type) throws -> T {
     let session = DecodingSession(userInfo: [:], id: nil, revision: nil)
-    let part = DecodingPart(session, try ValueCoding.encode(self))
-    do {
-      guard let location = part.whole(hasMetadata: false) else {
-        throw part.fail(.damaged, type, 0)
-      }
-      return try part.decode(type, at: location)
-    } catch {
-      throw DatabaseError.decoding(type, error, documentID: "")
-    }
+    return try DecodingPart(session, try ValueCoding.encode(self))
+      .decodeWhole(type, hasMetadata: false, documentID: "")
   }
 
   /// The property `key` as a type; nil if there is none, it is null, or it does not fit the type.

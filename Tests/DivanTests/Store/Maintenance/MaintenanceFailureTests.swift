@@ -15,15 +15,6 @@ struct MaintenanceFailureTests {
   private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
   private var disk: SimulatedFileSystem { fixture.fileSystem }
 
-  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
-    do {
-      try body()
-      return nil
-    } catch {
-      return (error as? DatabaseError)?.code
-    }
-  }
-
   private func store(
     _ count: Int = 9, _ change: (inout Configuration) -> Void = { _ in }
   ) throws -> Database {

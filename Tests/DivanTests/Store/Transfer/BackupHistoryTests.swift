@@ -29,11 +29,6 @@ struct BackupHistoryTests {
     return all
   }
 
-  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
-    do { try body() } catch { return (error as? DatabaseError)?.code }
-    return nil
-  }
-
   /// Creates a store and returns the sequence number, time and contents of each of its versions.
   private func filled(
     _ history: HistoryRetention

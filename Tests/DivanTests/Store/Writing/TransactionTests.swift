@@ -20,15 +20,6 @@ struct TransactionTests {
     return database
   }
 
-  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
-    do {
-      try body()
-      return nil
-    } catch {
-      return (error as? DatabaseError)?.code
-    }
-  }
-
   @Test func `every read within a transaction includes its own changes`() throws {
     let database = try store()
     try database.write { transaction in
