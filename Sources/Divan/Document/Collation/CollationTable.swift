@@ -45,8 +45,8 @@ struct CollationTable: Sendable {
     var withSortedMarks: Entry {
       var sorted = self
       sorted.marks = 0
-      let bytes = (0..<4).map { marks >> UInt32($0 * 8) & 0xFF }.filter { $0 != 0 }
-      for mark in bytes.sorted() { sorted.add(marks: mark) }
+      let bytes = (0..<4).map { (position: UInt32) -> UInt32 in marks >> (position * 8) & 0xFF }
+      for mark in bytes.sorted() where mark != 0 { sorted.add(marks: mark) }
       return sorted
     }
   }
