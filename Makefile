@@ -20,7 +20,7 @@ SECONDS ?= 60
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 2
 tests test check build checks docs api: export DIVAN_OPTIMIZE ?= 1
 
-.PHONY: help format lint systems build check test tests proof proofs bugs threads checks fuzz fuzzers programs report benchmarks docs api ci
+.PHONY: help format lint systems build check test tests proof proofs bugs threads checks fuzz fuzzers programs builds report benchmarks docs api ci
 
 help: ## lists the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -72,6 +72,10 @@ fuzz: ## each fuzzer for SECONDS, with a new seed
 
 programs: ## builds and runs the programs in release, as the documents say
 	.ci/programs
+
+builds: ## builds the fuzzers and the planted bugs, for the tasks that run them
+	Tests/fuzz build
+	$(RELEASE) PlantedBugs --build
 
 benchmarks: ## what Divan's work costs; see Benchmarks/README.md
 	$(RELEASE) Benchmarks
