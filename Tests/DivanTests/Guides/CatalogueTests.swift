@@ -842,7 +842,8 @@ struct CatalogueTests {
     let tests = try ExampleSources(and: [views])
     let catalogue = ProjectFolder.url.appending(path: "Sources/Divan/Divan.docc")
     var count = 0
-    for name in try FileManager.default.contentsOfDirectory(atPath: catalogue.path) {
+    for name in try FileManager.default.subpathsOfDirectory(atPath: catalogue.path)
+    where name.hasSuffix(".md") {
       let page = try String(contentsOf: catalogue.appending(path: name), encoding: .utf8)
       for example in ExampleSources.examples(in: page) {
         #expect(tests.contains(example), "\(name): \(example.first ?? "")")
