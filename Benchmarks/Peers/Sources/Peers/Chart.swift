@@ -18,6 +18,13 @@ struct Chart {
     AppendEngine.name, PreallocatedAppendEngine.name, BufferedDivanEngine.name,
   ]
 
+  /// The stores by the names that their projects use.
+  private static let titles = [
+    DivanEngine.name: "Divan", GRDBEngine.name: "GRDB", LMDBEngine.name: "LMDB",
+    RocksDBEngine.name: "RocksDB", PlainRocksDBEngine.name: "RocksDB, no compression",
+    SQLiteEngine.name: "SQLite", SQLiteColumnsEngine.name: "SQLite, columns",
+  ]
+
   private static let width = 760
   private static let barStart = 150
   private static let barSpan = 480
@@ -31,9 +38,10 @@ struct Chart {
 
   /// The picture as SVG.
   var svg: String {
+    let documents = count.formatted(.number.locale(Locale(identifier: "en")))
     var y = 34
     var body = text(
-      "Divan and other stores, \(count) documents: less is better", x: 14, y: 24,
+      "Divan and other stores, \(documents) documents: less is better", x: 14, y: 24,
       style: "font-weight:bold;font-size:15px")
     for measure in Self.measures {
       let rows = figures.filter { $0.measure == measure && !Self.omitted.contains($0.engine) }
@@ -61,7 +69,7 @@ struct Chart {
     let isDivan = row.engine == DivanEngine.name
     let length = max(1, Int(row.median / greatest * Double(Self.barSpan)))
     let style = isDivan ? "font-weight:bold" : ""
-    return text(row.engine, x: 24, y: y + 13, style: style)
+    return text(Self.titles[row.engine] ?? row.engine, x: 24, y: y + 13, style: style)
       + """
       <rect x="\(Self.barStart)" y="\(y + 2)" width="\(length)" height="14" rx="2" \
       fill="\(isDivan ? "#1f6f8b" : "#b9c4c9")"/>
