@@ -31,7 +31,8 @@ extension FilterTest: Equatable {
     case (.text(let matchA, let a, let ignoredA), .text(let matchB, let b, let ignoredB)):
       matchA == matchB && ignoredA == ignoredB && haveSameUTF8(a, b)
     case (.isMissing, .isMissing): true
-    default: false
+    // Not `default`, with which a test of a new case would not equal itself.
+    case (.equal, _), (.order, _), (.oneOf, _), (.text, _), (.isMissing, _): false
     }
   }
 }
