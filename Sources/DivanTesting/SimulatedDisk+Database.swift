@@ -35,7 +35,7 @@ extension SimulatedDisk {
       millisecondsSince1970: clock.read, random: { self.random.withLock { $0.next() } })
     if hasSmallFiles {
       configuration.segmentSizeGoal = 8 << 10
-      configuration.mergedSizeLimit = 32 << 10
+      configuration.compactedSegmentSizeLimit = 32 << 10
       configuration.checkpointInterval = 4 << 10
       configuration.unwitnessedLimit = 2 << 10
       configuration.reserveSize = 4096

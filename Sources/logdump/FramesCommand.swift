@@ -117,9 +117,9 @@ extension LogDump {
       scanning: while true {
         switch try scan.next() {
         case .record(let entry):
-          if segment.header.merge != nil, entry.commit != listing.commit {
+          if segment.header.compaction != nil, entry.commit != listing.commit {
             listing = CommitListing(commit: entry.commit)
-            try sayMerged(entry, segment, options)
+            try sayCompacted(entry, segment, options)
           }
           // A transaction's own line needs its trailer, which comes after its records.
           listing.recordCount += 1
@@ -162,14 +162,14 @@ extension LogDump {
         + "\(trailer.documentCount) documents")
   }
 
-  private func sayMerged(
+  private func sayCompacted(
     _ entry: RecordScan.Entry, _ segment: Segment, _ options: Options
   ) throws {
     try say(
       options,
       [
         ("commit", .number(entry.commit)), ("time", .number(entry.time)),
-        ("file", .text("\(segment.file.name)")), ("merged", .flag(true)),
+        ("file", .text("\(segment.file.name)")), ("compacted", .flag(true)),
       ],
       "commit \(entry.commit)  \(timestamp(entry.time))  \(segment.file.name), compacted")
   }
@@ -265,7 +265,7 @@ extension LogDump {
           + (index.map { words(for: $0) + (isReady ? "" : ", being built") } ?? "removed")
       )
     case .commitPoint(let version):
-      return ([("moment", .flag(true))] + fields(version), "commit point: \(text(version))")
+      return ([("commitPoint", .flag(true))] + fields(version), "commit point: \(text(version))")
     }
   }
 }

@@ -118,12 +118,14 @@ extension LogDump {
       ]
       text += ", file \(header.fileID), generation \(header.generation), "
       text += "salt \(hexadecimal(header.preamble.salt)), after commit \(header.predecessor.commit)"
-      if let merge = header.merge {
+      if let compaction = header.compaction {
         fields += [
-          ("through", .number(merge.end.commit)), ("evaluatedAt", .number(merge.evaluatedAt)),
-          ("releasedThrough", .number(merge.releasedThrough)),
+          ("through", .number(compaction.end.commit)),
+          ("evaluatedAt", .number(compaction.evaluatedAt)),
+          ("releasedThrough", .number(compaction.releasedThrough)),
         ]
-        text += " through \(merge.end.commit), compacted as of commit \(merge.evaluatedAt)"
+        text +=
+          " through \(compaction.end.commit), compacted as of commit \(compaction.evaluatedAt)"
       }
     } catch {
       guard let damage = Damage(of: error) else { throw error }

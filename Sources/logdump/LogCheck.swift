@@ -33,10 +33,10 @@ extension LogCheck {
         try add(segment, 64, "another segment has the same file ID")
       }
       try checkHeader(segment)
-      if segment.header.merge == nil {
+      if segment.header.compaction == nil {
         try checkTransactions(segment, isLast: position == log.segments.count - 1)
       } else {
-        try checkMerged(segment)
+        try checkCompacted(segment)
       }
       try index.add(segment)
     }
@@ -82,12 +82,13 @@ extension LogCheck {
 
   private func checkHeader(_ segment: Segment) throws {
     let block = try segment.bytes(SegmentHeader.size, at: 0)
-    let isMerged = segment.header.merge != nil
+    let isCompacted = segment.header.compaction != nil
     try findings.requireZeros(
-      block, [56..<64, 116..<120, (isMerged ? 192 : 144)..<4092] + (isMerged ? [180..<184] : []),
+      block,
+      [56..<64, 116..<120, (isCompacted ? 192 : 144)..<4092] + (isCompacted ? [180..<184] : []),
       path: segment.file.path, at: 0)
     if block.load(UInt32.self, at: 92) > 1 { try add(segment, 92, "the flags are unknown") }
-    if isMerged == (segment.header.generation == 0) {
+    if isCompacted == (segment.header.generation == 0) {
       try add(segment, 88, "the generation does not match the kind of segment")
     }
     if segment.header.lastSequence > segment.header.sequenceBound {
@@ -171,7 +172,7 @@ extension LogCheck {
     do {
       while let (record, start, _) = try reader.next() {
         count += 1
-        if record.kind == .commitMark, segment.header.merge != nil {
+        if record.kind == .commitMark, segment.header.compaction != nil {
           try checkMark(record, start, segment)
           continue
         }
@@ -237,17 +238,17 @@ extension LogCheck {
 
   // MARK: Compacted segments
 
-  private func checkMerged(_ segment: Segment) throws {
-    guard let merge = segment.header.merge else { return }
+  private func checkCompacted(_ segment: Segment) throws {
+    guard let compaction = segment.header.compaction else { return }
     let size = try segment.file.size()
-    if UInt64(size) != merge.fileSize {
+    if UInt64(size) != compaction.fileSize {
       try add(
-        segment, min(size, Int(clamping: merge.fileSize)),
+        segment, min(size, Int(clamping: compaction.fileSize)),
         "the file's size is not the one that its header states")
     }
     let before = recordCount
     var hasFooter = false
-    var scan = SegmentScan(segment, limit: min(size, Int(clamping: merge.fileSize)))
+    var scan = SegmentScan(segment, limit: min(size, Int(clamping: compaction.fileSize)))
     while true {
       switch try scan.next() {
       case .frame(let header, let offset, let payload, let isSound):
@@ -258,7 +259,7 @@ extension LogCheck {
         try checkPadding(segment, offset + FrameHeader.size + payload.count)
         if hasFooter { try add(segment, offset, "there is a frame after the footer") }
         switch header.kind {
-        case .merged:
+        case .compacted:
           _ = try checkRecords(payload, at: offset + FrameHeader.size, segment)
         case .footer:
           hasFooter = true
@@ -276,10 +277,10 @@ extension LogCheck {
             path: segment.file.path, offset: range.lowerBound, size: range.count, reason: reason))
       case .end:
         if !hasFooter { try add(segment, size, "the footer is missing") }
-        if commit > merge.end.commit {
+        if commit > compaction.end.commit {
           try add(segment, 160, "a commit is past the end that the header states")
         }
-        commit = max(commit, merge.end.commit)
+        commit = max(commit, compaction.end.commit)
         sequence = max(sequence, segment.header.lastSequence)
         return
       }

@@ -37,7 +37,8 @@ struct OpenedLog {
   var isClosed: Bool {
     guard let head, let last, let recovery else { return false }
     return head.isClosed && head.segmentNumber == last.header.numbers.upperBound
-      && (head.watermark == recovery.end || last.header.merge != nil) && recovery.discarded == nil
+      && (head.watermark == recovery.end || last.header.compaction != nil)
+      && recovery.discarded == nil
   }
 }
 
@@ -112,9 +113,9 @@ extension OpenedLog {
     // them.
     let storeID = last.header.preamble.storeID
     watermarks += evidence.filter { $0.0 == storeID }.map(\.1)
-    watermarks += chain.segments.compactMap { LogRecovery.Watermark(ofMerge: $0.header) }
-    guard last.header.merge == nil else {
-      var recovery = LogRecovery(ofMerged: last)
+    watermarks += chain.segments.compactMap { LogRecovery.Watermark(ofCompaction: $0.header) }
+    guard last.header.compaction == nil else {
+      var recovery = LogRecovery(ofCompacted: last)
       if let watermark = watermarks.first(where: { $0.commit > last.end.commit }) {
         recovery.damage = Damage(
           path: directory.path, offset: 0,
@@ -150,7 +151,7 @@ extension OpenedLog {
             kind: .segment, storeID: StoreID(high: 0, low: 0),
             salt: block.count >= 48 ? block.load(UInt64.self, at: 40) : 0, createdAt: 0),
           fileID: 0, numbers: numbers, generation: 0, predecessor: nothing, lastSequence: 0,
-          sequenceBound: 0, flushedSize: 0, merge: nil)
+          sequenceBound: 0, flushedSize: 0, compaction: nil)
         // Bytes after the end that the next segment states never counted.
         let successor = segments.first {
           numbers.upperBound < .max && $0.header.numbers.lowerBound == numbers.upperBound + 1

@@ -85,7 +85,7 @@ extension Rescue {
     while true {
       switch try scan.next() {
       case .frame(let header, let offset, let payload, _):
-        guard header.kind == .transaction || header.kind == .merged else { continue }
+        guard header.kind == .transaction || header.kind == .compacted else { continue }
         let hasTrailer = header.kind == .transaction && header.flags.contains(.last)
         let size = max(0, payload.count - (hasTrailer ? CommitTrailer.size : 0))
         readRecords(payload.prefix(size), at: offset + FrameHeader.size, index)

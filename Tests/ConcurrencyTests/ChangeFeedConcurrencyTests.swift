@@ -54,7 +54,7 @@ struct ChangeFeedConcurrencyTests {
     let directory = try TemporaryDirectory()
     var configuration = Configuration()
     configuration.segmentSizeGoal = 64 << 10
-    configuration.mergedSizeLimit = 512 << 10
+    configuration.compactedSegmentSizeLimit = 512 << 10
     configuration.checkpointInterval = 32 << 10
     let database = try Database(at: directory.path + "/feed.divan", configuration: configuration)
     func isEven(_ change: Change) -> Bool {

@@ -26,7 +26,7 @@ struct ConcurrencyTests {
     var configuration = Configuration()
     configuration.readMode = reads
     configuration.segmentSizeGoal = 64 << 10
-    configuration.mergedSizeLimit = 512 << 10
+    configuration.compactedSegmentSizeLimit = 512 << 10
     configuration.checkpointInterval = 32 << 10
     let database = try Database(at: directory.path + "/bank.divan", configuration: configuration)
     let accounts = 40

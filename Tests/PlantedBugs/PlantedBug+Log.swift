@@ -47,12 +47,12 @@ extension PlantedBug {
       find: """
         lastSequence: lastSequence,
         sequenceBound: max(tail.highestBound, lastSequence + settings.sequenceReserve),
-        flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), merge: nil)
+        flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), compaction: nil)
         """,
       plant: """
         lastSequence: PLANTED ? 0 : lastSequence,
         sequenceBound: max(tail.highestBound, lastSequence + settings.sequenceReserve),
-        flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), merge: nil)
+        flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), compaction: nil)
         """, killedBy: .rules("rule 3: a new segment's header has the last sequence number")),
     PlantedBug(
       "merged-header-without-last-sequence", rule: "3, 10",
@@ -130,9 +130,10 @@ extension PlantedBug {
       "evaluated-at-no-watermark", rule: "4, 12",
       "the commit that a compacted segment states is no watermark",
       in: Place.recovery,
-      find: "self.init(commit: merge.evaluatedAt, offset: 0, witness: \"a compacted segment\")",
+      find:
+        "self.init(commit: compaction.evaluatedAt, offset: 0, witness: \"a compacted segment\")",
       plant:
-        "self.init(commit: PLANTED ? 0 : merge.evaluatedAt, offset: 0, witness: \"a compacted segment\")",
+        "self.init(commit: PLANTED ? 0 : compaction.evaluatedAt, offset: 0, witness: \"a compacted segment\")",
       killedBy: .rules("rule 4: a log that ends before the commit a compacted")),
     PlantedBug(
       "tombstone-dropped", rule: "5", "a compaction drops tombstones",
@@ -156,7 +157,7 @@ extension PlantedBug {
       in: "Replay.swift",
       find: "guard put(entry, in: segment) else { return false }",
       plant: """
-        if PLANTED, isFromNothing, segment.header.merge == nil,
+        if PLANTED, isFromNothing, segment.header.compaction == nil,
           let record = try? DocumentRecord.decode(entry.record.payload),
           present(record.idBytes) != nil
         {
@@ -175,9 +176,9 @@ extension PlantedBug {
       "released-history-taken-back", rule: "7",
       "a later compaction forgets what an earlier one released",
       in: Place.merge,
-      find: "releasedThrough: order.inputs.compactMap(\\.header.merge?.releasedThrough)",
+      find: "releasedThrough: order.inputs.compactMap(\\.header.compaction?.releasedThrough)",
       plant:
-        "releasedThrough: order.inputs.filter { _ in !PLANTED }.compactMap(\\.header.merge?.releasedThrough)",
+        "releasedThrough: order.inputs.filter { _ in !PLANTED }.compactMap(\\.header.compaction?.releasedThrough)",
       killedBy: .rules("rule 7: a compacted segment's header states which history")),
     PlantedBug(
       "damage-merged", rule: "17", "a compaction skips damaged records",
@@ -372,10 +373,10 @@ extension PlantedBug {
     PlantedBug(
       "part-of-merge-used", rule: "9", "an incomplete compacted segment replaces its inputs",
       in: Place.chain,
-      find: "return try UInt64(size()) == merge.fileSize",
+      find: "return try UInt64(size()) == compaction.fileSize",
       plant: """
         if PLANTED { return true }
-        return try UInt64(size()) == merge.fileSize
+        return try UInt64(size()) == compaction.fileSize
         """,
       killedBy: .rules("rule 9: an incomplete compacted segment does not replace")),
     PlantedBug(
@@ -398,10 +399,11 @@ extension PlantedBug {
       "a compacted segment with another end than its successor states is accepted",
       in: Place.chain,
       find: """
-        claim.commit != merge.end.commit
-        || claim.chain != merge.end.chain
+        claim.commit != compaction.end.commit
+        || claim.chain != compaction.end.chain
         """,
-      plant: "!PLANTED, claim.commit != merge.end.commit || claim.chain != merge.end.chain",
+      plant:
+        "!PLANTED, claim.commit != compaction.end.commit || claim.chain != compaction.end.chain",
       killedBy: .rules("rule 10: a compacted segment must end where its successor begins")),
     PlantedBug(
       "foreign-segment-taken", rule: "10", "a segment of another store is used",
@@ -424,9 +426,9 @@ extension PlantedBug {
       "flushed-size-not-stated", rule: "11",
       "a header does not state the size of what was reappended",
       in: Place.writer,
-      find: "flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), merge: nil)",
+      find: "flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), compaction: nil)",
       plant:
-        "flushedSize: UInt64(SegmentHeader.size) + (PLANTED ? 0 : reappend?.size ?? 0), merge: nil)",
+        "flushedSize: UInt64(SegmentHeader.size) + (PLANTED ? 0 : reappend?.size ?? 0), compaction: nil)",
       killedBy: .rules("rule 11: the loss of reappended commits is reported")),
     PlantedBug(
       "flushed-size-ignored", rule: "11", "the flushed size in a header is ignored",

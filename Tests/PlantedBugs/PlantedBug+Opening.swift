@@ -19,8 +19,8 @@ extension PlantedBug {
       "old-close-believed", rule: "13",
       "the watermark of HEAD is not compared with the end of the log",
       in: Place.logOpening,
-      find: "&& ($0.watermark == recovery.end || last.header.merge != nil)",
-      plant: "&& (PLANTED || $0.watermark == recovery.end || last.header.merge != nil)",
+      find: "&& ($0.watermark == recovery.end || last.header.compaction != nil)",
+      plant: "&& (PLANTED || $0.watermark == recovery.end || last.header.compaction != nil)",
       killedBy: .rules("rule 13: HEAD counts as closed only if its watermark")),
     PlantedBug(
       "close-of-another-segment-believed", rule: "13", "HEAD says closed for an older segment",

@@ -10,14 +10,15 @@ package struct ForgedSegment {
   package init(
     numbers: ClosedRange<UInt64> = 1...1, fileID: UInt64 = 1, storeID: UInt64 = 1,
     generation: UInt32 = 0, after predecessor: LogEnd = LogEnd(offset: 0, commit: 0, chain: 0),
-    merge: SegmentHeader.Merge? = nil
+    compaction: SegmentHeader.Compaction? = nil
   ) {
     header = SegmentHeader(
       preamble: FilePreamble(
         kind: .segment, storeID: StoreID(high: storeID, low: storeID), salt: 1000 + fileID,
         createdAt: 0),
       fileID: fileID, numbers: numbers, generation: generation, predecessor: predecessor,
-      lastSequence: 0, sequenceBound: 100, flushedSize: UInt64(SegmentHeader.size), merge: merge)
+      lastSequence: 0, sequenceBound: 100, flushedSize: UInt64(SegmentHeader.size),
+      compaction: compaction)
     chain = SegmentHeader.chain(of: header.encode())
   }
 
@@ -25,7 +26,7 @@ package struct ForgedSegment {
   package var bytes: [UInt8] {
     var header = header
     header.flushedSize = UInt64(size)
-    header.merge?.fileSize = UInt64(size)
+    header.compaction?.fileSize = UInt64(size)
     return header.encode().array + frames
   }
 

@@ -119,7 +119,7 @@ extension Configuration {
     var configuration = Configuration()
     configuration.fileSystem = fileSystem
     configuration.segmentSizeGoal = 16 << 10
-    configuration.mergedSizeLimit = 64 << 10
+    configuration.compactedSegmentSizeLimit = 64 << 10
     configuration.checkpointInterval = 8 << 10
     configuration.maintenance = .inline
     configuration.unwitnessedLimit = 4 << 10

@@ -69,7 +69,7 @@ extension DumpedStore {
     var configuration = store.configuration
     configuration.segmentSizeGoal = 6000
     configuration.checkpointInterval = 6000
-    configuration.mergedSizeLimit = 30_000
+    configuration.compactedSegmentSizeLimit = 30_000
     configuration.reserveSize = 4096
     configuration.maintenance = .inline
     for round in 0..<3 {

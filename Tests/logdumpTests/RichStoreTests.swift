@@ -60,7 +60,7 @@ struct RichStoreTests {
     for text in [
       #""local":"mark","deleted":true"#, #""named":"first","removed":true"#,
       #""named":"first","sequence":4,"version":1,"#, #""purged":"b","sequence":null"#,
-      #""purged":"c","sequence":3"#, #""moment":true,"sequence":4,"version":1,"#,
+      #""purged":"c","sequence":3"#, #""commitPoint":true,"sequence":4,"version":1,"#,
       #""index":"by text","path":["text","de"],"unique":true,"eachElement":false,"ready":true"#,
       #""index":"by tag","removed":true"#,
       #""index":"open","path":["list"],"further":[["made","due"]],"unique":false"#,

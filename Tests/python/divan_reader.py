@@ -25,7 +25,7 @@ FRAME_MAGIC = b"vFRM"
 PAYLOAD_LIMIT = 33_554_432
 RECORD_LIMIT = 25_165_824
 TRAILER_SIZE = 48
-TRANSACTION, MERGED, FOOTER = 1, 3, 4
+TRANSACTION, COMPACTED, FOOTER = 1, 3, 4
 FRAME_TYPES = {1, 3, 4, 5, 6}
 FIRST, LAST = 1, 2
 DOCUMENT, PURGE, INDEX = 1, 4, 8
@@ -180,13 +180,13 @@ class Segment:
         (_, self.first, self.last, _, flags) = struct.unpack_from("<QQQII", block, 64)
         if (self.first, self.last) != (first, last):
             raise Damage("the header belongs to another name")
-        self.is_merged = bool(flags & 1)
+        self.is_compacted = bool(flags & 1)
         counters = struct.unpack_from("<QQQ", block, 64) + struct.unpack_from("<QQ", block, 96)
         check_counters(*counters, *struct.unpack_from("<QQQ", block, 120))
         self.predecessor = Place.read(block, 96)
         (self.flushed_size,) = struct.unpack_from("<Q", block, 136)
-        if self.is_merged:
-            self.merged_end = Place.read(block, 160)
+        if self.is_compacted:
+            self.compacted_end = Place.read(block, 160)
             (self.file_size,) = struct.unpack_from("<Q", block, 184)
             check_counters(*struct.unpack_from("<QQQQ", block, 144), self.file_size)
 
@@ -335,7 +335,7 @@ def salvage(segment, start, limit):
     """The whole records of the frames between two places, a row for each frame."""
     while frame := find_frame(segment, start, limit, may_be_cut=True):
         start = frame.offset + 8
-        if frame.type not in (TRANSACTION, MERGED):
+        if frame.type not in (TRANSACTION, COMPACTED):
             continue
         payload = segment.data[frame.payload_offset : min(frame.payload_offset + frame.size, limit)]
         if frame.type == TRANSACTION and frame.flags & LAST and len(payload) == frame.size:
@@ -688,7 +688,7 @@ class Log:
             has_inputs = any(a == first and b < last for a, b in numbers)
             try:
                 segment = Segment(self.file_path(first, last), first, last)
-                if has_inputs and segment.is_merged and len(segment.data) != segment.file_size:
+                if has_inputs and segment.is_compacted and len(segment.data) != segment.file_size:
                     continue
             except (Damage, Foreign) as error:
                 if not has_inputs:
@@ -747,15 +747,15 @@ class Log:
     def record_rows(self):
         """The records of everything that counts, and what is left of the rest, in order: a row for each payload."""
         for segment, successor in zip(self.segments, self.segments[1:] + [None]):
-            if segment.is_merged:
-                yield from self.merged_rows(segment, successor)
+            if segment.is_compacted:
+                yield from self.compacted_rows(segment, successor)
             elif successor:
                 yield from self.rows_through(segment, successor.predecessor)
             else:
                 yield from self.last_rows(segment)
 
-    def merged_rows(self, segment, successor):
-        end = segment.merged_end
+    def compacted_rows(self, segment, successor):
+        end = segment.compacted_end
         if successor and (successor.predecessor.commit, successor.predecessor.chain) != (
             end.commit,
             end.chain,

@@ -15,7 +15,7 @@ package struct FrameHeader: Equatable, Sendable {
     /// Records of one transaction, or a part of them.
     case transaction = 1
     /// Records of several commits that a compaction kept.
-    case merged = 3
+    case compacted = 3
     /// The end of a compacted segment.
     case footer = 4
     /// A page of a checkpoint, or rows in a view's file.

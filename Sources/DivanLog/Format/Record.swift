@@ -23,7 +23,7 @@ package struct Record: Sendable {
     /// Whether a reader that does not know this kind may skip the record.
     package var maySkip: Bool { rawValue >= 128 }
 
-    /// A document's newest state.
+    /// A revision of a document: the newest one, or one that is retained.
     package static let document = Kind(rawValue: 1)
     /// In a compacted segment: the commit and time of the records that follow.
     package static let commitMark = Kind(rawValue: 2)

@@ -21,9 +21,9 @@ package struct SegmentHeader: Equatable, Sendable {
   /// The number of bytes, this block included, that were flushed before the file got its name.
   package var flushedSize: UInt64
   /// The fields that only a compacted segment has.
-  package var merge: Merge?
+  package var compaction: Compaction?
 
-  package struct Merge: Equatable, Sendable {
+  package struct Compaction: Equatable, Sendable {
     /// The commit of the index by which the liveness filter evaluated the records.
     ///
     /// That commit was durable before the compacted file got its name.
@@ -46,7 +46,7 @@ package struct SegmentHeader: Equatable, Sendable {
   package init(
     preamble: FilePreamble, fileID: UInt64, numbers: ClosedRange<UInt64>, generation: UInt32,
     predecessor: LogEnd, lastSequence: UInt64, sequenceBound: UInt64, flushedSize: UInt64,
-    merge: Merge?
+    compaction: Compaction?
   ) {
     self.preamble = preamble
     self.fileID = fileID
@@ -56,7 +56,7 @@ package struct SegmentHeader: Equatable, Sendable {
     self.lastSequence = lastSequence
     self.sequenceBound = sequenceBound
     self.flushedSize = flushedSize
-    self.merge = merge
+    self.compaction = compaction
   }
 
   /// The header's size in bytes, and the offset of the first frame.
@@ -112,16 +112,16 @@ extension SegmentHeader {
     writer.append(numbers.lowerBound)
     writer.append(numbers.upperBound)
     writer.append(generation)
-    writer.append((merge == nil ? 0 : 1) as UInt32)
+    writer.append((compaction == nil ? 0 : 1) as UInt32)
     predecessor.encode(to: &writer)
     writer.append(lastSequence)
     writer.append(sequenceBound)
     writer.append(flushedSize)
-    if let merge {
-      writer.append(merge.evaluatedAt)
-      writer.append(merge.releasedThrough)
-      merge.end.encode(to: &writer)
-      writer.append(merge.fileSize)
+    if let compaction {
+      writer.append(compaction.evaluatedAt)
+      writer.append(compaction.releasedThrough)
+      compaction.end.encode(to: &writer)
+      writer.append(compaction.fileSize)
     }
     FilePreamble.finish(&writer, size: SegmentHeader.size)
     return writer.sharedCopy
@@ -138,15 +138,15 @@ extension SegmentHeader {
       throw .damaged(
         Damage(path: path, offset: 72, reason: "the segment numbers are in the wrong order"))
     }
-    var merge: Merge?
+    var compaction: Compaction?
     if block.load(UInt32.self, at: 92) & 1 != 0 {
-      merge = Merge(
+      compaction = Compaction(
         evaluatedAt: block.load(UInt64.self, at: 144),
         releasedThrough: block.load(UInt64.self, at: 152), end: LogEnd.decode(block, at: 160),
         fileSize: block.load(UInt64.self, at: 184))
     }
     let counters =
-      [64, 80, 96, 104, 120, 128, 136] + (merge == nil ? [] : [144, 152, 160, 168, 184])
+      [64, 80, 96, 104, 120, 128, 136] + (compaction == nil ? [] : [144, 152, 160, 168, 184])
     for offset in counters where block.load(UInt64.self, at: offset) > counterLimit {
       throw .damaged(
         Damage(path: path, offset: offset, reason: "a number exceeds the limit of counters"))
@@ -156,6 +156,6 @@ extension SegmentHeader {
       generation: block.load(UInt32.self, at: 88), predecessor: LogEnd.decode(block, at: 96),
       lastSequence: block.load(UInt64.self, at: 120),
       sequenceBound: block.load(UInt64.self, at: 128),
-      flushedSize: block.load(UInt64.self, at: 136), merge: merge)
+      flushedSize: block.load(UInt64.self, at: 136), compaction: compaction)
   }
 }

@@ -19,7 +19,7 @@ package struct LogRecovery: Sendable {
   package var damage: Damage?
 
   /// Creates the decision about a compacted segment, whose end is never in doubt.
-  package init(ofMerged segment: Segment) {
+  package init(ofCompacted segment: Segment) {
     self.init(
       end: segment.end, proven: segment.end, lastTrailer: nil,
       sequenceBound: segment.header.sequenceBound, discarded: nil, damage: nil)
@@ -51,7 +51,7 @@ package struct LogRecovery: Sendable {
       self.init(
         // A segment newer than the last one existed, even if it was still empty.
         commit: number > header.numbers.upperBound
-          ? max(end.commit, header.merge?.end.commit ?? header.predecessor.commit) + 1
+          ? max(end.commit, header.compaction?.end.commit ?? header.predecessor.commit) + 1
           : end.commit,
         offset: isOfLast ? end.offset : 0, witness: witness)
     }
@@ -74,9 +74,9 @@ package struct LogRecovery: Sendable {
     ///
     /// The commit by which the liveness filter evaluated records, and may have dropped some, was
     /// durable.
-    package init?(ofMerge header: SegmentHeader) {
-      guard let merge = header.merge else { return nil }
-      self.init(commit: merge.evaluatedAt, offset: 0, witness: "a compacted segment")
+    package init?(ofCompaction header: SegmentHeader) {
+      guard let compaction = header.compaction else { return nil }
+      self.init(commit: compaction.evaluatedAt, offset: 0, witness: "a compacted segment")
     }
   }
 }

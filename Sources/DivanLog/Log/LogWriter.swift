@@ -235,7 +235,7 @@ extension LogWriter {
       fileID: fileID, numbers: number...number, generation: 0, predecessor: predecessor,
       lastSequence: lastSequence,
       sequenceBound: max(tail.highestBound, lastSequence + settings.sequenceReserve),
-      flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), merge: nil)
+      flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), compaction: nil)
     let block = header.encode()
     let chain = SegmentHeader.chain(of: block)
     var end = LogEnd(offset: UInt64(SegmentHeader.size), commit: predecessor.commit, chain: chain)

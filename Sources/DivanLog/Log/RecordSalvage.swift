@@ -85,7 +85,7 @@ struct RecordSalvage {
     let bytes = try segment.bytes(FrameHeader.size, at: offset)
     guard
       let header = FrameHeader.decode(bytes, offset: offset, salt: segment.header.preamble.salt),
-      header.kind == .transaction || header.kind == .merged
+      header.kind == .transaction || header.kind == .compacted
     else { return true }
     payloadOffset = offset + FrameHeader.size
     commit = header.commit

@@ -39,7 +39,7 @@ package struct RecordScan {
 
   private enum Source {
     case transactions(TransactionReader)
-    case merged(FrameReader)
+    case compacted(FrameReader)
     case nothing
   }
 
@@ -56,9 +56,9 @@ package struct RecordScan {
     let limit = limit ?? Int(clamping: segment.end.offset)
     self.limit = limit
     source =
-      segment.header.merge == nil
+      segment.header.compaction == nil
       ? .transactions(TransactionReader(segment, from: start, limit: limit, passesLost: salvages))
-      : .merged(FrameReader(segment, limit: limit))
+      : .compacted(FrameReader(segment, limit: limit))
     records = RecordReader(.empty, at: 0)
   }
 }
@@ -119,13 +119,13 @@ extension RecordScan {
         }
         continue
       }
-      let isMerged = segment.header.merge != nil
+      let isCompacted = segment.header.compaction != nil
       return .record(
         Entry(
           record: item.record,
           locator: RecordLocator(
             fileID: segment.fileID, offset: UInt64(item.offset), size: UInt32(item.size)),
-          commit: isMerged ? mark.commit : item.commit, time: isMerged ? mark.time : 0,
+          commit: isCompacted ? mark.commit : item.commit, time: isCompacted ? mark.time : 0,
           isOfWhole: false, isProven: false))
     }
     salvage = nil
@@ -158,13 +158,13 @@ extension RecordScan {
         source = .nothing
         return hasDamage ? nil : damage(ifNot: reader.end)
       }
-    case .merged(var reader):
-      defer { if case .merged = source { source = .merged(reader) } }
+    case .compacted(var reader):
+      defer { if case .compacted = source { source = .compacted(reader) } }
       let start = reader.offset
       switch try reader.next() {
       case .frame(let header, let offset, let payload):
         switch header.kind {
-        case .merged:
+        case .compacted:
           records = RecordReader(payload, at: offset + FrameHeader.size)
         case .footer:
           source = .nothing

@@ -31,7 +31,7 @@ extension SegmentChain {
       while files.contains(.segment(number...number)) {
         let file = try SegmentFile(number...number, in: directory)
         // Only segments as they were written are replayed. RECOVERY.md, rule 20
-        guard file.header.merge == nil,
+        guard file.header.compaction == nil,
           file.header.preamble.storeID == last.header.preamble.storeID
         else { return .replaced }
         added.append(file)
@@ -41,7 +41,7 @@ extension SegmentChain {
     var current = last
     for file in added {
       let stated = file.header.predecessor
-      if current.header.merge != nil {
+      if current.header.compaction != nil {
         guard stated.commit == current.end.commit, stated.chain == current.end.chain else {
           return .replaced
         }

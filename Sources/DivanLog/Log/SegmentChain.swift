@@ -131,7 +131,7 @@ extension SegmentChain {
       let end = try end(of: file, claimed: successor)
       let size = try file.size()
       // The last segment may still grow; the others are final.
-      let isFixed = successor != nil || header.merge != nil
+      let isFixed = successor != nil || header.compaction != nil
       let readable = isFixed ? min(Int(clamping: end.offset), size) : size
       segments.append(
         Segment(file: file, mapped: isMapped ? try map(file, readable) : .empty, end: end))
@@ -147,21 +147,21 @@ extension SegmentChain {
     of file: SegmentFile, claimed successor: SegmentHeader?
   ) throws(LogError) -> LogEnd {
     let size = UInt64(try file.size())
-    if let merge = file.header.merge {
+    if let compaction = file.header.compaction {
       if let claim = successor?.predecessor,
-        claim.commit != merge.end.commit
-          || claim.chain != merge.end.chain
+        claim.commit != compaction.end.commit
+          || claim.chain != compaction.end.chain
       {
         damage.append(
           Damage(
             path: file.path, offset: 0,
             reason:
-              "the segment ends at commit \(merge.end.commit), but its successor follows commit "
+              "the segment ends at commit \(compaction.end.commit), but its successor follows commit "
               + "\(claim.commit)"))
       }
-      if size < merge.fileSize { noteMissing(file, size, merge.fileSize) }
+      if size < compaction.fileSize { noteMissing(file, size, compaction.fileSize) }
       return LogEnd(
-        offset: merge.fileSize, commit: merge.end.commit, chain: merge.end.chain)
+        offset: compaction.fileSize, commit: compaction.end.commit, chain: compaction.end.chain)
     }
     guard let claim = successor?.predecessor else {
       return LogEnd(
@@ -194,8 +194,8 @@ extension SegmentFile {
   /// Whether this is a compacted file of the size that its header states.
   fileprivate var isWhole: Bool {
     get throws(LogError) {
-      guard let merge = header.merge else { return false }
-      return try UInt64(size()) == merge.fileSize
+      guard let compaction = header.compaction else { return false }
+      return try UInt64(size()) == compaction.fileSize
     }
   }
 }

@@ -63,8 +63,8 @@ extension SegmentCompaction {
       generation: max(1, order.inputs.map(\.header.generation).reduce(0, max) &+ 1),
       predecessor: oldest.header.predecessor, lastSequence: newest.header.lastSequence,
       sequenceBound: order.inputs.map(\.header.sequenceBound).reduce(0, max), flushedSize: 0,
-      merge: nil)
-    let end = newest.header.merge?.end ?? newest.end
+      compaction: nil)
+    let end = newest.header.compaction?.end ?? newest.end
     let file = try directory.install(name, beforeRename: flushLog) { (file) throws(LogError) in
       var compaction = SegmentCompaction(
         file: file, salt: order.salt,
@@ -76,9 +76,9 @@ extension SegmentCompaction {
       }
       try compaction.finish()
       header.flushedSize = UInt64(compaction.offset)
-      header.merge = SegmentHeader.Merge(
+      header.compaction = SegmentHeader.Compaction(
         evaluatedAt: order.evaluatedAt,
-        releasedThrough: order.inputs.compactMap(\.header.merge?.releasedThrough)
+        releasedThrough: order.inputs.compactMap(\.header.compaction?.releasedThrough)
           .reduce(order.releasedThrough, max),
         end: end, fileSize: UInt64(compaction.offset))
       let block = header.encode()
@@ -125,7 +125,7 @@ extension SegmentCompaction {
   private mutating func append(
     _ entry: RecordScan.Entry, from input: Segment
   ) throws(LogError) {
-    if writer.count >= TransactionBuffer.frameSizeGoal { try endFrame(.merged) }
+    if writer.count >= TransactionBuffer.frameSizeGoal { try endFrame(.compacted) }
     if markedCommit != entry.commit || writer.count == FrameHeader.size {
       _ = Record.append(kind: .commitMark, to: &writer) {
         $0.appendVarint(entry.commit)
@@ -140,7 +140,7 @@ extension SegmentCompaction {
   }
 
   private mutating func finish() throws(LogError) {
-    if writer.count > FrameHeader.size { try endFrame(.merged) }
+    if writer.count > FrameHeader.size { try endFrame(.compacted) }
     writer.append(recordCount)
     try endFrame(.footer)
   }

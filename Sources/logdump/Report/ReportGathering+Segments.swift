@@ -41,7 +41,7 @@ extension ReportGathering {
         }
         contents.timeline.add(entry.locator, at: entry.time)
         // A compacted segment has no ends of commits.
-        if segment.header.merge != nil, entry.commit != commit {
+        if segment.header.compaction != nil, entry.commit != commit {
           commit = entry.commit
           addCommit(entry.time, index)
         }

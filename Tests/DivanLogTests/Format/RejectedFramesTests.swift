@@ -56,7 +56,7 @@ import Testing
     forged.appendFrame(.transaction, .last, commit: 4, payload: record + ForgedSegment.trailer())
     forged.appendTransaction(commit: 5, record)
     // A frame of a compacted segment.
-    forged.appendFrame(.merged, [], commit: 6, payload: record)
+    forged.appendFrame(.compacted, [], commit: 6, payload: record)
     forged.appendTransaction(commit: 6, record)
     // A repeated commit number.
     forged.appendTransaction(commit: 6, record)
@@ -154,35 +154,35 @@ import Testing
     }
   }
 
-  private let merge = SegmentHeader.Merge(
+  private let compaction = SegmentHeader.Compaction(
     evaluatedAt: 1, releasedThrough: 0, end: LogEnd(offset: 1, commit: 1, chain: 1), fileSize: 0)
 
   @Test func `a compacted segment has only its own kinds of frames, and ends with a footer`()
     throws
   {
     let mark = ForgedSegment.record(2, [7, 1])
-    var forged = ForgedSegment(merge: merge)
-    forged.appendFrame(.merged, [], commit: 7, payload: mark + record)
+    var forged = ForgedSegment(compaction: compaction)
+    forged.appendFrame(.compacted, [], commit: 7, payload: mark + record)
     forged.appendTransaction(commit: 8, record)
-    forged.appendFrame(.merged, [], commit: 8, payload: record)
+    forged.appendFrame(.compacted, [], commit: 8, payload: record)
     #expect(
       try records(forged) == [
         "record of 7", "the frame is of a kind that does not belong in a compacted segment",
       ])
 
-    var endless = ForgedSegment(numbers: 2...2, fileID: 2, merge: merge)
-    endless.appendFrame(.merged, [], commit: 7, payload: mark + record)
+    var endless = ForgedSegment(numbers: 2...2, fileID: 2, compaction: compaction)
+    endless.appendFrame(.compacted, [], commit: 7, payload: mark + record)
     #expect(try records(endless) == ["record of 7", "the footer is missing"])
 
-    var broken = ForgedSegment(numbers: 3...3, fileID: 3, merge: merge)
-    broken.appendFrame(.merged, [], commit: 7, payload: mark + record)
-    broken.appendFrame(.merged, [], commit: 7, breakingChain: true, payload: mark + record)
+    var broken = ForgedSegment(numbers: 3...3, fileID: 3, compaction: compaction)
+    broken.appendFrame(.compacted, [], commit: 7, payload: mark + record)
+    broken.appendFrame(.compacted, [], commit: 7, breakingChain: true, payload: mark + record)
     broken.appendFrame(.footer, [], commit: 7, payload: [2, 0, 0, 0, 0, 0, 0, 0])
     #expect(
       try records(broken) == ["record of 7", "the frame does not follow the one before it"])
     // After a frame that is cut off, nothing more can be found.
-    var cut = ForgedSegment(numbers: 4...4, fileID: 4, merge: merge)
-    cut.appendFrame(.merged, [], commit: 7, payload: mark + record)
+    var cut = ForgedSegment(numbers: 4...4, fileID: 4, compaction: compaction)
+    cut.appendFrame(.compacted, [], commit: 7, payload: mark + record)
     #expect(
       try records(cut, end: LogEnd(offset: UInt64(cut.size - 8), commit: 7, chain: 0))
         == ["the frame is cut off"])

@@ -43,7 +43,8 @@ struct LogTailTests {
     let marks = FlushMarks(in: directory, limit: 100)
     let header = SegmentHeader(
       preamble: preamble, fileID: 1, numbers: 1...1, generation: 0,
-      predecessor: end(0, commit: 0), lastSequence: 0, sequenceBound: 0, flushedSize: 0, merge: nil)
+      predecessor: end(0, commit: 0), lastSequence: 0, sequenceBound: 0, flushedSize: 0,
+      compaction: nil)
     marks.begin(header, at: end(4096, commit: 0))
     marks.makeFile(through: end(4096, commit: 0))
     marks.noteHead(

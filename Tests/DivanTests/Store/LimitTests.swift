@@ -60,14 +60,16 @@ struct LimitTests {
     var header = SegmentHeader(
       preamble: LimitTests.preamble, fileID: 1, numbers: 1...1, generation: 1,
       predecessor: LimitTests.end, lastSequence: 1, sequenceBound: 1, flushedSize: 4096,
-      merge: SegmentHeader.Merge(
+      compaction: SegmentHeader.Compaction(
         evaluatedAt: 1, releasedThrough: 1, end: LimitTests.end, fileSize: 4096))
     header.preamble.kind = .segment
     let changes: [(inout SegmentHeader, UInt64) -> Void] = [
       { $0.fileID = $1 }, { $0.numbers = 1...$1 }, { $0.predecessor.offset = $1 },
       { $0.predecessor.commit = $1 }, { $0.lastSequence = $1 }, { $0.sequenceBound = $1 },
-      { $0.flushedSize = $1 }, { $0.merge?.evaluatedAt = $1 }, { $0.merge?.releasedThrough = $1 },
-      { $0.merge?.end.offset = $1 }, { $0.merge?.end.commit = $1 }, { $0.merge?.fileSize = $1 },
+      { $0.flushedSize = $1 }, { $0.compaction?.evaluatedAt = $1 },
+      { $0.compaction?.releasedThrough = $1 },
+      { $0.compaction?.end.offset = $1 }, { $0.compaction?.end.commit = $1 },
+      { $0.compaction?.fileSize = $1 },
     ]
     for (index, change) in changes.enumerated() {
       expectLimit(index) { number in
@@ -270,7 +272,7 @@ struct LimitTests {
     var compactedCount = 0
     for case .segment(let numbers) in try directory.listing().files {
       var header = try SegmentFile(numbers, in: directory).header
-      guard header.merge != nil else { continue }
+      guard header.compaction != nil else { continue }
       compactedCount += 1
       header.generation = .max
       try original.disk.overwrite(

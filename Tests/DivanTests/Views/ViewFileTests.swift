@@ -225,7 +225,7 @@ struct ViewFileTests {
     }
     let database = try open()
     let merged = try database.snapshot().view.state.segments.segments.filter {
-      $0.header.merge != nil
+      $0.header.compaction != nil
     }
     #expect(merged.contains { $0.header.numbers.contains(2) })
     #expect(try database.rows(of: byYear()).first?.key == 1920 && mapped.take() == 16)
@@ -301,7 +301,7 @@ struct ViewFileTests {
     let first = try database.snapshot().view.state.segments.segments.first {
       $0.header.numbers.contains(1)
     }
-    #expect(first?.header.merge != nil)
+    #expect(first?.header.compaction != nil)
     #expect(try database.rows(of: byYear()).last?.key == 1952 && mapped.take() == 1)
   }
 
@@ -314,7 +314,7 @@ struct ViewFileTests {
     let database = try open { $0.maintenance = .manual }
     let state = try database.snapshot().view.state
     let segments = state.segments.segments.map(\.header)
-    try #require(segments.map(\.numbers) == [1...1, 2...2] && segments[0].merge == nil)
+    try #require(segments.map(\.numbers) == [1...1, 2...2] && segments[0].compaction == nil)
     func isBefore(_ change: (inout ViewFileHeader.Origin) -> Void) -> Bool {
       var origin = ViewFileHeader.Origin(
         commit: state.commit, sequence: state.lastSequence, segmentNumber: 2,

@@ -40,7 +40,7 @@ enum FuzzStores {
   private static func readSegment(_ file: SegmentFile, mapped: SharedBytes, size: Int) throws {
     let end = LogEnd(offset: UInt64(size), commit: 0, chain: 0)
     var segment = Segment(file: file, mapped: mapped, end: end)
-    if file.header.merge == nil {
+    if file.header.compaction == nil {
       let recovery = try LogRecovery.examine(segment, size: size, from: nil, watermarks: [])
       try expect(recovery.end.offset <= UInt64(size), "the log ends behind the file")
       try expect(

@@ -50,7 +50,7 @@ struct RandomSetting: Sendable {
   ) -> Configuration {
     var configuration = Configuration.crashing(on: disk, life: life)
     configuration.segmentSizeGoal = segmentSize
-    configuration.mergedSizeLimit = mergedSize
+    configuration.compactedSegmentSizeLimit = mergedSize
     configuration.checkpointInterval = checkpointInterval
     configuration.nodeSize = nodeSize
     configuration.sequenceReserve = sequenceReserve

@@ -404,7 +404,7 @@ extension RuleCase {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet {
         $0.segmentSizeGoal = 64 << 20
-        $0.mergedSizeLimit = 64 << 20
+        $0.compactedSegmentSizeLimit = 64 << 20
       }
       var random = SeededGenerator(seed: 9)
       // So many that inner nodes are split, and emptied again.

@@ -167,7 +167,7 @@ extension RuleCase {
         try expect((try? Head.decode(head.encode(), path: "HEAD")) == nil, "HEAD")
         var header = SegmentHeader(
           preamble: preamble, fileID: number, numbers: 1...1, generation: 1, predecessor: end,
-          lastSequence: 1, sequenceBound: 1, flushedSize: 4096, merge: nil)
+          lastSequence: 1, sequenceBound: 1, flushedSize: 4096, compaction: nil)
         header.preamble.kind = .segment
         try expect((try? SegmentHeader.decode(header.encode(), path: "segment")) == nil, "segment")
         var writer = ByteWriter()

@@ -222,7 +222,11 @@ extension RuleCase {
         let name = try require(left.segmentNames.first { $0.contains("-") }, "compacted segment")
         guard case .segment(let numbers)? = FileName(name) else { return }
         var header = try SegmentFile(numbers, in: left.directory).header
-        if change == 0 { header.merge?.end.commit -= 1 } else { header.merge?.end.chain ^= 1 }
+        if change == 0 {
+          header.compaction?.end.commit -= 1
+        } else {
+          header.compaction?.end.chain ^= 1
+        }
         try left.fileSystem.overwrite(
           left.path(of: name), atOffset: 0, with: header.encode().array)
         try left.vanish { $0.hasSuffix(".checkpoint") }
@@ -241,9 +245,9 @@ extension RuleCase {
       let name = try require(left.segmentNames.first { $0.contains("-") }, "compacted segment")
       guard case .segment(let numbers)? = FileName(name) else { return }
       var header = try SegmentFile(numbers, in: left.directory).header
-      let size = Int(try require(header.merge, "merge").fileSize)
+      let size = Int(try require(header.compaction, "compaction").fileSize)
       let footerSize = FrameHeader.size + 8
-      header.merge?.fileSize -= UInt64(footerSize)
+      header.compaction?.fileSize -= UInt64(footerSize)
       header.flushedSize -= UInt64(footerSize)
       let path = left.path(of: name)
       try left.fileSystem.overwrite(path, atOffset: 0, with: header.encode().array)

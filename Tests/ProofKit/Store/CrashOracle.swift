@@ -218,7 +218,7 @@ extension Configuration {
     var configuration = Configuration()
     configuration.fileSystem = fileSystem
     configuration.segmentSizeGoal = 8 << 10
-    configuration.mergedSizeLimit = 32 << 10
+    configuration.compactedSegmentSizeLimit = 32 << 10
     configuration.checkpointInterval = 4 << 10
     configuration.maintenance = .inline
     configuration.unwitnessedLimit = 2 << 10

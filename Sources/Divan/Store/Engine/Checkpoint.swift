@@ -241,7 +241,7 @@ extension Checkpoint {
     // written: a compaction leaves out records that name the records that they supersede.
     guard
       !chain.segments.contains(where: {
-        $0.header.merge != nil
+        $0.header.compaction != nil
           && $0.header.numbers.lowerBound > checkpoint.position.segmentNumber
       })
     else { return nil }

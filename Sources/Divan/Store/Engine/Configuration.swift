@@ -200,7 +200,7 @@ public struct Configuration: Sendable {
   /// The size in bytes at which a segment gets a successor.
   package var segmentSizeGoal = 64 << 20
   /// The greatest size of a compacted segment, in bytes.
-  package var mergedSizeLimit = 256 << 20
+  package var compactedSegmentSizeLimit = 256 << 20
   /// The bytes of log after the last checkpoint at which a new checkpoint is written.
   package var checkpointInterval = 24 << 20
   /// Whether maintenance runs automatically, and where.
@@ -261,7 +261,7 @@ extension Configuration {
   /// Makes files small, so that tests reach soon what large stores reach late.
   package mutating func setFilesSmallForTests() {
     segmentSizeGoal = 64 << 10
-    mergedSizeLimit = 512 << 10
+    compactedSegmentSizeLimit = 512 << 10
     checkpointInterval = 32 << 10
   }
 }

@@ -318,7 +318,7 @@ extension InspectedCheckpoint {
     var index = InspectedIndex()
     for var segment in usable.chain.segments {
       let isLast = segment.header.numbers.contains(segmentNumber)
-      if isLast, segment.header.merge == nil { segment.end = end }
+      if isLast, segment.header.compaction == nil { segment.end = end }
       try index.add(segment)
       if isLast { break }
     }

@@ -37,7 +37,7 @@ extension Store {
           guard commits.failure == nil else { return nil }
           let policy = CompactionPolicy(
             segmentSizeGoal: UInt64(configuration.segmentSizeGoal),
-            sizeLimit: UInt64(configuration.mergedSizeLimit), isForced: isForced)
+            sizeLimit: UInt64(configuration.compactedSegmentSizeLimit), isForced: isForced)
           let inputs = policy.choose(
             from: newest.segments, activeFileID: writer.active?.fileID, through: position,
             except: damaged)
@@ -62,7 +62,7 @@ extension Store {
         return try body()
       } catch {
         failure = error
-        throw .system(SystemError(call: "merge", path: path, code: .inputOutput))
+        throw .system(SystemError(call: "compact", path: path, code: .inputOutput))
       }
     }
     do throws(LogError) {

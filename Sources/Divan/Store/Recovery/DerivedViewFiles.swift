@@ -15,13 +15,13 @@ extension ViewFileHeader.Origin {
     else { return false }
     // A compacted segment replaced it, with durable commits only: the writer that compacted it had
     // checked the views.
-    guard segment.header.merge == nil else { return true }
+    guard segment.header.compaction == nil else { return true }
     guard segment.header.preamble.salt == segmentSalt else { return false }
     guard commit > segment.end.commit else { return true }
     // The end of the segment was in doubt, and is now in the next one.
     return segments.map(\.header).contains { next in
       next.numbers.contains(segmentNumber + 1)
-        && (next.merge != nil || next.flushedSize > SegmentHeader.size)
+        && (next.compaction != nil || next.flushedSize > SegmentHeader.size)
     }
   }
 }

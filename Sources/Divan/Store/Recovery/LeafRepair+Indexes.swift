@@ -16,7 +16,7 @@ extension LeafRepair {
   func indexEntries(
     of run: Run, above index: Int, _ coverage: Run.Coverage, _ written: Version
   ) throws(DatabaseError) -> Entries {
-    let evaluatedAt = segments.compactMap { $0.header.merge?.evaluatedAt }.max() ?? 0
+    let evaluatedAt = segments.compactMap { $0.header.compaction?.evaluatedAt }.max() ?? 0
     var whole = written
     if evaluatedAt > run.commit { whole = try replay(through: evaluatedAt) }
     // Everything is in memory except the documents, and damaged documents are skipped.

@@ -62,7 +62,7 @@ struct LogOpening {
     chain = chosen
     damage = chosen.damage + (checkpoint?.damage ?? [])
     self.last = last
-    recovery = LogRecovery(ofMerged: last)
+    recovery = LogRecovery(ofCompacted: last)
   }
 }
 
@@ -94,7 +94,7 @@ extension LogOpening {
     self.chain = chain
     damage = []
     self.last = chain.segments.last ?? last
-    recovery = LogRecovery(ofMerged: self.last)
+    recovery = LogRecovery(ofCompacted: self.last)
   }
 
   /// Runs all steps.
@@ -115,7 +115,7 @@ extension LogOpening {
 
   private mutating func findEnd() throws(LogError) {
     var tail = last
-    if last.header.merge == nil {
+    if last.header.compaction == nil {
       let size = try last.file.size()
       recovery = try LogRecovery.examine(
         last, size: size, from: positionInLast, watermarks: watermarks)
@@ -140,7 +140,7 @@ extension LogOpening {
     isClosed =
       head.map {
         $0.isClosed && $0.segmentNumber == last.header.numbers.upperBound
-          && ($0.watermark == recovery.end || last.header.merge != nil)
+          && ($0.watermark == recovery.end || last.header.compaction != nil)
       } ?? false
     report.ending = isClosed ? .closed : .interrupted
     // After the end of a log that was closed there may be a part of a failed write.
@@ -162,7 +162,7 @@ extension LogOpening {
     // The files that it depends on are gone, and perhaps the end of the log with them.
     let storeID = last.header.preamble.storeID
     watermarks += evidence.filter { $0.storeID == storeID }.map(\.watermark)
-    return watermarks + chain.segments.compactMap { LogRecovery.Watermark(ofMerge: $0.header) }
+    return watermarks + chain.segments.compactMap { LogRecovery.Watermark(ofCompaction: $0.header) }
   }
 
   // MARK: Resuming writing
@@ -397,7 +397,8 @@ extension LogOpening {
     else { return 0 }
     // The checkpoint covers a compacted segment as a whole.
     let isCovered =
-      chain.segments[first].header.merge != nil && chain.segments[first].fileID == position.fileID
+      chain.segments[first].header.compaction != nil
+      && chain.segments[first].fileID == position.fileID
     return isCovered ? first + 1 : first
   }
 
@@ -410,13 +411,13 @@ extension LogOpening {
     var done = 0
     var replayed = 0
     var expected = first == 0 ? 1 : chain.segments[first - 1].header.numbers.upperBound + 1
-    var compacted = first == 0 ? nil : chain.segments[first - 1].header.merge?.end
+    var compacted = first == 0 ? nil : chain.segments[first - 1].header.compaction?.end
     for segment in chain.segments[first...] {
       let (numbers, predecessor) = (segment.header.numbers, segment.header.predecessor)
       let follows =
         compacted.map { $0.commit == predecessor.commit && $0.chain == predecessor.chain } ?? true
       if numbers.lowerBound != expected || !follows { replay.noteGap() }
-      compacted = segment.header.merge?.end
+      compacted = segment.header.compaction?.end
       expected = segment.header.numbers.upperBound + 1
       let start = position?.fileID == segment.fileID ? position?.end : nil
       let begin = start.map { Int(clamping: $0.offset) } ?? SegmentHeader.size

@@ -57,9 +57,9 @@ extension Replay {
     limit: Int? = nil, progress: ((Int) -> Bool)? = nil
   ) throws(LogError) -> Bool {
     state.segments.update(segment)
-    if let merge = segment.header.merge {
+    if let compaction = segment.header.compaction {
       certainCount = nil
-      state.historyHorizon = max(state.historyHorizon, merge.releasedThrough)
+      state.historyHorizon = max(state.historyHorizon, compaction.releasedThrough)
     }
     var scan = RecordScan(
       segment, from: start, salvages: isSalvaging, limit: isSalvaging ? limit : nil)

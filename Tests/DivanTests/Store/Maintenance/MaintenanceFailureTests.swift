@@ -314,7 +314,7 @@ struct MaintenanceFailureTests {
     let database = try fixture.open {
       $0.maintenance = .manual
       $0.segmentSizeGoal = 1 << 20
-      $0.mergedSizeLimit = 64 << 20
+      $0.compactedSegmentSizeLimit = 64 << 20
     }
     let text = Value.string(String(repeating: "x", count: 400))
     for round in 0..<2 {
@@ -336,7 +336,7 @@ struct MaintenanceFailureTests {
     let database = try fixture.open {
       $0.maintenance = .manual
       $0.segmentSizeGoal = 8 << 10
-      $0.mergedSizeLimit = 24 << 10
+      $0.compactedSegmentSizeLimit = 24 << 10
     }
     try fixture.fill(database, 0..<60, size: 1000)
     try fixture.fill(database, 0..<10, size: 900)

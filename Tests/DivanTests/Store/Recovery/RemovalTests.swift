@@ -18,7 +18,7 @@ struct RemovalTests {
   ) throws -> Database {
     var configuration = Configuration.small(on: disk)
     configuration.maintenance = .manual
-    configuration.mergedSizeLimit = 20 << 10
+    configuration.compactedSegmentSizeLimit = 20 << 10
     configuration.readMode = .buffered
     change(&configuration)
     return try Database(at: path, configuration: configuration)
@@ -115,7 +115,7 @@ struct RemovalTests {
   @Test func `removals stay in effect while an input file of a compaction cannot be deleted`()
     throws
   {
-    let database = try open { $0.mergedSizeLimit = 200 << 10 }
+    let database = try open { $0.compactedSegmentSizeLimit = 200 << 10 }
     try putRecords(database)
     for name in ["first", "second"] { try fill(database, name) }
     try database.write { _ = try $0.replace("first-1", with: [:]) }

@@ -102,15 +102,15 @@ extension RuleCase {
         try database.close()
       }
       let output = try fixture.merge(try fixture.segments(1...2))
-      try expect(output.header.merge?.releasedThrough == 8, "not what was ordered")
-      try expect(output.header.merge?.evaluatedAt == 9, "not what was ordered")
+      try expect(output.header.compaction?.releasedThrough == 8, "not what was ordered")
+      try expect(output.header.compaction?.evaluatedAt == 9, "not what was ordered")
       // A later compaction that releases less does not reduce that.
       let again = try SegmentCompaction.run(
         SegmentCompaction.Order(
           inputs: [output], fileID: 78, salt: 6, now: 0, evaluatedAt: 9, releasedThrough: 3,
           isMapped: false),
         in: fixture.directory, keep: { _ in true }, flushLog: {})
-      try expect(again.header.merge?.releasedThrough == 8, "released history was reduced")
+      try expect(again.header.compaction?.releasedThrough == 8, "released history was reduced")
     },
     RuleCase(
       name: "rule 7: a compaction states the commit it evaluated and releases history through it"
@@ -123,11 +123,12 @@ extension RuleCase {
       try database.compact()
       for name in fixture.segmentNames {
         guard case .segment(let numbers)? = FileName(name) else { continue }
-        guard let merge = try SegmentFile(numbers, in: fixture.directory).header.merge else {
+        guard let compaction = try SegmentFile(numbers, in: fixture.directory).header.compaction
+        else {
           continue
         }
-        try expect(merge.evaluatedAt == commits, "evaluated at \(merge.evaluatedAt)")
-        try expect(merge.releasedThrough == commits, "released \(merge.releasedThrough)")
+        try expect(compaction.evaluatedAt == commits, "evaluated at \(compaction.evaluatedAt)")
+        try expect(compaction.releasedThrough == commits, "released \(compaction.releasedThrough)")
       }
     },
     RuleCase(name: "rule 10: a compacted segment still vouches for its predecessor") {
@@ -141,7 +142,7 @@ extension RuleCase {
       let output = try fixture.merge(inputs)
       let first = inputs[0].header
       try expect(output.header.predecessor == first.predecessor, "another predecessor")
-      try expect(output.header.merge?.end == inputs[1].end, "another end")
+      try expect(output.header.compaction?.end == inputs[1].end, "another end")
       try expect(output.header.flushedSize == UInt64(try output.file.size()), "another size")
       try expect(output.header.preamble.storeID == first.preamble.storeID, "another store")
       try expect(output.header.generation == 1, "another generation")
@@ -223,7 +224,7 @@ extension RuleCase {
         _ = try oracle.identify(opened)
       }
       let merged = try SegmentFile(1...UInt64(inputCount), in: fixture.directory)
-      try expect(merged.header.merge != nil, "nothing was compacted")
+      try expect(merged.header.compaction != nil, "nothing was compacted")
     }
   }
 }
