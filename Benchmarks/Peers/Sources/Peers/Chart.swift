@@ -21,7 +21,7 @@ struct Chart {
   /// The stores by the names that their projects use.
   private static let titles = [
     DivanEngine.name: "Divan", GRDBEngine.name: "GRDB", LMDBEngine.name: "LMDB",
-    RocksDBEngine.name: "RocksDB", PlainRocksDBEngine.name: "RocksDB, no compression",
+    RocksDBEngine.name: "RocksDB", PlainRocksDBEngine.name: "RocksDB, plain",
     SQLiteEngine.name: "SQLite", SQLiteColumnsEngine.name: "SQLite, columns",
   ]
 
