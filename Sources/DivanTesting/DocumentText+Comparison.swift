@@ -21,6 +21,13 @@ public enum TextRecording: Sendable, Hashable {
 }
 
 /// A text of documents is not the expected one, or was recorded.
+///
+/// ```swift
+/// let failure = #expect(throws: DocumentTextFailure.self) {
+///   try DocumentText(of: database).requireEqual(toFile: path)
+/// }
+/// #expect(failure == .missing(file: path))
+/// ```
 public enum DocumentTextFailure: Error, Hashable, CustomStringConvertible {
   /// The texts are different; the file has the expected one, if there is a file.
   case differs(LineDifference, file: String?)

@@ -101,6 +101,13 @@ private func observe(
 }
 
 /// The expected changes were not made in time.
+///
+/// ```swift
+/// let error = await #expect(throws: ChangesNotObserved.self) {
+///   try await expectChanges(in: database, within: .milliseconds(20)) {}
+/// }
+/// #expect(error?.expected == nil)
+/// ```
 public struct ChangesNotObserved: Error, Hashable, CustomStringConvertible {
   /// The expected changes; nil if any would have been enough.
   public let expected: ObservedChanges?

@@ -49,6 +49,12 @@ extension SimulatedDisk {
   }
 
   /// A part of a file that a drive stores as a unit.
+  ///
+  /// ```swift
+  /// for path in disk.filePaths where path.hasSuffix(".segment") {
+  ///   try disk.zero(SimulatedDisk.Sector(9, of: path))
+  /// }
+  /// ```
   public struct Sector: Hashable, Sendable {
     /// The file.
     public var path: String

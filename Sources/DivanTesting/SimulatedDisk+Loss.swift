@@ -43,8 +43,21 @@ extension SimulatedDisk {
   }
 
   /// The way in which a partly written write is torn.
+  ///
+  /// ```swift
+  /// let tearing = SimulatedDisk.Tearing(granularityBytes: 512, remainder: .zeros)
+  /// let after = disk.restarted(.prefix(seed: 3), tearing: tearing)
+  /// ```
   public struct Tearing: Hashable, Sendable {
     /// The bytes instead of the rest of the write.
+    ///
+    /// ```swift
+    /// for remainder in SimulatedDisk.Tearing.Remainder.allCases {
+    ///   let tearing = SimulatedDisk.Tearing(granularityBytes: 8, remainder: remainder)
+    ///   let after = disk.restarted(.random(seed: 4), tearing: tearing)
+    ///   #expect(try open(after).snapshot().exists("note"))
+    /// }
+    /// ```
     public enum Remainder: String, CaseIterable, Hashable, Sendable {
       /// The bytes that were there before, if any.
       case old

@@ -66,6 +66,12 @@ public final class SimulatedDisk: Sendable {
 
 extension SimulatedDisk {
   /// The operations on a disk that the engine uses.
+  ///
+  /// ```swift
+  /// for verb in SimulatedDisk.Verb.allCases where verb.isChanging {
+  ///   disk.fail(verb, with: .noSpace)
+  /// }
+  /// ```
   public enum Verb: String, CaseIterable, Sendable {
     /// Opens a file that exists.
     case open
@@ -167,6 +173,11 @@ extension SimulatedDisk {
   }
 
   /// How much of its work a failing call does.
+  ///
+  /// ```swift
+  /// // The document is on the disk, although the write says that it failed.
+  /// disk.fail(.write, with: .inputOutput, completion: .everything)
+  /// ```
   public enum Completion: CaseIterable, Hashable, Sendable {
     /// Nothing.
     case nothing
@@ -179,6 +190,11 @@ extension SimulatedDisk {
   /// The behaviour of a system that failed to flush a file.
   ///
   /// In each case except the first two, the bytes never reach the disk.
+  ///
+  /// ```swift
+  /// disk.failFlush(.keepsNewBytes)
+  /// #expect(throws: DatabaseError.self) { try database.write { _ = try $0.put(note) } }
+  /// ```
   public enum FailedFlush: Hashable, Sendable {
     /// Nothing happened, and the next flush may well succeed.
     case staysDirty

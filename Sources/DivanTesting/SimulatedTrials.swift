@@ -20,6 +20,13 @@ public struct SimulatedTrials: Equatable, Sendable {
 }
 
 /// A check that failed after something went wrong on a ``SimulatedDisk``.
+///
+/// ```swift
+/// let failure = #expect(throws: SimulatedTrialFailure.self) {
+///   try SimulatedDisk(seed: 5).forEachCrash(moveInTwoSteps, check: requireOne)
+/// }
+/// print(failure?.disk ?? "")  // the call at which the power was lost, and what was left
+/// ```
 public struct SimulatedTrialFailure: Error, CustomStringConvertible {
   /// The history of the disk that was checked.
   public let disk: String
@@ -31,6 +38,12 @@ public struct SimulatedTrialFailure: Error, CustomStringConvertible {
 }
 
 /// An error: the work differs from run to run, so that no failure could be repeated.
+///
+/// ```swift
+/// #expect(throws: SimulatedTrialsDiffer.self) {
+///   try SimulatedDisk(seed: 1).forEachCrash(writeUUID) { _ in }
+/// }
+/// ```
 public struct SimulatedTrialsDiffer: Error, CustomStringConvertible {
   /// The problem, and what may be the reason.
   public var description: String {

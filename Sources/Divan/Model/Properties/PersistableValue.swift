@@ -25,6 +25,11 @@ public protocol _EmptyPersistableValue: _PersistableValue {
 public protocol _PersistableElement: _PersistableValue, PersistableOptional {}
 
 /// A type whose optionals can be ``Persisted``.
+///
+/// ```swift
+/// @Persisted var due: Date?
+/// @Persisted var list: TodoList?
+/// ```
 public protocol PersistableOptional: SendableMetatype {
   /// Returns the optional as it will be after storing and reading it.
   static func _normalizedOptional(_ value: Self?) -> Self?
