@@ -1,9 +1,6 @@
 /// Follows and saves a context on its actor, without retaining either of them.
-///
-/// `@unchecked Sendable`: the context is accessed only on its actor; everything else is immutable.
-final class ModelUpdateObserver: @unchecked Sendable {
-  private weak var context: ModelContext?
-  private weak var actor: (any Actor)?
+final class ModelUpdateObserver: Sendable {
+  private let context: ActorReference<ModelContext>
   private let changesAndPurges: ChangeSignal
   private let gate: SuspensionGate
   private let unsaved: ChangeSignal
@@ -11,8 +8,7 @@ final class ModelUpdateObserver: @unchecked Sendable {
   private let first: UInt64
 
   init(_ context: ModelContext, of database: Database, on actor: any Actor) {
-    self.context = context
-    self.actor = actor
+    self.context = ActorReference(context, of: actor)
     changesAndPurges = database.store.commits.changesAndPurges
     gate = database.store.gate
     unsaved = context.core.signalUnsaved()
@@ -26,14 +22,14 @@ final class ModelUpdateObserver: @unchecked Sendable {
     while let count = last, !Task.isCancelled {
       await changesAndPurges.wait(beyond: count)
       await gate.wait()
-      guard !Task.isCancelled, let actor else { return }
+      guard !Task.isCancelled, let actor = context.actor else { return }
       last = await moveOn(from: count, actor)
     }
   }
 
   /// Refreshes the context; returns the state it then shows, or nil if following ends.
   private func moveOn(from last: UInt64, _ actor: isolated any Actor) async -> UInt64? {
-    guard let context else { return nil }
+    guard let context = context.object(on: actor) else { return nil }
     let core = context.core
     await core.finishCommit()
     do {
@@ -54,7 +50,7 @@ final class ModelUpdateObserver: @unchecked Sendable {
     var last: AutosaveRound? = AutosaveRound()
     while let round = last, !Task.isCancelled {
       await unsaved.wait(beyond: round.seen, until: round.nextTry)
-      guard !Task.isCancelled, let actor else { return }
+      guard !Task.isCancelled, let actor = context.actor else { return }
       last = await saveUnsaved(round, after: delay, actor)
     }
   }
@@ -65,7 +61,7 @@ final class ModelUpdateObserver: @unchecked Sendable {
   private func saveUnsaved(
     _ last: AutosaveRound, after delay: Duration, _ actor: isolated any Actor
   ) async -> AutosaveRound? {
-    guard let context else { return nil }
+    guard let context = context.object(on: actor) else { return nil }
     let core = context.core
     let round = await context.saveUnsaved(last, after: delay) { context.report($0) }
     guard !core.source.isClosed else {

@@ -5,7 +5,7 @@ extension ModelContextCore {
   /// Registers the context to be saved on close, until the matching call of `endAutosaving`.
   func beginAutosaving(on actor: (any Actor)?) {
     if let autosaving {
-      autosaving.saverCount += 1
+      autosaving.saverCount.add(1, ordering: .relaxed)
     } else if case .database(let database) = source {
       let context = AutosavingContext(self, on: actor)
       autosaving = context
@@ -15,8 +15,8 @@ extension ModelContextCore {
 
   func endAutosaving() {
     guard let ended = autosaving else { return }
-    ended.saverCount -= 1
-    if ended.saverCount == 0 { forgetAutosaving() }
+    let left = ended.saverCount.subtract(1, ordering: .relaxed).newValue
+    if left == 0 { forgetAutosaving() }
   }
 
   /// Unregisters the context, which no longer autosaves.

@@ -2,9 +2,9 @@ import DivanLog
 
 /// A filter that runs on documents in their stored form, and decodes only the values it compares.
 struct CompiledFilter: Sendable {
-  private let node: FilterNode
+  private let node: any FilterNode
 
-  init(_ expression: FilterExpression) { node = .of(expression) }
+  init(_ expression: FilterExpression) { node = expression.node }
 
   /// Whether a document matches the filter.
   ///
@@ -20,44 +20,51 @@ struct CompiledFilter: Sendable {
 /// A node of a compiled filter.
 ///
 /// Nodes are classes, so that running a filter copies nothing.
-private class FilterNode: @unchecked Sendable {
-  // Sendable: subclasses have only constants, which are Sendable.
-
+private protocol FilterNode: AnyObject, Sendable {
   /// Whether the value in `range` matches: a document, or an element of an array.
   func accepts(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
-  ) throws(DatabaseError) -> Bool { true }
+  ) throws(DatabaseError) -> Bool
+}
 
-  static func of(_ expression: FilterExpression) -> FilterNode {
-    switch expression {
-    case .all: FilterNode()
+extension FilterExpression {
+  fileprivate var node: any FilterNode {
+    switch self {
+    case .all: AllNode()
     // A query with a refused filter throws before this runs.
-    case .nothing, .refused: NotNode(FilterNode())
-    case .not(let part): NotNode(of(part))
-    case .and(let parts): AndNode(parts.map(of))
-    case .or(let parts): OrNode(parts.map(of))
+    case .nothing, .refused: NotNode(AllNode())
+    case .not(let part): NotNode(part.node)
+    case .and(let parts): AndNode(parts.map(\.node))
+    case .or(let parts): OrNode(parts.map(\.node))
     case .custom(_, let accepts): CustomNode(accepts)
     case .test(let path, let test): TestNode(CompiledPath(path), CompiledTest(test))
-    case .anyElement(let path, let part): AnyNode(CompiledPath(path), of(part))
-    case .everyElement(let path, let part): NotNode(AnyNode(CompiledPath(path), NotNode(of(part))))
+    case .anyElement(let path, let part): AnyNode(CompiledPath(path), part.node)
+    case .everyElement(let path, let part):
+      NotNode(AnyNode(CompiledPath(path), NotNode(part.node)))
     }
   }
 }
 
-private final class NotNode: FilterNode, @unchecked Sendable {
-  private let part: FilterNode
-  init(_ part: FilterNode) { self.part = part }
+private final class AllNode: FilterNode {
+  func accepts(
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
+  ) throws(DatabaseError) -> Bool { true }
+}
 
-  override func accepts(
+private final class NotNode: FilterNode {
+  private let part: any FilterNode
+  init(_ part: any FilterNode) { self.part = part }
+
+  func accepts(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool { try !part.accepts(bytes, range, row) }
 }
 
-private final class AndNode: FilterNode, @unchecked Sendable {
-  private let parts: [FilterNode]
-  init(_ parts: [FilterNode]) { self.parts = parts }
+private final class AndNode: FilterNode {
+  private let parts: [any FilterNode]
+  init(_ parts: [any FilterNode]) { self.parts = parts }
 
-  override func accepts(
+  func accepts(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool {
     for part in parts where try !part.accepts(bytes, range, row) { return false }
@@ -65,11 +72,11 @@ private final class AndNode: FilterNode, @unchecked Sendable {
   }
 }
 
-private final class OrNode: FilterNode, @unchecked Sendable {
-  private let parts: [FilterNode]
-  init(_ parts: [FilterNode]) { self.parts = parts }
+private final class OrNode: FilterNode {
+  private let parts: [any FilterNode]
+  init(_ parts: [any FilterNode]) { self.parts = parts }
 
-  override func accepts(
+  func accepts(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool {
     for part in parts where try part.accepts(bytes, range, row) { return true }
@@ -77,16 +84,16 @@ private final class OrNode: FilterNode, @unchecked Sendable {
   }
 }
 
-private final class CustomNode: FilterNode, @unchecked Sendable {
+private final class CustomNode: FilterNode {
   private let accepts: @Sendable (EncodedValue) -> Bool
   init(_ accepts: @escaping @Sendable (EncodedValue) -> Bool) { self.accepts = accepts }
 
-  override func accepts(
+  func accepts(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool { accepts(EncodedValue(row.properties)) }
 }
 
-private final class TestNode: FilterNode, @unchecked Sendable {
+private final class TestNode: FilterNode {
   private let path: CompiledPath
   private let test: CompiledTest
 
@@ -95,7 +102,7 @@ private final class TestNode: FilterNode, @unchecked Sendable {
     self.test = test
   }
 
-  override func accepts(
+  func accepts(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool {
     if path.isDocumentID { return row.id.withSpan { test.accepts(text: $0) } }
@@ -107,16 +114,16 @@ private final class TestNode: FilterNode, @unchecked Sendable {
   }
 }
 
-private final class AnyNode: FilterNode, @unchecked Sendable {
+private final class AnyNode: FilterNode {
   private let path: CompiledPath
-  private let part: FilterNode
+  private let part: any FilterNode
 
-  init(_ path: CompiledPath, _ part: FilterNode) {
+  init(_ path: CompiledPath, _ part: any FilterNode) {
     self.path = path
     self.part = part
   }
 
-  override func accepts(
+  func accepts(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool {
     try path.follow(bytes, range, row) { (bytes, range) throws(DatabaseError) in
