@@ -33,12 +33,12 @@ extension PlantedBug {
         Edit(
           Place.mainStore,
           find: """
-            if writer.tail.isPoisoned {
+            if writer.tail?.isPoisoned == true {
               commits.fail(
                 DatabaseError(.outcomeUnknown, "a flush failed while maintenance ran", path: path))
             """,
           plant: """
-            if !PLANTED, writer.tail.isPoisoned {
+            if !PLANTED, writer.tail?.isPoisoned == true {
               commits.fail(
                 DatabaseError(.outcomeUnknown, "a flush failed while maintenance ran", path: path))
             """),
@@ -72,14 +72,18 @@ extension PlantedBug {
       "reading-write-returns-early", rule: "promise 2",
       "a transaction that only reads returns before what it read is durable",
       in: Place.mainStore,
-      find: "try commits.waitUntilVisible(base, of: session)",
-      plant: "if !PLANTED { try commits.waitUntilVisible(base, of: session) }",
+      find: "} else {\ntry commits.waitUntilVisible(commit.number, of: commit.session)\n}",
+      plant: """
+        } else if !PLANTED {
+          try commits.waitUntilVisible(commit.number, of: commit.session)
+        }
+        """,
       killedBy: .rules("a transaction that only reads returns once what it read")),
     PlantedBug(
       "covered-bound-counts", rule: "3",
       "a bound counts that only a trailer before the checkpoint states",
-      in: Place.checkpointing, find: "writer.tail.noteCovered()",
-      plant: "if !PLANTED { writer.tail.noteCovered() }",
+      in: Place.checkpointing, find: "tail.noteCovered()",
+      plant: "if !PLANTED { tail.noteCovered() }",
       killedBy: .rules("rule 3: a bound stated only by a trailer")),
     PlantedBug(
       "wrong-waiter-told", rule: "promise 2",

@@ -132,11 +132,11 @@ extension PlantedBug {
       in: Place.mainStore,
       find: """
         try commits.flushEverything()
-        try? deleteUnreferencedAttachments(isClosing: isClosing, hasWriterLock: true)
+        try? deleteUnreferencedAttachments(writer, isClosing: isClosing)
         """,
       plant: """
         if !PLANTED { try commits.flushEverything() }
-        try? deleteUnreferencedAttachments(isClosing: isClosing, hasWriterLock: true)
+        try? deleteUnreferencedAttachments(writer, isClosing: isClosing)
         """, killedBy: .crash("commits that do not wait for a flush"), needsLoss: true),
     PlantedBug(
       "checkpoint-ahead-of-log", rule: "19", "the log is not flushed before a checkpoint",
@@ -268,11 +268,11 @@ extension PlantedBug {
       "old checkpoints are deleted before the new one has its name",
       in: Place.checkpointing,
       find: """
-        guard let begun = try withWriterLock({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
+        guard let begun = try withWriter({ (writer) throws(DatabaseError) in beginCheckpoint(&writer) })
         else { return }
         """,
       plant: """
-        guard let begun = try withWriterLock({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
+        guard let begun = try withWriter({ (writer) throws(DatabaseError) in beginCheckpoint(&writer) })
         else { return }
         if PLANTED, let files = try? directory.listing().files {
           for case .checkpoint(let number) in files { try? directory.remove(.checkpoint(number)) }

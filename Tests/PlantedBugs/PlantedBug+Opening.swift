@@ -37,10 +37,10 @@ extension PlantedBug {
           plant: "if let failure = commits.failure, !PLANTED { throw failure }"),
         Edit(
           Place.mainStore,
-          find: "if maintenance.isWorthACheckpoint { try writeCheckpointWithLock(writer) }",
+          find: "if maintenance.isWorthACheckpoint { try writeCheckpoint(&writer) }",
           plant: """
-            if PLANTED { try? writer.noteClosed() }
-            if maintenance.isWorthACheckpoint { try writeCheckpointWithLock(writer) }
+            if PLANTED { try? writer.log?.noteClosed() }
+            if maintenance.isWorthACheckpoint { try writeCheckpoint(&writer) }
             """),
         Edit(
           Place.mainStore,
@@ -91,11 +91,11 @@ extension PlantedBug {
       in: Place.logOpening,
       find: """
         } catch .system(let error) where error.isLackOfSpace {
-          if let active = made.active {
+          if let active = writer?.active {
         """,
       plant: """
         } catch .system(let error) where error.isLackOfSpace && !PLANTED {
-          if let active = made.active {
+          if let active = writer?.active {
         """, killedBy: .rules("rule 15: a store on a full disk can be read")),
     PlantedBug(
       "lock-not-taken", rule: "16", "two writers can open a store",
@@ -109,9 +109,9 @@ extension PlantedBug {
     PlantedBug(
       "lock-not-released", rule: "16", "a closed store keeps its lock",
       in: Place.mainStore,
-      find: "writer = nil\ndirectory.lock?.release()",
+      find: "writer.log = nil\ndirectory.lock?.release()",
       plant: """
-        writer = nil
+        writer.log = nil
         if !PLANTED { directory.lock?.release() }
         """, killedBy: .rules("a store is open for writing only once")),
     PlantedBug(
@@ -322,13 +322,13 @@ extension PlantedBug {
       "memtable-not-frozen", rule: "19",
       "a checkpoint drops changes made while it was written",
       in: Place.checkpointing,
-      find: "newest[keyPath: tree].replaceImmutable(with: runs)",
+      find: "version[keyPath: tree].replaceImmutable(with: runs)",
       plant: """
-        if PLANTED, newest[keyPath: tree].immutableMemtable != nil {
-          newest[keyPath: tree].unsealMemtable()
-          newest[keyPath: tree].sealMemtable()
+        if PLANTED, version[keyPath: tree].immutableMemtable != nil {
+          version[keyPath: tree].unsealMemtable()
+          version[keyPath: tree].sealMemtable()
         }
-        newest[keyPath: tree].replaceImmutable(with: runs)
+        version[keyPath: tree].replaceImmutable(with: runs)
         """, killedBy: .rules("changes made while a checkpoint is written are kept")),
     PlantedBug(
       "failed-checkpoint-not-taken-back", rule: "19",

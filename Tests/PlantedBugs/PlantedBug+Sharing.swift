@@ -4,14 +4,13 @@ extension PlantedBug {
     PlantedBug(
       "suspended-lock-kept", rule: "23", "a suspended store keeps its lock",
       in: Place.suspension,
-      find: "knownPin = nil directory.giveUpLock()",
-      plant: "knownPin = nil; if !PLANTED { directory.giveUpLock() }",
+      find: "directory.giveUpLock()\n}", plant: "if !PLANTED { directory.giveUpLock() }\n}",
       killedBy: .rules("rule 23: a suspended store has no lock")),
     PlantedBug(
       "suspended-without-flush", rule: "23", "suspending releases the lock without flushing",
       in: Place.suspension,
-      find: "if let writer { try endLog(writer, isClosing: false) }",
-      plant: "if let writer, !PLANTED { try endLog(writer, isClosing: false) }",
+      find: "try endLog(&writer, isClosing: false)",
+      plant: "if !PLANTED { try endLog(&writer, isClosing: false) }",
       killedBy: .rules("rule 23: a suspended store has no lock")),
     PlantedBug(
       "resumed-with-old-version", rule: "23",
@@ -19,11 +18,11 @@ extension PlantedBug {
       edits: [
         Edit(
           Place.suspension,
-          find: "newest = Version(nodeSize: configuration.nodeSize)",
-          plant: "if !PLANTED { newest = Version(nodeSize: configuration.nodeSize) }"),
+          find: "writer.load(Version(nodeSize: configuration.nodeSize))",
+          plant: "if !PLANTED { writer.load(Version(nodeSize: configuration.nodeSize)) }"),
         Edit(
           Place.suspension,
-          find: "newest = opened.state", plant: "if !PLANTED { newest = opened.state }"),
+          find: "writer.load(opened.state)", plant: "if !PLANTED { writer.load(opened.state) }"),
       ], killedBy: .rules("rule 23: resuming reads what another opening has written")),
     PlantedBug(
       "resumed-without-counting-purges", rule: "23",

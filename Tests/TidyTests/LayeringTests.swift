@@ -87,7 +87,7 @@ struct LayeringTests {
         "ReadView", "WriteTransaction", "Validation", "Maintenance", "OpenedStore",
         "checkUniqueness", "noteCommitPoint",
       ],
-      reason: "the engine runs transactions itself, until its state has one owner"),
+      reason: "the engine runs a transaction from the lock to the flush"),
     Exception(
       file: "Divan/Store/Engine/Checkpoint.swift", names: ["readIndexes"],
       reason: "a checkpoint is usable only if its indexes can be read"),
@@ -96,8 +96,7 @@ struct LayeringTests {
       reason: "a read view keeps its database open, sees unwritten changes, and repairs pages"),
     Exception(
       file: "Divan/Store/Writing/WriteTransaction+RevisionEdits.swift",
-      names: ["repairIndex", "pinnedThrough"],
-      reason: "a transaction repairs pages, and keeps what named snapshots pin"),
+      names: ["repairIndex"], reason: "a transaction repairs pages"),
     Exception(
       file: "Divan/Store/Attachments/*", names: ["Database", "Maintenance"],
       reason: "a missing attachment is explained by the store as it is now; passes collect garbage"),

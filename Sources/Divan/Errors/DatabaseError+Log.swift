@@ -112,7 +112,7 @@ extension DatabaseError {
 }
 
 /// Runs work on the log, and converts its errors to errors that users see.
-func translating<R>(_ body: () throws(LogError) -> R) throws(DatabaseError) -> R {
+func translating<R: ~Copyable>(_ body: () throws(LogError) -> R) throws(DatabaseError) -> R {
   do { return try body() } catch { throw DatabaseError(error) }
 }
 

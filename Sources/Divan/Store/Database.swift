@@ -49,7 +49,7 @@ public final class Database: Sendable {
     }
     store = Store(opened, configuration: configuration, events: events)
     store.reportOpening()
-    store.dropHistoryWithoutContent()
+    store.withLockedState { (writer) in store.dropHistoryWithoutContent(&writer) }
     store.finishOpening()
   }
 

@@ -18,12 +18,12 @@
   ///
   /// `@unchecked Sendable`: `value` is accessed only while `mutex` is locked.
   @safe
-  package final class Guarded<Value>: @unchecked Sendable {
+  package final class Guarded<Value: ~Copyable>: @unchecked Sendable {
     private var value: Value
     // Allocated so that it never moves; freed with this object, when no thread can use it.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
-    package init(_ value: Value) {
+    package init(_ value: consuming Value) {
       self.value = value
       unsafe mutex = .allocate(capacity: 1)
       unsafe mutex.initialize(to: pthread_mutex_t())

@@ -6,8 +6,8 @@
 /// - Once a flush of appended bytes has failed, ``LogTail/isPoisoned`` stays true and nothing more
 ///   is written: the system may show bytes that never reached the medium.
 ///
-/// Use it from one thread at a time; other threads use ``tail``.
-package final class LogWriter {
+/// It is not copyable: two writers would append at the same offset. Other threads use ``tail``.
+package struct LogWriter: ~Copyable, Sendable {
   package struct Settings: Sendable {
     /// A segment gets a successor once it has grown to this many bytes.
     package var segmentSizeGoal: Int
@@ -96,7 +96,8 @@ package final class LogWriter {
   /// Whether `HEAD` says that the log was closed at its end.
   private var isHeadClosed: Bool
   package private(set) var lastSequence: UInt64
-  private var lastTime: UInt64
+  /// The time of the last commit, in milliseconds since 1970.
+  package private(set) var lastTime: UInt64
 
   /// The active segment is mapped again when it has grown by this many bytes.
   private static let mappingStep = 1 << 20
@@ -122,7 +123,7 @@ extension LogWriter {
   package var end: LogEnd { active?.end ?? last.end }
 
   /// Ensures that there is a segment to append to; returns where the next transaction begins.
-  package func prepare() throws(LogError) -> (fileID: UInt64, offset: Int) {
+  package mutating func prepare() throws(LogError) -> (fileID: UInt64, offset: Int) {
     if let active, !isEnded, active.end.offset < UInt64(settings.segmentSizeGoal) {
       if isHeadBehind { try replaceHead(isClosed: false) }
     } else {
@@ -133,22 +134,22 @@ extension LogWriter {
   }
 
   /// Continues at a time that is not before the last commit's.
-  package func resume(time: UInt64) { lastTime = max(lastTime, time) }
+  package mutating func resume(time: UInt64) { lastTime = max(lastTime, time) }
 
   /// Returns a number for a segment, which no other segment gets.
   ///
   /// No other segment gets it even if making the segment fails: the file may exist nevertheless.
-  package func takeFileID() -> UInt64 {
+  package mutating func takeFileID() -> UInt64 {
     defer { nextFileID += 1 }
     return nextFileID
   }
 
-  /// Appends a transaction, which must have begun where ``prepare()`` said; returns its time.
+  /// Appends a transaction, which must have begun where ``prepare()`` said.
   ///
   /// After an error no part of it counts, and the segment ends before it.
-  package func append(
+  package mutating func append(
     _ buffer: inout TransactionBuffer, lastSequence: UInt64, documentCount: UInt64
-  ) throws(LogError) -> UInt64 {
+  ) throws(LogError) {
     guard let segment = active else { preconditionFailure("append() needs prepare()") }
     try reserveSequences(through: lastSequence)
     lastTime = max(lastTime, settings.now())
@@ -175,7 +176,6 @@ extension LogWriter {
       LogTail.Point(
         file: segment.file.file, fileID: segment.fileID, end: end,
         sequenceBound: trailer.sequenceBound))
-    return lastTime
   }
 
   /// Whether a transaction may be whole in the file although writing it failed.
@@ -197,13 +197,13 @@ extension LogWriter {
   }
 
   /// Ensures that sequence numbers up to `sequence` may be used: that the bound is durable.
-  private func reserveSequences(through sequence: UInt64) throws(LogError) {
+  private mutating func reserveSequences(through sequence: UInt64) throws(LogError) {
     guard sequence > tail.sequenceBound else { return }
     try replaceHead(isClosed: false, sequenceBound: sequence + settings.sequenceReserve)
   }
 
   /// Flushes the active segment and begins its successor.
-  private func rotate() throws(LogError) {
+  private mutating func rotate() throws(LogError) {
     _ = try tail.flush()
     try begin(after: end, reappending: nil)
   }
@@ -225,7 +225,9 @@ extension LogWriter {
   }
 
   /// Makes the next segment under its name, whole or not at all, and names it in `HEAD`.
-  package func begin(after predecessor: LogEnd, reappending reappend: Reappend?) throws(LogError) {
+  package mutating func begin(after predecessor: LogEnd, reappending reappend: Reappend?)
+    throws(LogError)
+  {
     let number = last.number + 1
     let fileID = takeFileID()
     let name = FileName.segment(number...number)
@@ -320,12 +322,12 @@ extension LogWriter {
   /// States in `HEAD` that the log was closed, unless it says so already.
   ///
   /// Everything must be flushed.
-  package func noteClosed() throws(LogError) {
+  package mutating func noteClosed() throws(LogError) {
     if !isHeadClosed { try replaceHead(isClosed: true) }
   }
 
   /// Replaces `HEAD`, which states the durable end of the log and the reserved sequence numbers.
-  package func replaceHead(isClosed: Bool, sequenceBound: UInt64 = 0) throws(LogError) {
+  package mutating func replaceHead(isClosed: Bool, sequenceBound: UInt64 = 0) throws(LogError) {
     let watermark = active.flatMap { tail.flushedEnd(in: $0.fileID) } ?? last.end
     let bound = max(tail.highestBound, sequenceBound)
     let head = Head(

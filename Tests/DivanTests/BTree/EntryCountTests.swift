@@ -136,7 +136,7 @@ extension LayeredScan {
     let database = try store.open()
     try database.addIndex(store.byYear)
     try store.fill(database, 0..<40)
-    let number = try #require(database.store.newest.indexes.first?.number)
+    let number = try #require(try database.store.view().state.indexes.first?.number)
     let key = IndexEntries.prefix(number) + IndexedValue("more").bytes
     database.tamper { $0.catalog.set(key.span, value.span) }
     if isWritten { try database.writeCheckpoint() }

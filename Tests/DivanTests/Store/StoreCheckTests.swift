@@ -9,8 +9,7 @@ import Testing
 extension Database {
   /// Changes the store's state directly, without a commit.
   func tamper(_ change: (inout Version) -> Void) {
-    change(&store.newest)
-    store.commits.replaceNewest(with: store.newest)
+    store.withLockedState { writer in writer.changeNewest(change) }
   }
 
   /// Returns the index entry of a document.

@@ -18,7 +18,7 @@ import Synchronization
 extension Store {
   /// Removes the attachments that no record refers to, and deletes their files when possible.
   func sweepAttachments() throws(DatabaseError) {
-    if let state = try withWriterLock({ (_) throws(DatabaseError) in beginSweep() }) {
+    if let state = try withWriter({ (writer) throws(DatabaseError) in beginSweep(&writer) }) {
       let view = ReadView(state: state, store: self)
       var scan = state.catalog.scan(
         from: .inclusive([CatalogKey.Kind.attachment.rawValue]),
@@ -32,18 +32,20 @@ extension Store {
           try sweep(digest, in: view)
         }
       } catch {
-        try withWriterLock { (_) throws(DatabaseError) in newest.mayHaveUnreferenced = true }
+        try withWriter { (writer) throws(DatabaseError) in
+          writer.changeNewest { $0.mayHaveUnreferenced = true }
+        }
         throw error
       }
     }
-    try deleteUnreferencedAttachments(isClosing: false)
+    try deleteUnreferencedAttachments()
   }
 
   /// Returns the version to sweep; nil if there is nothing to sweep.
-  private func beginSweep() -> Version? {
-    guard newest.mayHaveUnreferenced, commits.failure == nil else { return nil }
-    newest.mayHaveUnreferenced = false
-    return newest
+  private func beginSweep(_ writer: inout WriterState) -> Version? {
+    guard writer.newest.mayHaveUnreferenced, commits.failure == nil else { return nil }
+    writer.changeNewest { $0.mayHaveUnreferenced = false }
+    return writer.newest
   }
 
   /// Removes references from released records, and the attachment if no reference is left.
@@ -60,18 +62,21 @@ extension Store {
     }
     // Continue if there never was a reference, or if some reference is idle.
     guard references.isEmpty || !idle.isEmpty else { return }
-    try withWriterLock { (_) throws(DatabaseError) in
-      // Sequence numbers are never reused: a released record is never retained again.
-      for sequence in idle {
-        newest.catalog.remove(CatalogKey.reference(digest, sequence).span)
+    try withWriter { (writer) throws(DatabaseError) in
+      try writer.changeNewest { (version) throws(DatabaseError) in
+        // Sequence numbers are never reused: a released record is never retained again.
+        for sequence in idle {
+          version.catalog.remove(CatalogKey.reference(digest, sequence).span)
+        }
+        if idle.count == references.count { try removeFromIndex(digest, of: &version) }
       }
-      if idle.count == references.count { try removeFromIndex(digest) }
-      commits.replaceNewest(with: newest)
     }
   }
 
   /// Removes an attachment from the index, unless a document refers to it by now.
-  private func removeFromIndex(_ digest: SHA256.Digest) throws(DatabaseError) {
+  private func removeFromIndex(
+    _ digest: SHA256.Digest, of newest: inout Version
+  ) throws(DatabaseError) {
     let view = ReadView(state: newest, store: self)
     let key = CatalogKey.attachment(digest)
     guard try !view.isReferenced(digest), let locator = try view.locator(in: \.catalog, key) else {
@@ -98,29 +103,38 @@ extension Store {
 
   /// Deletes unreferenced files that no version needs and no caller retains.
   ///
-  /// When the store is being closed, no caller retains any.
-  ///
-  /// - Parameters:
-  ///   - isClosing: whether the store is being closed.
-  ///   - hasWriterLock: whether the caller holds the writer lock.
   /// - Throws: the errors of flushing and of removing files.
+  private func deleteUnreferencedAttachments() throws(DatabaseError) {
+    try deleteUnreferencedAttachments(isClosing: false) { (digests) throws(DatabaseError) in
+      try withWriter { (writer) throws(DatabaseError) in
+        // The log may contain a commit that was never acknowledged and that refers to such a file.
+        guard commits.failure == nil else { return [] }
+        return try delete(digests, isClosing: false, writer.view(of: self))
+      }
+    }
+  }
+
+  /// Does the same while the store is suspended or closed.
+  ///
+  /// When it is closed, no caller retains any content.
   func deleteUnreferencedAttachments(
-    isClosing: Bool, hasWriterLock: Bool = false
+    _ writer: borrowing WriterState, isClosing: Bool
+  ) throws(DatabaseError) {
+    let view = writer.view(of: self)
+    try deleteUnreferencedAttachments(isClosing: isClosing) { (digests) throws(DatabaseError) in
+      try delete(digests, isClosing: isClosing, view)
+    }
+  }
+
+  private func deleteUnreferencedAttachments(
+    isClosing: Bool, _ delete: (Set<SHA256.Digest>) throws(DatabaseError) -> Set<SHA256.Digest>
   ) throws(DatabaseError) {
     let (forgotten, stored) = maintenance.state.withLock { state in
       (isClosing ? ArraySlice(state.unreferenced) : state.unreachable, state.storedFiles)
     }
     guard !forgotten.isEmpty || !stored.isEmpty else { return }
     try commits.flushEverything()
-    let digests = stored.union(forgotten.map(\.digest))
-    let done =
-      hasWriterLock
-      ? try delete(digests, isClosing: isClosing)
-      : try withWriterLock { (_) throws(DatabaseError) in
-        // The log may contain a commit that was never acknowledged and that refers to such a file.
-        guard commits.failure == nil else { return [] }
-        return try delete(digests, isClosing: false)
-      }
+    let done = try delete(stored.union(forgotten.map(\.digest)))
     maintenance.state.withLock { state in
       state.storedFiles.subtract(done)
       state.unreferenced.removeAll { done.contains($0.digest) }
@@ -130,9 +144,8 @@ extension Store {
 
   /// Deletes the files that no record names; returns the digests that need no further check.
   private func delete(
-    _ digests: Set<SHA256.Digest>, isClosing: Bool
+    _ digests: Set<SHA256.Digest>, isClosing: Bool, _ view: ReadView
   ) throws(DatabaseError) -> Set<SHA256.Digest> {
-    let view = ReadView(state: newest, store: self)
     // Files of removed content that an earlier version may still show.
     let awaited =
       isClosing
@@ -170,6 +183,6 @@ extension Store {
       orphans.insert(digest)
     }
     maintenance.state.withLock { $0.storedFiles.formUnion(orphans) }
-    try deleteUnreferencedAttachments(isClosing: false)
+    try deleteUnreferencedAttachments()
   }
 }

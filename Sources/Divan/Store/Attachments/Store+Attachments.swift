@@ -17,6 +17,6 @@ extension Store {
   ///
   /// After a crash, opening the store then looks for files that no record names.
   func beginWriting() throws(DatabaseError) {
-    try withWriterLock { (writer) throws(DatabaseError) in _ = try prepare(writer) }
+    try withWriter { (writer) throws(DatabaseError) in _ = try prepareLog(&writer) }
   }
 }

@@ -3,7 +3,7 @@
 /// `work` calls the closure that it is given; once that returns false, it must clean up and throw.
 /// An error that `progress` threw takes the place of that one. Work that a caller did not ask for,
 /// such as an index that a save builds, does not depend on the caller's task.
-func reportingProgress<Progress, R>(
+func reportingProgress<Progress, R: ~Copyable>(
   to progress: ((Progress) throws -> Void)?,
   isCancelled: @escaping () -> Bool = { false },
   _ work: (_ shouldContinue: @escaping (Progress) -> Bool) throws -> R

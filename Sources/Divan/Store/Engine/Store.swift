@@ -4,9 +4,9 @@ import Synchronization
 
 /// The engine behind ``Database``: joins the log, the index and the documents.
 ///
-/// `@unchecked Sendable`: `writer` and `newest` are accessed only by the thread that holds
-/// ``writerLock``; everything else is synchronized by itself.
-final class Store: @unchecked Sendable {
+/// Readers use the versions that ``commits`` shows. Writers take turns: ``withWriter(_:)`` lends
+/// the one ``WriterState`` to one of them at a time.
+final class Store: Sendable {
   let path: String
   let configuration: Configuration
   let directory: StoreDirectory
@@ -34,36 +34,11 @@ final class Store: @unchecked Sendable {
   private let closing = Atomic(false)
   let scheduledFlush = ScheduledFlush()
 
-  /// Appends to the log; nil if the store cannot be written to.
-  ///
-  /// Guarded by ``writerLock``.
-  var writer: LogWriter?
-  /// The newest version, which the next transaction builds on.
-  ///
-  /// Guarded by ``writerLock``.
-  var newest: Version
-  /// The highest sequence number of any named snapshot; nil while that is not known.
-  ///
-  /// Guarded by ``writerLock``.
-  var knownPin: UInt64?
-  /// The counters of the last version before the store was suspended; nil if it is not.
-  ///
-  /// Guarded by ``writerLock``.
-  var suspended: Version.Counters?
-  /// How far the log was read, if the store is open for reading only.
-  ///
-  /// Guarded by ``writerLock``.
-  var followed: FollowedLog
-  /// The earliest expiry set by a commit that is not yet acknowledged to its writer.
-  ///
-  /// Guarded by ``writerLock``.
-  private var earliestExpiry: UInt64?
-  /// How much the last commit has written.
-  ///
-  /// Guarded by ``writerLock``.
-  private var lastSize = CommitSize()
+  /// Lent by ``withWriter(_:)`` and ``withLockedState(_:)`` while ``writerLock`` is held.
+  private let writerState: Guarded<WriterState>
 
-  init(_ opened: OpenedStore, configuration: Configuration, events: EventDelivery?) {
+  init(_ opened: consuming OpenedStore, configuration: Configuration, events: EventDelivery?) {
+    var opened = opened
     self.events = events
     path = opened.directory.path
     var configuration = configuration
@@ -77,15 +52,15 @@ final class Store: @unchecked Sendable {
     files.inlineSizeLimit = configuration.attachmentInlineLimit
     attachments = AttachmentFiles(opened.directory, files)
     opening = Guarded(OpeningResults(opened))
-    writer = opened.writer
-    newest = opened.state
-    followed = FollowedLog(head: opened.head)
     commits = GroupCommit(
       opened.state, tail: opened.writer?.tail ?? LogTail(sequenceBound: 0),
       in: opened.directory, counters: counters, events: events)
     maintenance = Maintenance(
       opened.checkpoint, highestNumber: opened.highestCheckpoint,
       replayedSize: opened.replayedSize)
+    writerState = Guarded(
+      WriterState(
+        opened.writer.take(), opened.state, FollowedLog(head: opened.head), publishingTo: commits))
   }
 
   deinit { directory.lock?.release() }
@@ -110,7 +85,7 @@ struct OpeningResults: Sendable {
   /// The last sequence number that may have been used, perhaps by commits that are not seen yet.
   var reservedSequence: UInt64
 
-  init(_ opened: OpenedStore) {
+  init(_ opened: borrowing OpenedStore) {
     storeID = opened.storeID
     report = opened.report
     isRebuilt = opened.checkpoint == nil
@@ -160,37 +135,57 @@ extension Store {
     var watch = events?.commitWatch
     // A nested write fails at once, without waiting first.
     if !inBackground, !writerLock.isHeldByThisThread { maintenance.throttle(self) }
-    let writer = try acquireWriterLock(timeout: timeout)
+    try acquireWriterLock(timeout: timeout)
     watch?.noteBegin()
-    let result: R
-    let (base, commit): (UInt64, UInt64)
-    let session: Int
-    let expiry: UInt64?
-    let size: CommitSize
-    do {
-      defer { writerLock.release() }
-      session = commits.session
-      base = newest.commit
-      result = try run(writer, durability: durability, body)
-      commit = newest.commit
-      expiry = earliestExpiry.take()
-      size = lastSize
+    let (result, commit) = try withHeldState { (writer) in
+      try requireLog(writer)
+      return try run(&writer, durability: durability, body)
     }
     watch?.noteRelease()
-    if commit > base {
-      try settle(commit, of: session, durability)
+    if commit.isNew {
+      try settle(commit, durability)
       // Not before the commit can be read.
-      if let expiry { noteExpiry(expiry) }
-      if let event = watch?.event(commit: commit, size) { events?.report(event) }
+      if let expiry = commit.earliestExpiry { noteExpiry(expiry) }
+      if let event = watch?.event(commit: commit.number, commit.size) { events?.report(event) }
     } else {
       // Nothing changed, but `body` may have read changes that a power loss would still undo.
-      try commits.waitUntilVisible(base, of: session)
+      try commits.waitUntilVisible(commit.number, of: commit.session)
     }
     return result
   }
 
-  /// Waits for the writer lock; returns the log writer, which only the lock's holder may use.
-  func acquireWriterLock(timeout: Duration?) throws(DatabaseError) -> LogWriter {
+  /// Lends the state of the writer, and with it the right to append to the log.
+  func withWriter<R>(
+    _ body: (inout WriterState) throws(DatabaseError) -> R
+  ) throws(DatabaseError) -> R {
+    try acquireWriterLock(timeout: nil)
+    return try withHeldState { (writer) throws(DatabaseError) in
+      try requireLog(writer)
+      return try body(&writer)
+    }
+  }
+
+  /// Lends the state of the writer to a caller that opens or closes the store, whether or not the
+  /// store can be written to.
+  func withLockedState<R, E: Error>(_ body: (inout WriterState) throws(E) -> R) throws(E) -> R {
+    writerLock.acquire()
+    return try withHeldState(body)
+  }
+
+  /// Lends the state of the writer, and releases the writer lock, which the caller has acquired.
+  private func withHeldState<R, E: Error>(
+    _ body: (inout WriterState) throws(E) -> R
+  ) throws(E) -> R {
+    defer { writerLock.release() }
+    // `body` returns the result to a variable, so that it need not be `sending`.
+    var result: R?
+    try writerState.withLock { (state) throws(E) in result = try body(&state) }
+    guard let result else { preconditionFailure("A body that has returned has a result") }
+    return result
+  }
+
+  /// Waits for the writer lock.
+  private func acquireWriterLock(timeout: Duration?) throws(DatabaseError) {
     guard !isClosed, !isSuspended else { throw unavailableError }
     try MapFunctionGuard.refuse("writes to a database")
     if let refusal { throw refusal }
@@ -199,30 +194,28 @@ extension Store {
         .nestedWrite, "`write` was called inside `write`",
         hint: "Use the transaction that is open, or its `savepoint`")
     }
-    guard take(timeout: timeout) else {
-      throw DatabaseError(
-        .timedOut, "another transaction did not end in time",
-        hint: "Allow more time, or keep transactions short")
+    if let timeout {
+      guard writerLock.acquire(timeout: timeout) else {
+        throw DatabaseError(
+          .timedOut, "another transaction did not end in time",
+          hint: "Allow more time, or keep transactions short")
+      }
+    } else {
+      writerLock.acquire()
     }
-    guard let writer else {
-      // The store was closed or suspended while waiting, or was resumed for reading only.
-      writerLock.release()
-      throw isClosed || isSuspended ? unavailableError : refusal ?? unavailableError
-    }
-    return writer
   }
 
-  private func take(timeout: Duration?) -> Bool {
-    if let timeout { return writerLock.acquire(timeout: timeout) }
-    writerLock.acquire()
-    return true
+  /// Throws if the store was closed or suspended meanwhile, or was resumed for reading only.
+  private func requireLog(_ writer: borrowing WriterState) throws(DatabaseError) {
+    guard writer.log == nil else { return }
+    throw isClosed || isSuspended ? unavailableError : refusal ?? unavailableError
   }
 
-  /// Runs `body` and appends its changes to the log, if any; the caller holds the writer lock.
+  /// Runs `body`, and appends its changes to the log, if any.
   func run<R>(
-    _ writer: LogWriter, durability: Durability, _ body: (WriteTransaction) throws -> R
-  ) throws -> R {
-    if writer.tail.isPoisoned {
+    _ writer: inout WriterState, durability: Durability, _ body: (WriteTransaction) throws -> R
+  ) throws -> (R, Commit) {
+    if writer.tail?.isPoisoned == true {
       // A flush for a checkpoint or a compaction may have failed without a committer to report to.
       commits.fail(
         DatabaseError(.outcomeUnknown, "a flush failed while maintenance ran", path: path))
@@ -232,43 +225,58 @@ extension Store {
         .writerStopped, "writing stopped after an earlier failure",
         hint: "You can still read; close and reopen the store to write again", underlying: failure)
     }
-    let start = try prepare(writer)
+    let start = try prepareLog(&writer)
     let transaction = WriteTransaction(
-      store: self, state: newest, fileID: start.fileID, base: start.offset)
+      store: self, state: writer.newest, knownPin: writer.knownPin, fileID: start.fileID,
+      base: start.offset)
     var isCommitted = false
     defer { transaction.end(isCommitted: isCommitted) }
     let result = try body(transaction)
+    var commit = Commit(number: writer.newest.commit, session: commits.session)
     if !transaction.isEmpty {
       if configuration.checksUniqueness { try transaction.checkUniqueness() }
-      try append(transaction, writer, needsFlush: durability == .full)
+      try append(transaction, to: &writer, needsFlush: durability == .full, &commit)
     }
+    writer.knownPin = transaction.knownPin
     isCommitted = true
-    return result
+    return (result, commit)
+  }
+
+  /// The end of a transaction: the commit that it has made, or the one that it has read.
+  struct Commit {
+    var number: UInt64
+    /// The session of ``commits`` that it belongs to.
+    let session: Int
+    /// Whether the transaction has changed anything.
+    var isNew = false
+    var size = CommitSize()
+    /// The earliest expiry that it has set.
+    var earliestExpiry: UInt64?
   }
 
   /// Makes sure that there is a segment to append to; returns the next transaction's start.
-  func prepare(_ writer: LogWriter) throws(DatabaseError) -> (fileID: UInt64, offset: Int) {
-    do throws(LogError) {
-      // A new segment counts even if something failed after that.
-      defer { if let active = writer.active { newest.segments.update(active) } }
-      return try writer.prepare()
-    } catch {
+  @discardableResult
+  func prepareLog(
+    _ writer: inout WriterState
+  ) throws(DatabaseError) -> (fileID: UInt64, offset: Int) {
+    do throws(LogError) { return try writer.prepareLog() } catch {
       throw writeFailure(error, writer)
     }
   }
 
   private func append(
-    _ transaction: WriteTransaction, _ writer: LogWriter, needsFlush: Bool
+    _ transaction: WriteTransaction, to writer: inout WriterState, needsFlush: Bool,
+    _ commit: inout Commit
   ) throws(DatabaseError) {
-    if configuration.history.isOn, transaction.state.lastSequence > newest.lastSequence {
-      try transaction.noteCommitPoint(after: ReadView(state: newest, store: self))
+    let lastSequence = writer.newest.lastSequence
+    if configuration.history.isOn, transaction.state.lastSequence > lastSequence {
+      try transaction.noteCommitPoint(after: writer.view(of: self))
     }
-    var state = transaction.state
-    let start = writer.end.offset
+    let bytes: Int
     do throws(LogError) {
-      state.time = try transaction.withBuffer { (buffer) throws(LogError) in
-        try writer.append(
-          &buffer, lastSequence: state.lastSequence, documentCount: state.documentCount)
+      let version = transaction.state
+      bytes = try transaction.withBuffer { (buffer) throws(LogError) in
+        try writer.append(&buffer, making: version)
       }
     } catch {
       throw writeFailure(error, writer)
@@ -278,22 +286,21 @@ extension Store {
       commits.fail(error)
       throw error
     }
-    lastSize = CommitSize(
-      revisionCount: Int(clamping: state.lastSequence) - Int(clamping: newest.lastSequence),
-      bytes: Int(clamping: writer.end.offset - start))
-    counters.noteCommit(lastSize)
-    state.commit = writer.end.commit
-    state.services = AttachedServices()
-    if let active = writer.active { state.segments.update(active) }
-    newest = state
-    commits.add(state, needsFlush: needsFlush)
-    earliestExpiry = transaction.earliestExpiry
+    commit.isNew = true
+    commit.earliestExpiry = transaction.earliestExpiry
+    commit.size = CommitSize(
+      revisionCount: Int(clamping: transaction.state.lastSequence) - Int(clamping: lastSequence),
+      bytes: bytes)
+    counters.noteCommit(commit.size)
+    commit.number = writer.commit(transaction.state, needsFlush: needsFlush)
     maintenance.noteAppended(transaction.size, released: transaction.releasedSize, self)
   }
 
   /// Translates a write failure: nothing was committed, unless a flush failed.
-  private func writeFailure(_ error: LogError, _ writer: LogWriter) -> DatabaseError {
-    if writer.tail.isPoisoned {
+  private func writeFailure(
+    _ error: LogError, _ writer: borrowing WriterState
+  ) -> DatabaseError {
+    if writer.tail?.isPoisoned == true {
       let unknown = GroupCommit.unknownOutcome(error)
       commits.fail(unknown)
       return unknown
@@ -310,16 +317,14 @@ extension Store {
   }
 
   /// Returns when a commit is as durable as requested.
-  private func settle(
-    _ commit: UInt64, of session: Int, _ durability: Durability
-  ) throws(DatabaseError) {
+  private func settle(_ commit: Commit, _ durability: Durability) throws(DatabaseError) {
     switch durability {
-    case .full: try commits.waitUntilDurable(commit, of: session)
+    case .full: try commits.waitUntilDurable(commit.number, of: commit.session)
     case .relaxed(let delay):
       scheduleFlush(after: delay)
-      try commits.waitUntilVisible(commit, of: session)
+      try commits.waitUntilVisible(commit.number, of: commit.session)
     case .none:
-      try commits.waitUntilVisible(commit, of: session)
+      try commits.waitUntilVisible(commit.number, of: commit.session)
     }
     maintenance.runInline(self)
   }
@@ -352,13 +357,15 @@ extension Store {
     defer { transitions.release() }
     maintenance.stop()
     following.stop()
-    writerLock.acquire()
-    defer { writerLock.release() }
+    try withLockedState { (writer) in try end(&writer) }
+  }
+
+  private func end(_ writer: inout WriterState) throws {
     guard !isClosed else { return }
     defer {
       closing.store(true, ordering: .releasing)
       _ = scheduledFlush.end()
-      writer = nil
+      writer.log = nil
       directory.lock?.release()
       commits.endSignals()
       gate.end()
@@ -366,24 +373,20 @@ extension Store {
     }
     // Attachments that are still being stored can no longer be referenced.
     let stored = attachments.close()
-    guard let writer else { return }
     // No reader is left. ``Database/compact()-npg5`` finds the files that cannot be deleted now.
-    maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
-    try endLog(writer, isClosing: true)
+    if writer.log != nil { maintenance.state.withLock { $0.storedFiles.formUnion(stored) } }
+    try endLog(&writer, isClosing: true)
   }
 
-  /// Makes everything durable, and says in the log that it has ended.
-  ///
-  /// The caller holds the writer lock.
-  func endLog(_ writer: LogWriter, isClosing: Bool) throws {
+  /// Makes everything durable, and says in the log that it has ended, if there is a writer.
+  func endLog(_ writer: inout WriterState, isClosing: Bool) throws {
+    guard writer.log != nil else { return }
     // The failure may be unreported: it may have happened in the background.
     if let failure = commits.failure { throw failure }
     try commits.flushEverything()
-    try? deleteUnreferencedAttachments(isClosing: isClosing, hasWriterLock: true)
-    if maintenance.isWorthACheckpoint { try writeCheckpointWithLock(writer) }
-    try translating { () throws(LogError) in
-      try writer.noteClosed()
-    }
+    try? deleteUnreferencedAttachments(writer, isClosing: isClosing)
+    if maintenance.isWorthACheckpoint { try writeCheckpoint(&writer) }
+    try translating { () throws(LogError) in try writer.log?.noteClosed() }
     services.noteClosing(of: self)
   }
 

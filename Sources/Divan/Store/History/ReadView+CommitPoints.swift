@@ -162,6 +162,11 @@ extension ReadView {
     return all
   }
 
+  /// The highest sequence number of any named snapshot; nil if the snapshots cannot be read.
+  var pinnedThrough: UInt64? {
+    (try? namedCommitPoints()).map { $0.map(\.commitPoint.sequence).max() ?? 0 }
+  }
+
   func namedCommitPoint(
     at locator: RecordLocator
   ) throws(DatabaseError) -> NamedCommitPoint? {

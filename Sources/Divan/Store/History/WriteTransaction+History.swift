@@ -40,8 +40,14 @@ extension WriteTransaction {
   func append(_ record: SnapshotNameRecord) throws(DatabaseError) {
     let locator = try append(.named, id: nil) { writer in record.encode(to: &writer) }
     state.put(record, at: locator, scratch: &entryScratch)
-    // The next writer looks it up again, whether this is committed or not.
-    store.knownPin = nil
+    knownPin = nil
+  }
+
+  /// The highest sequence number of any named snapshot; 0 if there is none.
+  var pinnedThrough: UInt64 {
+    if knownPin == nil { knownPin = view.pinnedThrough }
+    // If the snapshots cannot be read, everything counts as needed.
+    return knownPin ?? .max
   }
 
   static func noSuchName(_ name: String, _ path: String) -> DatabaseError {

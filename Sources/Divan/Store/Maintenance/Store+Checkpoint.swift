@@ -9,16 +9,16 @@ extension Store {
     try finishCompaction()
     let start = ContinuousClock.now
     guard
-      let begun = try withWriterLock({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
+      let begun = try withWriter({ (writer) throws(DatabaseError) in beginCheckpoint(&writer) })
     else { return }
     let written: WrittenCheckpoint
     do throws(DatabaseError) {
       written = try write(begun)
     } catch {
-      try withWriterLock { (_) throws(DatabaseError) in abandonCheckpoint() }
+      try withWriter { (writer) throws(DatabaseError) in abandonCheckpoint(&writer) }
       throw error
     }
-    try withWriterLock { (_) throws(DatabaseError) in install(written) }
+    try withWriter { (writer) throws(DatabaseError) in install(written, &writer) }
     noteCheckpoint(begun.state.commit, size: written.size, since: start)
     try deleteReplacedFiles(by: written.checkpoint)
     // If there was room for a checkpoint, there may be room to recreate a released reserve.
@@ -26,30 +26,22 @@ extension Store {
   }
 
   /// Does the same for a caller that holds the writer lock.
-  func writeCheckpointWithLock(_ writer: LogWriter) throws(DatabaseError) {
+  func writeCheckpoint(_ writer: inout WriterState) throws(DatabaseError) {
     // The next opening works without the checkpoint, and drops the compaction.
     guard maintenance.state.withLock({ $0.unfinished == nil }) else { return }
     let start = ContinuousClock.now
-    if let begun = beginCheckpoint(writer) {
+    if let begun = beginCheckpoint(&writer) {
       let written: WrittenCheckpoint
       do throws(DatabaseError) {
         written = try write(begun)
       } catch {
-        abandonCheckpoint()
+        abandonCheckpoint(&writer)
         throw error
       }
-      install(written)
+      install(written, &writer)
       noteCheckpoint(begun.state.commit, size: written.size, since: start)
       try deleteReplacedFiles(by: written.checkpoint)
     }
-  }
-
-  /// Runs `body` while holding the writer lock.
-  func withWriterLock<R>(_ body: (LogWriter) throws(DatabaseError) -> R) throws(DatabaseError) -> R
-  {
-    let writer = try acquireWriterLock(timeout: nil)
-    defer { writerLock.release() }
-    return try body(writer)
   }
 
   private struct BegunCheckpoint {
@@ -68,8 +60,9 @@ extension Store {
   }
 
   /// Makes the memtables immutable, to be written; returns nil if the last checkpoint is current.
-  private func beginCheckpoint(_ writer: LogWriter) -> BegunCheckpoint? {
-    guard commits.failure == nil, let position = logPosition(writer) else { return nil }
+  private func beginCheckpoint(_ writer: inout WriterState) -> BegunCheckpoint? {
+    guard commits.failure == nil, let position = writer.logPosition, let tail = writer.tail
+    else { return nil }
     let (number, previous, isNeeded) = maintenance.state.withLock { state in
       let isNeeded =
         state.checkpoint?.position.end.commit != position.end.commit || !state.replaced.isEmpty
@@ -80,27 +73,20 @@ extension Store {
       return (state.lastNumber, state.checkpoint, true)
     }
     guard isNeeded else { return nil }
-    writer.tail.noteCovered()
-    for tree in Version.trees { newest[keyPath: tree].sealMemtable() }
-    newest.immutableSequence = newest.lastSequence
-    commits.replaceNewest(with: newest)
-    return BegunCheckpoint(
-      number: number, state: newest, position: position, tail: writer.tail, previous: previous)
-  }
-
-  /// Returns the log's end as a checkpoint records it; nil if there is no log.
-  private func logPosition(_ writer: LogWriter) -> Checkpoint.Position? {
-    let last = writer.active ?? newest.segments.newest
-    return last.map {
-      Checkpoint.Position(
-        segmentNumber: $0.header.numbers.upperBound, fileID: $0.fileID, end: $0.end)
+    tail.noteCovered()
+    writer.changeNewest { version in
+      for tree in Version.trees { version[keyPath: tree].sealMemtable() }
+      version.immutableSequence = version.lastSequence
     }
+    return BegunCheckpoint(
+      number: number, state: writer.newest, position: position, tail: tail, previous: previous)
   }
 
   /// Makes the immutable memtables part of the mutable ones again.
-  private func abandonCheckpoint() {
-    for tree in Version.trees { newest[keyPath: tree].unsealMemtable() }
-    commits.replaceNewest(with: newest)
+  private func abandonCheckpoint(_ writer: inout WriterState) {
+    writer.changeNewest { version in
+      for tree in Version.trees { version[keyPath: tree].unsealMemtable() }
+    }
   }
 
   /// Writes the pages and the directory under the checkpoint's name.
@@ -240,17 +226,18 @@ extension Store {
   }
 
   /// Replaces the immutable memtables with the new runs.
-  private func install(_ written: WrittenCheckpoint) {
-    for (tree, runs) in zip(Version.trees, written.runs) {
-      newest[keyPath: tree].replaceImmutable(with: runs)
+  private func install(_ written: WrittenCheckpoint, _ writer: inout WriterState) {
+    writer.changeNewest { version in
+      for (tree, runs) in zip(Version.trees, written.runs) {
+        version[keyPath: tree].replaceImmutable(with: runs)
+      }
     }
-    commits.replaceNewest(with: newest)
     maintenance.state.withLock {
       $0.checkpoint = written.checkpoint
       $0.isCheckpointSpent = false
     }
     // HEAD is only evidence; if it cannot be replaced now, creating the next segment tries again.
-    try? writer?.replaceHead(isClosed: false)
+    try? writer.log?.replaceHead(isClosed: false)
   }
 
   /// Deletes the files that neither the log nor the newest checkpoint needs.
@@ -267,6 +254,16 @@ extension Store {
       for name in obsolete.sorted() { try directory.remove(name) }
       try directory.flush()
       maintenance.state.withLock { $0.replaced.subtract(obsolete) }
+    }
+  }
+}
+
+extension WriterState {
+  /// The log's end as a checkpoint records it; nil if there is no log.
+  fileprivate var logPosition: Checkpoint.Position? {
+    (activeSegment ?? newest.segments.newest).map {
+      Checkpoint.Position(
+        segmentNumber: $0.header.numbers.upperBound, fileID: $0.fileID, end: $0.end)
     }
   }
 }

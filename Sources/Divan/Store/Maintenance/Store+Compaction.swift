@@ -28,27 +28,15 @@ extension Store {
     try finishCompaction()
     let (position, damaged) = maintenance.state.withLock { ($0.checkpoint?.position, $0.damaged) }
     guard let position else { return false }
-    let begun:
-      (
-        state: Version, inputs: [Segment], fileID: UInt64, tail: LogTail,
-        releasedThrough: UInt64
-      )? =
-        try withWriterLock { (writer) throws(DatabaseError) in
-          guard commits.failure == nil else { return nil }
-          let policy = CompactionPolicy(
-            segmentSizeGoal: UInt64(configuration.segmentSizeGoal),
-            sizeLimit: UInt64(configuration.compactedSegmentSizeLimit), isForced: isForced)
-          let inputs = policy.choose(
-            from: newest.segments, activeFileID: writer.active?.fileID, through: position,
-            except: damaged)
-          guard !inputs.isEmpty else { return nil }
-          // Without history, only the newest version is certain to be complete.
-          let retainsHistory = configuration.history.isOn || pinnedThrough > 0
-          return (
-            newest, inputs, writer.takeFileID(), writer.tail,
-            retainsHistory ? newest.historyHorizon : newest.commit
-          )
-        }
+    let policy = CompactionPolicy(
+      segmentSizeGoal: UInt64(configuration.segmentSizeGoal),
+      sizeLimit: UInt64(configuration.compactedSegmentSizeLimit), isForced: isForced)
+    let begun = try withWriter { (writer) throws(DatabaseError) in
+      let inputs = policy.choose(
+        from: writer.newest.segments, activeFileID: writer.activeSegment?.fileID, through: position,
+        except: damaged)
+      return inputs.isEmpty ? nil : beginCompaction(of: inputs, &writer)
+    }
     guard let begun else { return false }
     let start = ContinuousClock.now
     var filter = CompactionFilter(
@@ -100,6 +88,28 @@ extension Store {
     return true
   }
 
+  private struct BegunCompaction {
+    let state: Version
+    let inputs: [Segment]
+    let fileID: UInt64
+    let tail: LogTail
+    /// Versions before this commit may be incomplete after the compaction.
+    let releasedThrough: UInt64
+  }
+
+  private func beginCompaction(
+    of inputs: [Segment], _ writer: inout WriterState
+  ) -> BegunCompaction? {
+    guard commits.failure == nil, let fileID = writer.log?.takeFileID(), let tail = writer.tail
+    else { return nil }
+    // Without history, only the newest version is certain to be complete.
+    let retainsHistory = configuration.history.isOn || writer.pinnedThrough(in: self) > 0
+    let newest = writer.newest
+    return BegunCompaction(
+      state: newest, inputs: inputs, fileID: fileID, tail: tail,
+      releasedThrough: retainsHistory ? newest.historyHorizon : newest.commit)
+  }
+
   /// Installs the output of an unfinished compaction, if there is one; a retry is possible.
   func finishCompaction() throws(DatabaseError) {
     guard let (output, inputs) = maintenance.state.withLock({ $0.unfinished }) else { return }
@@ -115,23 +125,26 @@ extension Store {
     _ output: Segment, replacing inputs: [Segment]
   ) throws(DatabaseError) {
     let replaced = Set(inputs.map(\.fileID))
-    try withWriterLock { (_) throws(DatabaseError) in
-      newest.segments.update(output)
-      newest.noteCompaction()
-      commits.replaceNewest(with: newest)
+    try withWriter { (writer) throws(DatabaseError) in
+      writer.changeNewest { version in
+        version.segments.update(output)
+        version.noteCompaction()
+      }
     }
     var scan = RecordScan(output)
     var isDone = false
     while !isDone {
-      try withWriterLock { (_) throws(DatabaseError) in
-        isDone = try move(&scan, from: replaced, count: 2000)
-        commits.replaceNewest(with: newest)
+      try withWriter { (writer) throws(DatabaseError) in
+        isDone = try writer.changeNewest { (version) throws(DatabaseError) in
+          try move(&scan, from: replaced, count: 2000, in: &version)
+        }
       }
     }
-    try withWriterLock { (_) throws(DatabaseError) in
-      newest.segments.replace(replaced, with: output.fileID)
-      newest.noteCompaction()
-      commits.replaceNewest(with: newest)
+    try withWriter { (writer) throws(DatabaseError) in
+      writer.changeNewest { version in
+        version.segments.replace(replaced, with: output.fileID)
+        version.noteCompaction()
+      }
       maintenance.state.withLock {
         // A compaction of a single segment reuses its input's name.
         let others = inputs.map(\.file.name).filter { $0 != output.file.name }
@@ -143,14 +156,14 @@ extension Store {
 
   /// Moves the index entries of the next `count` records; returns true at the end.
   private func move(
-    _ scan: inout RecordScan, from inputs: Set<UInt64>, count: Int
+    _ scan: inout RecordScan, from inputs: Set<UInt64>, count: Int, in newest: inout Version
   ) throws(DatabaseError) -> Bool {
     var scratch = ByteWriter(capacity: 128)
     for _ in 0..<count {
       let item: RecordScan.Item
       do throws(LogError) { item = try scan.next() } catch { throw DatabaseError(error) }
       switch item {
-      case .record(let item): try move(item, from: inputs, scratch: &scratch)
+      case .record(let item): try move(item, from: inputs, in: &newest, scratch: &scratch)
       case .commit: continue
       case .damage(let damage): throw DatabaseError(damage)
       case .end: return true
@@ -161,7 +174,8 @@ extension Store {
 
   /// Points the index at a record of the output if it refers to an input now.
   private func move(
-    _ item: RecordScan.Entry, from inputs: Set<UInt64>, scratch: inout ByteWriter
+    _ item: RecordScan.Entry, from inputs: Set<UInt64>, in newest: inout Version,
+    scratch: inout ByteWriter
   ) throws(DatabaseError) {
     newest.segments.noteAdded(item.locator)
     // A compaction also keeps some records that the index does not name: removals, and kinds that

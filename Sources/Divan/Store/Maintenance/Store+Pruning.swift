@@ -16,7 +16,7 @@ extension Store {
     do throws(DatabaseError) {
       // Repeats if a version was named concurrently that was not taken into account.
       while !maintenance.isStopped {
-        let view = try withWriterLock { (_) in ReadView(state: newest, store: self) }
+        let view = try withWriter { (writer) in writer.view(of: self) }
         var pruning = try HistoryPruning(view)
         if try pruning.run() { break }
       }
@@ -32,18 +32,14 @@ extension Store {
     _ obsolete: [HistoryPruning.ObsoleteRecord], raisingHorizonTo horizon: UInt64,
     named: [NamedCommitPoint]
   ) throws(DatabaseError) -> Bool {
-    try withWriterLock { (writer) throws(DatabaseError) in
+    try withWriter { (writer) throws(DatabaseError) in
       guard commits.failure == nil else { return true }
-      let view = ReadView(state: newest, store: self)
-      guard try view.namedCommitPoints() == named else { return false }
-      try purge(obsolete.filter(\.hasAttachments), raisingHorizonTo: horizon, writer)
-      newest = try ReadView(state: newest, store: self).repairing { (version) throws(PageError) in
-        var state = version.state
-        state.historyHorizon = max(state.historyHorizon, horizon)
-        for record in obsolete { try state.release(record.sequence, of: record.id) }
-        return state
+      guard try writer.view(of: self).namedCommitPoints() == named else { return false }
+      try purge(obsolete.filter(\.hasAttachments), raisingHorizonTo: horizon, &writer)
+      try writer.rebuildNewest(of: self) { (version) throws(PageError) in
+        version.historyHorizon = max(version.historyHorizon, horizon)
+        for record in obsolete { try version.release(record.sequence, of: record.id) }
       }
-      commits.replaceNewest(with: newest)
       return true
     }
   }
@@ -51,12 +47,12 @@ extension Store {
   /// Purges records in the log, so that they do not come back.
   private func purge(
     _ obsolete: [HistoryPruning.ObsoleteRecord], raisingHorizonTo horizon: UInt64,
-    _ writer: LogWriter
+    _ writer: inout WriterState
   ) throws(DatabaseError) {
     var rest = ArraySlice(obsolete)
     while !rest.isEmpty {
       do {
-        try run(writer, durability: .none) { transaction in
+        _ = try run(&writer, durability: .none) { transaction in
           // At least one record, and no more than fit in a transaction.
           while let record = rest.first,
             transaction.isEmpty || transaction.size + 512 < configuration.transactionSizeLimit
@@ -77,7 +73,7 @@ extension Store {
 
   /// Removes the commit points of versions that are no longer complete.
   private func pruneCommitPoints() throws(DatabaseError) {
-    let view = try withWriterLock { (_) in ReadView(state: newest, store: self) }
+    let view = try withWriter { (writer) in writer.view(of: self) }
     var scan = view.state.catalog.scan(
       from: .inclusive(CatalogKey.commitPoint(0)), to: .inclusive(CatalogKey.commitPoint(.max)))
     var keys: [[UInt8]] = []
@@ -90,19 +86,15 @@ extension Store {
     while !rest.isEmpty {
       let batch = rest.prefix(HistoryPruning.batchSize)
       rest = rest.dropFirst(batch.count)
-      try withWriterLock { (_) throws(DatabaseError) in
+      try withWriter { (writer) throws(DatabaseError) in
         guard commits.failure == nil else { return }
-        newest = try ReadView(state: newest, store: self).repairing {
-          (version) throws(PageError) in
-          var state = version.state
+        try writer.rebuildNewest(of: self) { (version) throws(PageError) in
           for key in batch {
-            let locator = try state.catalog.find(key.span).flatMap { RecordLocator(indexed: $0) }
-            if let locator { state.segments.noteDead(locator) }
-            state.catalog.remove(key.span)
+            let locator = try version.catalog.find(key.span).flatMap { RecordLocator(indexed: $0) }
+            if let locator { version.segments.noteDead(locator) }
+            version.catalog.remove(key.span)
           }
-          return state
         }
-        commits.replaceNewest(with: newest)
       }
     }
   }

@@ -3,7 +3,7 @@ import DivanLog
 /// Opens the log of a store: finds its end, makes doubtful commits durable, and replays it.
 ///
 /// The steps follow each other in ``open()``; each prepares the next one.
-struct LogOpening {
+struct LogOpening: ~Copyable {
   private let directory: StoreDirectory
   private let configuration: Configuration
   /// Receives the progress, and returns whether to continue.
@@ -36,19 +36,11 @@ struct LogOpening {
     marks: [FlushMark], lock: (any FileLock)?, report: OpeningReport,
     shouldContinue: @escaping (Double) -> Bool
   ) throws(LogError) {
-    self.directory = directory
-    self.shouldContinue = shouldContinue
-    self.configuration = configuration
-    self.files = files
-    self.head = head
-    self.marks = marks
-    self.lock = lock
-    self.report = report
+    var report = report
     var evidence: [Checkpoint.Evidence] = []
-    checkpoint = try Checkpoint.newestUsable(
-      among: files, in: directory, configuration: configuration, notes: &self.report.notes,
+    let checkpoint = try Checkpoint.newestUsable(
+      among: files, in: directory, configuration: configuration, notes: &report.notes,
       evidence: &evidence)
-    self.evidence = evidence
     var chosen = checkpoint?.chain
     if chosen == nil {
       chosen = try SegmentChain.choose(
@@ -59,6 +51,16 @@ struct LogOpening {
         Damage(
           path: directory.path, offset: 0, reason: "no segment of the store can be read"))
     }
+    self.directory = directory
+    self.shouldContinue = shouldContinue
+    self.configuration = configuration
+    self.files = files
+    self.head = head
+    self.marks = marks
+    self.lock = lock
+    self.report = report
+    self.checkpoint = checkpoint
+    self.evidence = evidence
     chain = chosen
     damage = chosen.damage + (checkpoint?.damage ?? [])
     self.last = last
@@ -204,9 +206,8 @@ extension LogOpening {
     }
     if let first = damage.first { return refuse(because: first) }
     guard start.isWithinLimits else { return refuseForLackOfNumbers() }
-    let made = LogWriter(
+    writer = LogWriter(
       directory, storeID: last.header.preamble.storeID, configuration, continuing: start)
-    writer = made
     guard !isClosed, recovery.proven != recovery.end else { return }
     var proven = last
     proven.end = recovery.proven
@@ -214,13 +215,13 @@ extension LogOpening {
     whole.end = recovery.end
     do throws(LogError) {
       try reappend(
-        LogWriter.Reappend(segment: whole, proven: recovery.proven, end: recovery.end), made)
+        LogWriter.Reappend(segment: whole, proven: recovery.proven, end: recovery.end))
       chain.segments[chain.segments.count - 1] = proven
-      if let active = made.active { chain.segments.append(active) }
+      if let active = writer?.active { chain.segments.append(active) }
       report.securedCommits = Int(clamping: recovery.end.commit - recovery.proven.commit)
     } catch .system(let error) where error.isLackOfSpace {
       // A segment that has its name already is the log's end, even if HEAD does not say so.
-      if let active = made.active {
+      if let active = writer?.active {
         chain.segments[chain.segments.count - 1] = proven
         chain.segments.append(active)
       }
@@ -261,17 +262,17 @@ extension LogOpening {
   }
 
   /// Reappends the doubtful commits; if the disk is full, with the reserve released.
-  private func reappend(_ reappend: LogWriter.Reappend, _ writer: LogWriter) throws(LogError) {
+  private mutating func reappend(_ reappend: LogWriter.Reappend) throws(LogError) {
     do throws(LogError) {
-      try writer.begin(after: reappend.proven, reappending: reappend)
+      try writer?.begin(after: reappend.proven, reappending: reappend)
     } catch .system(let error) where error.isLackOfSpace {
       // If it cannot be removed, there is no more space than before, and the next error says so.
       try? directory.remove(.reserve)
-      if writer.active == nil {
-        try writer.begin(after: reappend.proven, reappending: reappend)
+      if writer?.active == nil {
+        try writer?.begin(after: reappend.proven, reappending: reappend)
       } else {
         // The segment has its name, and must not be made twice; only HEAD is behind.
-        try writer.replaceHead(isClosed: false)
+        try writer?.replaceHead(isClosed: false)
       }
     }
   }
@@ -317,7 +318,7 @@ extension LogOpening {
     writer?.resume(time: state.time)
     return OpenedStore(
       directory: directory, storeID: last.header.preamble.storeID, report: report, lock: lock,
-      writer: writer, refusal: refusal, state: state,
+      writer: writer.take(), refusal: refusal, state: state,
       checkpoint: checkpoint?.checkpoint, head: head, reservedSequence: start.lastSequence,
       highestCheckpoint: highestCheckpoint, replayedSize: replayedSize)
   }
@@ -423,7 +424,8 @@ extension LogOpening {
       let begin = start.map { Int(clamping: $0.offset) } ?? SegmentHeader.size
       replayed += max(0, Int(clamping: segment.end.offset) - begin)
       let limit = lacksEnd && segment.fileID == last.fileID ? try last.file.size() : nil
-      let continues = try replay.run(segment, from: start, limit: limit) { offset in
+      let continues = try replay.run(segment, from: start, limit: limit) {
+        [shouldContinue] (offset) in
         shouldContinue(Double(done + offset) / Double(total))
       }
       done += Int(clamping: segment.end.offset)
@@ -439,7 +441,7 @@ extension LogOpening {
 
 extension LogWriter {
   /// Creates a writer with the settings of the configuration.
-  convenience init(
+  init(
     _ directory: StoreDirectory, storeID: StoreID, _ configuration: Configuration,
     continuing start: Start
   ) {

@@ -1,10 +1,10 @@
 import DivanLog
 
 extension Store {
-  /// Does the same as ``releaseHistoryWithoutContent()``, and keeps an error in mind.
-  func dropHistoryWithoutContent() {
+  /// Does the same as ``releaseHistoryWithoutContent(_:)``, and keeps an error in mind.
+  func dropHistoryWithoutContent(_ writer: inout WriterState) {
     do throws(DatabaseError) {
-      try releaseHistoryWithoutContent()
+      try releaseHistoryWithoutContent(&writer)
     } catch {
       // A later pass tries again. Until then only space is lost.
       maintenance.note(error)
@@ -22,13 +22,13 @@ extension Store {
   ///
   /// No other thread may use the store yet. Nothing is logged: rebuilding the index from the log
   /// again has the same result.
-  func releaseHistoryWithoutContent() throws(DatabaseError) {
+  func releaseHistoryWithoutContent(_ writer: inout WriterState) throws(DatabaseError) {
     guard isRebuilt else { return }
-    let view = ReadView(state: newest, store: self)
+    let view = writer.view(of: self)
     guard try view.hasReferences() else { return }
     let named = try view.namedCommitPoints().map(\.commitPoint.sequence)
     var gone: [(id: SharedBytes, sequence: UInt64)] = []
-    var horizon = newest.historyHorizon
+    var horizon = writer.newest.historyHorizon
     try view.forEachRetained { (retained) throws(DatabaseError) in
       let needed = try retained.needed(byVersions: named, in: view)
       for (index, record) in retained.records.enumerated() where !needed.contains(record.sequence) {
@@ -39,12 +39,9 @@ extension Store {
       return true
     }
     guard !gone.isEmpty else { return }
-    newest = try view.repairing { (version) throws(PageError) in
-      var state = version.state
-      state.historyHorizon = horizon
-      for record in gone { try state.release(record.sequence, of: record.id) }
-      return state
+    try writer.rebuildNewest(of: self) { (version) throws(PageError) in
+      version.historyHorizon = horizon
+      for record in gone { try version.release(record.sequence, of: record.id) }
     }
-    commits.replaceNewest(with: newest)
   }
 }

@@ -1,7 +1,7 @@
 import DivanLog
 
 /// An opened store, with everything needed to use it.
-struct OpenedStore {
+struct OpenedStore: ~Copyable {
   var directory: StoreDirectory
   var storeID: StoreID
   var report: OpeningReport
@@ -275,7 +275,7 @@ extension StoreOpening {
   }
 
   /// Throws if an opened store is not the one that was open before, or is older.
-  private func requireExpected(_ opened: OpenedStore) throws(DatabaseError) {
+  private func requireExpected(_ opened: borrowing OpenedStore) throws(DatabaseError) {
     guard let expected, expected.earlier.hasLog else { return }
     guard opened.storeID == expected.storeID, opened.state.segments.newest != nil else {
       throw missing()

@@ -13,17 +13,20 @@ extension Store {
     guard !isClosed, !isSuspended else { throw unavailableError }
     // A store that is open for writing has no other writer.
     guard configuration.isReadOnly else { return false }
-    writerLock.acquire()
-    defer { writerLock.release() }
-    let earlier = newest.counters
-    switch readNew() {
+    return try withLockedState { (writer) throws(DatabaseError) in try refresh(&writer) }
+  }
+
+  private func refresh(_ writer: inout WriterState) throws(DatabaseError) -> Bool {
+    let earlier = writer.newest.counters
+    switch readNew(writer) {
     case .nothing: return false
-    case .version(let opened):
-      followed.head = opened.head
-      followed.size += opened.replayedSize
-      opening.withLock { $0.reservedSequence = opened.reservedSequence }
-      newest = opened.state
-      newest.services = AttachedServices()
+    case .version(var opened):
+      writer.followed.head = opened.head
+      writer.followed.size += opened.replayedSize
+      let reserved = opened.reservedSequence
+      opening.withLock { $0.reservedSequence = reserved }
+      opened.state.services = AttachedServices()
+      writer.load(opened.state)
     case .lost:
       throw DatabaseError(
         .outcomeUnknown,
@@ -31,18 +34,19 @@ extension Store {
         hint: "Close the database, and open the store again", path: path)
     case .unknown:
       var opening = StoreOpening(directory, configuration, expecting: storeID, earlier)
-      let opened = try opening.open()
-      followed = FollowedLog(head: opened.head)
-      self.opening.withLock { $0 = OpeningResults(opened) }
-      newest = opened.state
-      newest.follow(earlier)
+      var opened = try opening.open()
+      let results = OpeningResults(opened)
+      self.opening.withLock { $0 = results }
+      opened.state.follow(earlier)
+      writer.load(opened.state)
+      writer.followed = FollowedLog(head: opened.head)
     }
-    commits.show(newest)
-    return newest.commit != earlier.commit
+    commits.show(writer.newest)
+    return writer.newest.commit != earlier.commit
   }
 
   /// What was read of the log after the newest version.
-  private enum NewLog {
+  private enum NewLog: ~Copyable {
     case nothing
     case version(OpenedStore)
     /// The log cannot be continued from there.
@@ -56,8 +60,10 @@ extension Store {
   /// Until then the changes of the index are in memory, and replaced files take space on the disk.
   private var followedSizeLimit: Int { 2 * configuration.checkpointInterval }
 
-  /// Reads what was appended to the log; the caller holds the writer lock.
-  private func readNew() -> NewLog {
+  /// Reads what was appended to the log.
+  private func readNew(_ writer: borrowing WriterState) -> NewLog {
+    let newest = writer.newest
+    let followed = writer.followed
     do throws(LogError) {
       // The evidence is read before the log, which is then at least as long as it says.
       let marks = try directory.flushMarks().marks

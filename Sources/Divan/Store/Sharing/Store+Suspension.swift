@@ -19,26 +19,25 @@ extension Store {
     guard !isSuspended else { return }
     maintenance.stop(isPause: true)
     following.stop()
-    writerLock.acquire()
-    defer { writerLock.release() }
-    defer { give() }
-    attachments.suspend()
-    if let writer { try endLog(writer, isClosing: false) }
+    try withLockedState { (writer) in
+      defer { give(&writer) }
+      attachments.suspend()
+      try endLog(&writer, isClosing: false)
+    }
   }
 
   /// Releases everything that no snapshot needs.
-  private func give() {
+  private func give(_ writer: inout WriterState) {
     gate.shut()
     _ = scheduledFlush.end()
-    writer = nil
+    writer.log = nil
     // Observers have seen this version. After a failed flush, the newest one was never shown.
-    var counters = (commits.visible?.state ?? newest).counters
+    var counters = (commits.visible?.state ?? writer.newest).counters
     counters.mayLackCommits = commits.failure != nil
-    suspended = counters
+    writer.suspended = counters
     commits.endSession()
     // Files and maps that no snapshot uses are closed with the last version.
-    newest = Version(nodeSize: configuration.nodeSize)
-    knownPin = nil
+    writer.load(Version(nodeSize: configuration.nodeSize))
     directory.giveUpLock()
   }
 
@@ -51,37 +50,36 @@ extension Store {
     defer { transitions.release() }
     guard !isClosed else { throw Store.closedError }
     guard isSuspended else { return }
-    try takeBack()
+    try withLockedState { (writer) throws(DatabaseError) in try takeBack(&writer) }
     gate.open()
     finishOpening()
   }
 
-  private func takeBack() throws(DatabaseError) {
-    writerLock.acquire()
-    defer { writerLock.release() }
-    guard let earlier = suspended else {
+  private func takeBack(_ writer: inout WriterState) throws(DatabaseError) {
+    guard let earlier = writer.suspended else {
       preconditionFailure("A suspended store has counters")
     }
     var opening = StoreOpening(directory, configuration, expecting: storeID, earlier)
-    let opened: OpenedStore
+    var opened: OpenedStore
     do throws(DatabaseError) {
       opened = try opening.open()
     } catch {
       directory.giveUpLock()
       throw error
     }
-    self.opening.withLock { $0 = OpeningResults(opened) }
-    newest = opened.state
-    newest.follow(earlier)
-    followed = FollowedLog(head: opened.head)
-    writer = opened.writer
+    let results = OpeningResults(opened)
+    self.opening.withLock { $0 = results }
+    opened.state.follow(earlier)
+    writer.load(opened.state)
+    writer.followed = FollowedLog(head: opened.head)
+    writer.log = opened.writer.take()
     attachments.resume()
     maintenance.restart(
       opened.checkpoint, highestNumber: opened.highestCheckpoint,
       replayedSize: opened.replayedSize)
     // Before any other thread can use the version.
-    dropHistoryWithoutContent()
-    commits.beginSession(newest, tail: opened.writer?.tail ?? LogTail(sequenceBound: 0))
-    suspended = nil
+    dropHistoryWithoutContent(&writer)
+    commits.beginSession(writer.newest, tail: writer.tail ?? LogTail(sequenceBound: 0))
+    writer.suspended = nil
   }
 }

@@ -111,7 +111,9 @@ struct StoreCopy {
     do {
       let copy = try Database(at: building, configuration: configuration)
       // A clock that was set back must not make times go back in the copy.
-      try copy.store.withWriterLock { (writer) in writer.resume(time: view.state.time) }
+      try copy.store.withWriter { (writer) throws(DatabaseError) in
+        writer.log?.resume(time: view.state.time)
+      }
       try copyIndexes(to: copy)
       if keepsHistory { try copyVersions(to: copy) } else { try copyDocuments(to: copy) }
       try copyLocalDocuments(to: copy)

@@ -246,7 +246,7 @@ extension WriteTransaction {
 
   /// Whether a superseded record is retained although its revision is no longer a leaf.
   func keepsHistory(_ sequence: UInt64) -> Bool {
-    store.configuration.history.isOn || sequence <= store.pinnedThrough
+    store.configuration.history.isOn || sequence <= pinnedThrough
   }
 
   /// Returns the digests of the revisions before the one that is to be stored over `current`.

@@ -55,9 +55,12 @@ public final class WriteTransaction {
   var valuesToCheck: [[UInt8]: String] = [:]
   /// The earliest expiry set in this transaction.
   var earliestExpiry: UInt64?
+  /// The highest sequence number of any named snapshot; nil while that is not known.
+  var knownPin: UInt64?
 
-  init(store: Store, state: Version, fileID: UInt64, base: Int) {
+  init(store: Store, state: Version, knownPin: UInt64?, fileID: UInt64, base: Int) {
     self.store = store
+    self.knownPin = knownPin
     changed = state
     self.fileID = fileID
     self.base = base

@@ -368,7 +368,7 @@ struct DocumentIndexTests {
       _ = try transaction.replace("doc-150a", with: ["tags": .array(tags)])
     }
     try database.addIndex(store.byTag)
-    let definition = try #require(database.store.newest.indexes.first)
+    let definition = try #require(try database.store.view().state.indexes.first)
     let view = try database.store.view()
     let whole = SequencePartition(start: 0, end: view.state.lastSequence)
     for sizeLimit in [0, 1000, 8000, .max] {

@@ -118,7 +118,7 @@ struct IndexBuildWorkersTests {
     let database = try open(4)
     try fill(database, 3000)
     try database.addIndex(store.byTag)
-    let definition = try #require(database.store.newest.indexes.first)
+    let definition = try #require(try database.store.view().state.indexes.first)
     let expected = try entries(database)[0]
     for sizeLimit in [20_000, 100_000] {
       let readers = try IndexBuildWorkers(definition, database.store, sizeLimit: sizeLimit, nil)
@@ -208,7 +208,7 @@ struct IndexBuildWorkersTests {
     let garbage: [UInt8] = [0xFF]
     let entry = try database.entry(of: id(2000))
     let sound = try #require(
-      try database.store.newest.sequences.find(entry.sequence.bigEndianBytes.span)
+      try database.store.view().state.sequences.find(entry.sequence.bigEndianBytes.span)
     ).array
     database.tamper { $0.sequences.set(entry.sequence.bigEndianBytes.span, garbage.span) }
     let error = #expect(throws: DatabaseError.self) { try database.addIndex(store.byYear) }

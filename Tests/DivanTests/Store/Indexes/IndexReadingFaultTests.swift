@@ -142,7 +142,7 @@ struct IndexReadingFaultTests {
     let database = try store.open()
     try database.addIndex(store.byYear)
     try store.fill(database, 0..<5)
-    let number = try #require(database.store.newest.indexes.first?.number)
+    let number = try #require(try database.store.view().state.indexes.first?.number)
     let key = IndexEntries.prefix(number) + IndexedValue("more").bytes
     // The size of an ID takes one byte.
     database.tamper { $0.catalog.set(key.span, [1, 2].span) }
@@ -160,7 +160,7 @@ struct IndexReadingFaultTests {
     let database = try store.open()
     try database.addIndex(store.byYear)
     try store.fill(database, 0..<5)
-    let number = try #require(database.store.newest.indexes.first?.number)
+    let number = try #require(try database.store.view().state.indexes.first?.number)
     func key(_ number: UInt64, _ value: Value) -> [UInt8] {
       IndexEntries.prefix(number) + IndexedValue(value).bytes + Array("doc-0".utf8)
     }

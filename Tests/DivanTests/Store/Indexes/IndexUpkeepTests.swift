@@ -96,7 +96,7 @@ struct IndexUpkeepTests {
     try database.addIndex(store.byYear)
     try store.fill(database, 0..<5)
     #expect(try database.check().isSound)
-    let number = try #require(database.store.newest.indexes.first?.number)
+    let number = try #require(try database.store.view().state.indexes.first?.number)
     let prefix = IndexEntries.prefix(number)
     let key = prefix + IndexedValue(.null).bytes + Array("doc-0".utf8)
     database.tamper { $0.catalog.remove(key.span) }
@@ -166,10 +166,11 @@ struct IndexUpkeepTests {
     try database.writeCheckpoint()
     let again = try store.open(store.reopened(50))
     try store.expectSound(again, "opened again")
-    var scan = again.store.newest.catalog.scan(from: .inclusive([0x78]), to: .exclusive([0x79]))
+    var scan = try again.store.view().state.catalog.scan(
+      from: .inclusive([0x78]), to: .exclusive([0x79]))
     var numbers: Set<UInt64?> = []
     while let item = try scan.next() { numbers.insert(IndexEntries.number(of: item.key)) }
-    #expect(numbers == [again.store.newest.indexes.first?.number])
+    #expect(try numbers == [again.store.view().state.indexes.first?.number])
   }
 
   /// The index entries of such a document are unknown, so the whole index is searched.
@@ -331,7 +332,7 @@ struct IndexUpkeepTests {
     for number in 0..<12 {
       try copy.addIndex(DocumentIndex("index \(number)", on: "year"))
       try copy.removeIndex(named: "index \(number - 3)")
-      let numbers = copy.store.newest.indexes.map(\.number)
+      let numbers = try copy.store.view().state.indexes.map(\.number)
       #expect(Set(numbers).count == numbers.count)
     }
     try store.expectSound(copy, "with others")

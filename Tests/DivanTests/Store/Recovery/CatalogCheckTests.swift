@@ -259,7 +259,8 @@ struct CatalogCheckTests {
     let count = try database.snapshot().count(by: "n")
     func prefix(_ name: String) throws -> [UInt8] {
       IndexEntries.prefix(
-        try #require(database.store.newest.indexes.first { $0.index.name == name }).number)
+        try #require(try database.store.view().state.indexes.first { $0.index.name == name }).number
+      )
     }
     let one: [UInt8] = [1]
     // Two sizes, a size that exceeds the key, and no value at all.

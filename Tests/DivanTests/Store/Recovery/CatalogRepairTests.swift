@@ -18,7 +18,7 @@ struct CatalogRepairTests {
   private func leaves(of database: Database) throws -> [(path: String, pages: [UInt32])] {
     let checkpoint = try #require(
       database.store.maintenance.state.withLock { $0.checkpoint })
-    let runs = database.store.newest.catalog.runs
+    let runs = try database.store.view().state.catalog.runs
     #expect(runs.count == checkpoint.trees[3].count)
     return try zip(checkpoint.trees[3], runs).map { tree, run in
       let path = database.store.directory.path(of: .checkpoint(tree.checkpoint))

@@ -325,7 +325,7 @@ struct ForgedCheckpointTests {
     let database = try store(3)
     _ = try database.write { try $0.replace("b", with: ["n": 1]) }
     let original = try database.entry(of: "b")
-    let record = try database.store.newest.segments[original.locator.fileID]?
+    let record = try database.store.view().state.segments[original.locator.fileID]?
       .recordBytes(at: original.locator).array
     try database.write { transaction in
       var document = Document(id: "a")
@@ -363,7 +363,7 @@ struct ForgedCheckpointTests {
     for number in 0..<3 as Range<Int64> {
       try database.write { _ = try $0.replace("a", with: ["n": .int(number)]) }
     }
-    #expect(!database.store.newest.retained.isEmpty)
+    #expect(try !database.store.view().state.retained.isEmpty)
     database.tamper { $0.retained = LayeredTree() }
     try database.writeCheckpoint()
     try database.close()

@@ -63,7 +63,7 @@ struct ForgedLogTests {
     #expect(try reopened.snapshot().document("last") != nil)
     // A later version of the library that wrote these records still needs them.
     var kinds: [UInt8] = []
-    for segment in reopened.store.newest.segments.segments {
+    for segment in try reopened.store.view().state.segments.segments {
       var scan = RecordScan(segment)
       while true {
         let item = try scan.next()

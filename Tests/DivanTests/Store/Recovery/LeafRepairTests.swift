@@ -168,20 +168,18 @@ struct LeafRepairTests {
         $0.maintenance = .manual
       }
       let store = database.store
-      let inputs = store.newest.segments.segments.sorted {
+      let state = try store.view().state
+      let inputs = state.segments.segments.sorted {
         $0.header.numbers.lowerBound < $1.header.numbers.lowerBound
       }
       #expect(inputs.count == sessionCount)
       let order = SegmentCompaction.Order(
-        inputs: inputs, fileID: 999, salt: 5, now: 0, evaluatedAt: store.newest.commit,
+        inputs: inputs, fileID: 999, salt: 5, now: 0, evaluatedAt: state.commit,
         releasedThrough: 0, isMapped: false)
       let output = try SegmentCompaction.run(
         order, in: store.directory, keep: { (_) throws(LogError) in true },
         flushLog: { () throws(LogError) in })
-      try store.withWriterLock { (_) throws(DatabaseError) in
-        store.newest.segments.update(output)
-        store.commits.replaceNewest(with: store.newest)
-      }
+      store.withLockedState { writer in writer.changeNewest { $0.segments.update(output) } }
       let snapshot = try database.snapshot()
       for number in 0..<150 {
         for session in 0..<sessionCount {

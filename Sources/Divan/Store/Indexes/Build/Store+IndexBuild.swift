@@ -30,18 +30,16 @@ extension Store {
   private func add(
     _ slice: inout IndexBuildSlice, of readers: IndexBuildWorkers, to definition: IndexDefinition
   ) throws(DatabaseError) {
-    try withWriterLock { (_) throws(DatabaseError) in
-      try newest.requireBuilding(definition, path: path)
-      try slice.keepUnchanged(
-        in: ReadView(state: newest, store: self), readers.revision)
-      slice.add(to: &newest.catalog)
+    try withWriter { (writer) throws(DatabaseError) in
+      try writer.newest.requireBuilding(definition, path: path)
+      try slice.keepUnchanged(in: writer.view(of: self), readers.revision)
+      writer.changeNewest { slice.add(to: &$0.catalog) }
       if definition.index.isUnique {
-        let view = ReadView(state: newest, store: self)
+        let view = writer.view(of: self)
         for start in slice.uniqueStarts() {
           try view.requireUnique(start, of: definition.index.name)
         }
       }
-      commits.replaceNewest(with: newest)
     }
   }
 
@@ -51,16 +49,17 @@ extension Store {
     let limit = indexBuildSliceSize
     var start = KeyBound.inclusive(prefix)
     while true {
-      let last = try withWriterLock { (_) throws(DatabaseError) -> [UInt8]? in
-        let view = ReadView(state: newest, store: self)
+      let last = try withWriter { (writer) throws(DatabaseError) -> [UInt8]? in
+        let view = writer.view(of: self)
         // Do not start from the beginning: pages still contain the removed keys.
-        var scan = newest.catalog.scan(from: start, to: .end(ofPrefix: prefix))
+        var scan = view.state.catalog.scan(from: start, to: .end(ofPrefix: prefix))
         var obsolete: [[UInt8]] = []
         while obsolete.count < limit, let item = try view.step(&scan) {
           obsolete.append(item.key.array)
         }
-        for key in obsolete { newest.catalog.remove(key.span) }
-        commits.replaceNewest(with: newest)
+        writer.changeNewest { version in
+          for key in obsolete { version.catalog.remove(key.span) }
+        }
         return obsolete.count < limit ? nil : obsolete.last
       }
       guard let last else { return }
