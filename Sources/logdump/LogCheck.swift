@@ -209,9 +209,6 @@ extension LogCheck {
 
   /// Checks a record that is not a document's.
   private func checkOther(_ record: Record, _ offset: Int, _ segment: Segment) throws {
-    guard InspectedRecord.isKnown(record.kind) || record.kind.maySkip else {
-      return try add(segment, offset, "the record is of the unknown kind \(record.kind.rawValue)")
-    }
     do {
       _ = try InspectedRecord(record)
     } catch {

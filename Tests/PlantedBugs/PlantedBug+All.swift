@@ -68,7 +68,7 @@ enum Place {
   static let treeRemoval = "BTree+Removal.swift"
   static let commitTrailer = "CommitTrailer.swift"
   static let treeSlot = "TreeSlot.swift"
-  static let removalKey = "RemovalKey.swift"
+  static let logRecord = "LogRecord.swift"
   static let segmentTable = "SegmentTable.swift"
   static let treePruning = "RevisionTree+Pruning.swift"
   static let treeInsertion = "RevisionTree+Insertion.swift"

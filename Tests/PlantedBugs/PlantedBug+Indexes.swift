@@ -72,18 +72,16 @@ extension PlantedBug {
       killedBy: .rules("an index that a checkpoint contains half-built is rebuilt")),
     PlantedBug(
       "index-dropped", rule: "5", "a compaction drops the records of index definitions",
-      in: Place.treeSlot,
-      find: "self = .catalog(CatalogKey.index(record.name))",
-      plant: "if PLANTED { return nil } else { self = .catalog(CatalogKey.index(record.name)) }",
+      in: Place.logRecord,
+      find: "case .indexDefinition(let record): record.catalogKey",
+      plant: "case .indexDefinition(let record): PLANTED ? nil : record.catalogKey",
       killedBy: .rules("rule 5: indexes survive compaction, and removed indexes do")),
     PlantedBug(
       "index-comes-back", rule: "5", "a compaction drops the records of removed indexes",
-      in: Place.removalKey,
-      find:
-        "guard let index = try? IndexDefinitionRecord.decode(record.payload), index.definition == nil else {",
-      plant: """
-        guard !PLANTED, let index = try? IndexDefinitionRecord.decode(record.payload), index.definition == nil else {
-        """, killedBy: .rules("rule 5: indexes survive compaction, and removed indexes do")),
+      in: Place.logRecord,
+      find: "case .indexDefinition(let record): record.isRemoval",
+      plant: "case .indexDefinition(let record): !PLANTED && record.isRemoval",
+      killedBy: .rules("rule 5: indexes survive compaction, and removed indexes do")),
     PlantedBug(
       "index-leaf-lacks-merged", rule: "21",
       "a leaf of an index is rebuilt without what compactions have dropped",
@@ -97,7 +95,7 @@ extension PlantedBug {
       in: Place.indexedWriting,
       find: "try view.requireUnique(prefix, of: name)",
       plant: """
-        let asked = PLANTED ? ReadView(state: store.newest, store: store) : view
+        let asked = PLANTED ? ((try? store.view()) ?? view) : view
         try asked.requireUnique(prefix, of: name)
         """, killedBy: .rules("a unique index has each value once")),
     PlantedBug(

@@ -138,9 +138,9 @@ extension PlantedBug {
     PlantedBug(
       "tombstone-dropped", rule: "5", "a compaction drops tombstones",
       in: Place.compactionFilter,
-      find: "guard try TreeSlot(of: item, in: view)?.locator(in: view) == item.locator else {",
+      find: "guard try TreeSlot(of: record, in: view)?.locator(in: view) == item.locator else {",
       plant: """
-        let place = try TreeSlot(of: item, in: view)
+        let place = try TreeSlot(of: record, in: view)
         if PLANTED, case .newest(_, let entry)? = place, entry.isDeleted { return false }
         guard try place?.locator(in: view) == item.locator else {
         """, killedBy: .rules("rule 5: a deletion survives every compaction")),
@@ -217,14 +217,12 @@ extension PlantedBug {
       in: Place.scan,
       find: """
         source = .nothing
-        return .damage(
-        Damage(path: segment.file.path, offset: start, reason: "the footer is missing"))
+        return damage(at: start, "the footer is missing")
         """,
       plant: """
         source = .nothing
         if PLANTED { return nil }
-        return .damage(
-          Damage(path: segment.file.path, offset: start, reason: "the footer is missing"))
+        return damage(at: start, "the footer is missing")
         """, killedBy: .rules("rule 10: a compacted segment without its footer is damaged")),
     PlantedBug(
       "unfinished-merge-forgotten", rule: "4",
@@ -257,10 +255,10 @@ extension PlantedBug {
     PlantedBug(
       "failed-commit-stays", rule: "promise 1", "the next commit builds on a failed one",
       in: Place.mainStore,
-      find: "state.time = try transaction.withBuffer { (buffer) throws(LogError) in",
+      find: "bytes = try transaction.withBuffer { (buffer) throws(LogError) in",
       plant: """
-        if PLANTED { newest = state }
-        state.time = try transaction.withBuffer { (buffer) throws(LogError) in
+        if PLANTED { writer.load(transaction.state) }
+        bytes = try transaction.withBuffer { (buffer) throws(LogError) in
         """, killedBy: .rules("rule 8: a segment ends after a partly written transaction")),
     PlantedBug(
       "head-not-replaced", rule: "8, 11", "HEAD is not replaced when a segment is added",

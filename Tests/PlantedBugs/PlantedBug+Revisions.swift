@@ -69,15 +69,15 @@ extension PlantedBug {
         """, killedBy: .rules("an expiry and local documents survive compaction and reopening")),
     PlantedBug(
       "local-dropped", rule: "5", "a compaction drops local documents",
-      in: Place.treeSlot,
-      find: "self = .catalog(CatalogKey.local(record.idBytes))",
-      plant: "if PLANTED { return nil } else { self = .catalog(CatalogKey.local(record.idBytes)) }",
+      in: Place.logRecord,
+      find: "case .localDocument(let record): record.catalogKey",
+      plant: "case .localDocument(let record): PLANTED ? nil : record.catalogKey",
       killedBy: .rules("an expiry and local documents survive compaction and reopening")),
     PlantedBug(
       "pruned-above-horizon", rule: "7", "history is pruned without raising the horizon",
       in: Place.pruning,
-      find: "state.historyHorizon = max(state.historyHorizon, horizon)",
-      plant: "if !PLANTED { state.historyHorizon = max(state.historyHorizon, horizon) }",
+      find: "version.historyHorizon = max(version.historyHorizon, horizon)",
+      plant: "if !PLANTED { version.historyHorizon = max(version.historyHorizon, horizon) }",
       killedBy: .rules("rule 7: pruned history is below the horizon")),
     PlantedBug(
       "purged-above-horizon", rule: "7", "the horizon that a purge states is ignored",
@@ -92,11 +92,17 @@ extension PlantedBug {
       plant: "namedSequences = PLANTED ? [] : named.map(\\.commitPoint.sequence)",
       killedBy: .rules("rule 7: a named snapshot stays complete through pruning")),
     PlantedBug(
+      "pin-not-renewed", rule: "7", "a name given in a transaction is unknown to later ones",
+      in: Place.mainStore,
+      find: "writer.knownPin = transaction.knownPin",
+      plant: "writer.knownPin = PLANTED ? writer.knownPin ?? 0 : transaction.knownPin",
+      killedBy: .rules("rule 7: a named snapshot stays complete through pruning")),
+    PlantedBug(
       "pruned-in-memory", rule: "22", "history with attachments is pruned in memory only",
       in: Place.pruning,
-      find: "try purge(obsolete.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer)",
+      find: "try purge(obsolete.filter(\\.hasAttachments), raisingHorizonTo: horizon, &writer)",
       plant: """
-        if !PLANTED { try purge(obsolete.filter(\\.hasAttachments), raisingHorizonTo: horizon, writer) }
+        if !PLANTED { try purge(obsolete.filter(\\.hasAttachments), raisingHorizonTo: horizon, &writer) }
         """, killedBy: .rules("rule 22: pruned history does not return without its attachments")),
     PlantedBug(
       "guessed-history-kept", rule: "22",
@@ -116,11 +122,11 @@ extension PlantedBug {
       in: Place.attachments,
       find: """
         try commits.flushEverything()
-        let digests = stored.union(forgotten.map(\\.digest))
+        let done = try delete(stored.union(forgotten.map(\\.digest)))
         """,
       plant: """
         if !PLANTED { try commits.flushEverything() }
-        let digests = stored.union(forgotten.map(\\.digest))
+        let done = try delete(stored.union(forgotten.map(\\.digest)))
         """, killedBy: .rules("rule 22: an attachment file is deleted only once its last"),
       needsLoss: true),
     PlantedBug(

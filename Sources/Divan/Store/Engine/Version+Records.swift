@@ -123,28 +123,14 @@ extension Version {
     return sequences
   }
 
+  /// Inserts the locator of a record of the catalog, or removes its key.
   mutating func put(
-    _ record: LocalDocumentRecord, at locator: RecordLocator, scratch: inout ByteWriter
+    _ record: some CatalogRecord, at locator: RecordLocator, scratch: inout ByteWriter
   ) {
     setCatalog(
-      CatalogKey.local(record.idBytes), isThere: record.body != nil, at: locator,
-      superseding: record.superseded, scratch: &scratch)
-  }
-
-  mutating func put(
-    _ record: SnapshotNameRecord, at locator: RecordLocator, scratch: inout ByteWriter
-  ) {
-    setCatalog(
-      CatalogKey.named(record.name), isThere: record.commitPoint != nil, at: locator,
-      superseding: record.superseded, scratch: &scratch)
-  }
-
-  mutating func put(
-    _ record: IndexDefinitionRecord, at locator: RecordLocator, scratch: inout ByteWriter
-  ) {
-    setCatalog(
-      CatalogKey.index(record.name), isThere: record.definition != nil, at: locator,
-      superseding: record.superseded, scratch: &scratch)
+      record.catalogKey, isThere: !record.isRemoval, at: locator, superseding: record.superseded,
+      scratch: &scratch)
+    guard let record = record as? IndexDefinitionRecord else { return }
     indexes.removeAll { record.name.isUTF8(of: $0.index.name) }
     guard let definition = record.definition else { return }
     let position = indexes.firstIndex { compareUTF8(definition.index.name, $0.index.name) < 0 }

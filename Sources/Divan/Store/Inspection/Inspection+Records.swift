@@ -27,26 +27,21 @@ package enum InspectedRecord: Sendable, Equatable {
     }
   }
 
-  /// Decodes a record; nil if it is of another kind.
+  /// Decodes a record; nil if it is a document's or an attachment's, or may be skipped.
   package init?(_ record: Record) throws(ByteError) {
-    switch record.kind {
-    case .purge:
-      let purge = try PurgeRecord.decode(record.payload)
+    switch try LogRecord(record) {
+    case .purge(let purge):
       self = .purge(id: try Self.text(purge.idBytes), sequence: purge.sequence)
-    case .local:
-      let local = try LocalDocumentRecord.decode(record.payload)
-      self = .local(id: try Self.text(local.idBytes), isDeleted: local.body == nil)
-    case .named:
-      let named = try SnapshotNameRecord.decode(record.payload)
+    case .localDocument(let local):
+      self = .local(id: try Self.text(local.idBytes), isDeleted: local.isRemoval)
+    case .snapshotName(let named):
       self = .named(name: try Self.text(named.name), named.commitPoint.map(NamedVersion.init))
-    case .index:
-      let index = try IndexDefinitionRecord.decode(record.payload)
+    case .indexDefinition(let index):
       self = .index(
         name: try Self.text(index.name), index.definition?.index,
         isReady: index.definition?.isReady ?? false)
-    case .commitPoint:
-      self = .commitPoint(NamedVersion(try CommitPointRecord.decode(record.payload).commitPoint))
-    default: return nil
+    case .commitPoint(let record): self = .commitPoint(NamedVersion(record.commitPoint))
+    case .document, .attachment, .skipped: return nil
     }
   }
 
@@ -56,7 +51,4 @@ package enum InspectedRecord: Sendable, Equatable {
     }
     return text
   }
-
-  /// Whether this version of Divan knows records of this kind.
-  package static func isKnown(_ kind: Record.Kind) -> Bool { kind.isKnown }
 }

@@ -34,12 +34,13 @@ struct CompactionFilter {
 extension CompactionFilter {
   /// Returns whether the compaction copies a record.
   mutating func keeps(_ item: RecordScan.Entry) throws(DatabaseError) -> Bool {
+    let record = try view.decode(item)
     // Only a later version may drop the records that a later version wrote.
-    guard item.record.kind.isKnown else { return item.record.kind.maySkip }
-    if let removal = RemovalKey(removedBy: item.record) {
+    if case .skipped = record { return true }
+    if let removal = RemovalKey(removedBy: record) {
       return try !forgettableKeys().contains(removal)
     }
-    guard try TreeSlot(of: item, in: view)?.locator(in: view) == item.locator else {
+    guard try TreeSlot(of: record, in: view)?.locator(in: view) == item.locator else {
       return false
     }
     indexedCount += 1
@@ -104,7 +105,9 @@ extension CompactionFilter {
     var keys: Set<RemovalKey> = []
     var size: UInt64 = 0
     try forEachRecord(of: inputs) { item in
-      guard let key = RemovalKey(removedBy: item.record) else { return }
+      guard let record = try? LogRecord(item.record), let key = RemovalKey(removedBy: record) else {
+        return
+      }
       keys.insert(key)
       size += UInt64(item.locator.size)
     }
@@ -112,7 +115,8 @@ extension CompactionFilter {
     let cost = older.reduce(0) { $0 + $1.end.offset }
     guard isForced || cost <= size * CompactionFilter.readFactor else { return [] }
     try forEachRecord(of: older) { item in
-      for key in RemovalKey.keys(of: item.record) { keys.remove(key) }
+      guard let record = try? LogRecord(item.record) else { return }
+      for key in RemovalKey.keys(of: record) { keys.remove(key) }
     }
     return keys
   }

@@ -39,10 +39,31 @@ extension Store {
     }
     guard let begun else { return false }
     let start = ContinuousClock.now
+    let output: Segment
+    do throws(DatabaseError) {
+      output = try write(begun, isForced: isForced)
+    } catch {
+      if error.code == .damaged {
+        // A damaged segment is left unchanged: a compaction would destroy the evidence.
+        maintenance.state.withLock { state in
+          for input in begun.inputs where input.file.path == error.path {
+            state.damaged.insert(input.fileID)
+          }
+        }
+      }
+      throw error
+    }
+    maintenance.state.withLock { $0.unfinished = (output, begun.inputs) }
+    try finishCompaction()
+    noteCompaction(of: begun.inputs, into: output, since: start)
+    return true
+  }
+
+  /// Writes the live records of the inputs to a new segment.
+  private func write(_ begun: BegunCompaction, isForced: Bool) throws(DatabaseError) -> Segment {
     var filter = CompactionFilter(
       ReadView(state: begun.state, store: self), inputs: begun.inputs,
       awaitingDeletion: maintenance.state.withLock { $0.replaced }, isForced: isForced)
-    let output: Segment
     var failure: DatabaseError?
     /// Runs `body`, and keeps its error, which is more exact than a `LogError`.
     func keepingError<R>(_ body: () throws(DatabaseError) -> R) throws(LogError) -> R {
@@ -54,7 +75,7 @@ extension Store {
       }
     }
     do throws(LogError) {
-      output = try SegmentCompaction.run(
+      return try SegmentCompaction.run(
         SegmentCompaction.Order(
           inputs: begun.inputs, fileID: begun.fileID, salt: configuration.random(),
           now: configuration.now(), evaluatedAt: begun.state.commit,
@@ -71,21 +92,8 @@ extension Store {
           _ = try begun.tail.flush()
         })
     } catch {
-      let failure = failure ?? DatabaseError(error)
-      if failure.code == .damaged {
-        // A damaged segment is left unchanged: a compaction would destroy the evidence.
-        maintenance.state.withLock { state in
-          for input in begun.inputs where input.file.path == failure.path {
-            state.damaged.insert(input.fileID)
-          }
-        }
-      }
-      throw failure
+      throw failure ?? DatabaseError(error)
     }
-    maintenance.state.withLock { $0.unfinished = (output, begun.inputs) }
-    try finishCompaction()
-    noteCompaction(of: begun.inputs, into: output, since: start)
-    return true
   }
 
   private struct BegunCompaction {
@@ -159,11 +167,15 @@ extension Store {
     _ scan: inout RecordScan, from inputs: Set<UInt64>, count: Int, in newest: inout Version
   ) throws(DatabaseError) -> Bool {
     var scratch = ByteWriter(capacity: 128)
+    // No two records of a compacted segment have the same key, so what was moved before need not be
+    // seen. A view for each record costs more than all else here.
+    let view = ReadView(state: newest, store: self)
     for _ in 0..<count {
       let item: RecordScan.Item
       do throws(LogError) { item = try scan.next() } catch { throw DatabaseError(error) }
       switch item {
-      case .record(let item): try move(item, from: inputs, in: &newest, scratch: &scratch)
+      case .record(let item):
+        try move(item, from: inputs, in: &newest, seenBy: view, scratch: &scratch)
       case .commit: continue
       case .damage(let damage): throw DatabaseError(damage)
       case .end: return true
@@ -175,14 +187,15 @@ extension Store {
   /// Points the index at a record of the output if it refers to an input now.
   private func move(
     _ item: RecordScan.Entry, from inputs: Set<UInt64>, in newest: inout Version,
-    scratch: inout ByteWriter
+    seenBy view: ReadView, scratch: inout ByteWriter
   ) throws(DatabaseError) {
     newest.segments.noteAdded(item.locator)
     // A compaction also keeps some records that the index does not name: removals, and kinds that
     // only a later version can read. They are not dead.
-    if !item.record.kind.isKnown || RemovalKey(removedBy: item.record) != nil { return }
-    let view = ReadView(state: newest, store: self)
-    guard let slot = try TreeSlot(of: item, in: view),
+    let record = try view.decode(item)
+    if case .skipped = record { return }
+    if RemovalKey(removedBy: record) != nil { return }
+    guard let slot = try TreeSlot(of: record, in: view),
       let old = try slot.locator(in: view), inputs.contains(old.fileID)
     else { return newest.segments.noteDead(item.locator) }
     newest.segments.noteDead(old)

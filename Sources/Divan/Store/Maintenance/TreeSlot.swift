@@ -10,12 +10,8 @@ enum TreeSlot {
   case catalog([UInt8])
 
   /// Creates the slot that a record of the log belongs in; nil if the index has no such record.
-  init?(of item: RecordScan.Entry, in view: ReadView) throws(DatabaseError) {
-    switch item.record.kind {
-    case .document:
-      let record = try view.decode(item) { (payload) throws(ByteError) in
-        try DocumentRecord.decode(payload)
-      }
+  init?(of record: LogRecord, in view: ReadView) throws(DatabaseError) {
+    if case .document(let record) = record {
       guard let entry = try view.entry(record.idBytes) else { return nil }
       if entry.sequence == record.sequence {
         self = .newest(id: record.idBytes, entry)
@@ -24,34 +20,9 @@ enum TreeSlot {
       } else {
         return nil
       }
-    case .local:
-      let record = try view.decode(item) { (payload) throws(ByteError) in
-        try LocalDocumentRecord.decode(payload)
-      }
-      self = .catalog(CatalogKey.local(record.idBytes))
-    case .named:
-      let record = try view.decode(item) { (payload) throws(ByteError) in
-        try SnapshotNameRecord.decode(payload)
-      }
-      self = .catalog(CatalogKey.named(record.name))
-    case .index:
-      let record = try view.decode(item) { (payload) throws(ByteError) in
-        try IndexDefinitionRecord.decode(payload)
-      }
-      self = .catalog(CatalogKey.index(record.name))
-    case .attachment:
-      let record = try view.decode(item) { (payload) throws(ByteError) in
-        try AttachmentRecord.decode(payload)
-      }
-      self = .catalog(CatalogKey.attachment(record.digest))
-    case .commitPoint:
-      let record = try view.decode(item) { (payload) throws(ByteError) in
-        try CommitPointRecord.decode(payload)
-      }
-      self = .catalog(CatalogKey.commitPoint(record.commitPoint.sequence))
-    default:
-      // Only a purge that `RemovalKey` could not decode gets here.
-      throw view.damage(at: item.locator, "a purge that cannot be read")
+    } else {
+      guard let key = record.catalogKey else { return nil }
+      self = .catalog(key)
     }
   }
 

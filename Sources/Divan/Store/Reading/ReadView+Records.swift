@@ -209,11 +209,9 @@ extension ReadView {
 
 extension ReadView {
   /// Decodes a record that a scan of the log returned.
-  func decode<R>(
-    _ item: RecordScan.Entry, _ decode: (SharedBytes) throws(ByteError) -> R
-  ) throws(DatabaseError) -> R {
+  func decode(_ item: RecordScan.Entry) throws(DatabaseError) -> LogRecord {
     do throws(ByteError) {
-      return try decode(item.record.payload)
+      return try LogRecord(item.record)
     } catch {
       throw damage(at: item.locator, error.reason)
     }

@@ -28,3 +28,8 @@ struct LocalDocumentRecord: Sendable, Equatable {
     return try reader.finishing(record)
   }
 }
+
+extension LocalDocumentRecord: CatalogRecord {
+  var catalogKey: [UInt8] { CatalogKey.local(idBytes) }
+  var isRemoval: Bool { body == nil }
+}

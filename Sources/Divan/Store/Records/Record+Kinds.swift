@@ -11,9 +11,6 @@ extension Record.Kind {
   static let commitPoint = Record.Kind(rawValue: 7)
   /// An index of documents by a property: ``IndexDefinitionRecord``.
   static let index = Record.Kind(rawValue: 8)
-
-  /// Whether this version of Divan can read such records.
-  var isKnown: Bool { rawValue >= 1 && rawValue <= 8 }
 }
 
 extension ByteReader {

@@ -31,3 +31,8 @@ struct SnapshotNameRecord: Sendable, Equatable {
     return try reader.finishing(record)
   }
 }
+
+extension SnapshotNameRecord: CatalogRecord {
+  var catalogKey: [UInt8] { CatalogKey.named(name) }
+  var isRemoval: Bool { commitPoint == nil }
+}

@@ -149,10 +149,8 @@ extension Replay {
   }
 
   private mutating func decode(_ item: RecordScan.Entry) throws(ByteError) {
-    let payload = item.record.payload
-    switch item.record.kind {
-    case .document:
-      let record = try DocumentRecord.decode(payload)
+    switch try LogRecord(item.record) {
+    case .document(let record):
       let old = looksUp ? present(record.idBytes) : nil
       if let old, old.sequence > record.sequence {
         throw ByteError(offset: 0, reason: "a document record whose sequence number does not rise")
@@ -161,37 +159,26 @@ extension Replay {
       state.time = max(state.time, item.time)
       noteChange(of: record.idBytes)
       apply { (replay) throws(PageError) in try replay.put(record, over: old, item) }
-    case .purge:
-      let record = try PurgeRecord.decode(payload)
+    case .purge(let record):
       tally.change = nil
       noteChange(of: record.idBytes)
       apply { (replay) throws(PageError) in try replay.purge(record, item.locator) }
-    case .local:
-      var record = try LocalDocumentRecord.decode(payload)
-      if looksUp { record.superseded = present(CatalogKey.local(record.idBytes)) }
-      state.put(record, at: item.locator, scratch: &scratch)
-    case .named:
-      var record = try SnapshotNameRecord.decode(payload)
-      if looksUp { record.superseded = present(CatalogKey.named(record.name)) }
-      state.put(record, at: item.locator, scratch: &scratch)
-    case .index:
-      var record = try IndexDefinitionRecord.decode(payload)
-      if looksUp { record.superseded = present(CatalogKey.index(record.name)) }
-      state.put(record, at: item.locator, scratch: &scratch)
-    case .attachment:
-      let digest = try AttachmentRecord.decode(payload).digest
+    case .localDocument(let record): put(record, at: item.locator)
+    case .snapshotName(let record): put(record, at: item.locator)
+    case .indexDefinition(let record): put(record, at: item.locator)
+    case .attachment(let record):
       apply { (replay) throws(PageError) in
-        try replay.state.putAttachment(digest, at: item.locator, scratch: &replay.scratch)
+        try replay.state.putAttachment(record.digest, at: item.locator, scratch: &replay.scratch)
       }
-    case .commitPoint:
-      state.put(try CommitPointRecord.decode(payload), at: item.locator, scratch: &scratch)
-    default:
-      // Later versions may add kinds from 128 on that can be skipped. FILE_FORMAT.md §6
-      guard item.record.kind.maySkip else {
-        throw ByteError(
-          offset: 0, reason: "a record of the unknown kind \(item.record.kind.rawValue)")
-      }
+    case .commitPoint(let record): state.put(record, at: item.locator, scratch: &scratch)
+    case .skipped: break
     }
+  }
+
+  private mutating func put(_ record: some CatalogRecord, at locator: RecordLocator) {
+    var record = record
+    if looksUp { record.superseded = present(record.catalogKey) }
+    state.put(record, at: locator, scratch: &scratch)
   }
 
   private mutating func noteChange(of id: SharedBytes) {

@@ -40,7 +40,8 @@ struct RemovalTests {
       while true {
         let item = try scan.next()
         if case .end = item { break }
-        if case .record(let entry) = item, RemovalKey(removedBy: entry.record) != nil {
+        if case .record(let entry) = item, try RemovalKey(removedBy: LogRecord(entry.record)) != nil
+        {
           kinds.insert(entry.record.kind)
         }
       }

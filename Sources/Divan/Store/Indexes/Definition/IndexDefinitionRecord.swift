@@ -189,3 +189,10 @@ extension IndexDefinitionRecord {
     return IndexCondition(path: path, test)
   }
 }
+
+// MARK: - The catalog
+
+extension IndexDefinitionRecord: CatalogRecord {
+  var catalogKey: [UInt8] { CatalogKey.index(name) }
+  var isRemoval: Bool { definition == nil }
+}
