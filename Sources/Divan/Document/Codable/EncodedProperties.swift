@@ -74,9 +74,12 @@ struct EncodedProperties {
 
   /// Returns the properties with one more, which the value does not have.
   func adding(_ name: String, _ value: Value) throws(DatabaseError) -> EncodedProperties {
-    guard let own = properties.properties else { throw EncodedValue.damage(at: nil) }
-    let added = StoredProperty(key: SharedBytes(utf8: name), value: try ValueCoding.encode(value))
-    return EncodedProperties(properties: try joining(own + [added]), session)
+    var encoder = ValueEncoder()
+    var writer = ByteWriter()
+    let change = PropertyChange(
+      key: SharedBytes(utf8: name), value: try encoder.nestedForm(of: value))
+    try encoder.encode(properties, replacing: [change], into: &writer)
+    return EncodedProperties(properties: EncodedValue(writer.sharedCopy), session)
   }
 
   /// Returns an object of properties, which may come in any order.

@@ -73,6 +73,13 @@ extension ValueEncoder {
     if isNested { outer.append(.outside) }
   }
 
+  /// Returns the stored form of a value that becomes a part of another.
+  mutating func nestedForm(of value: Value) throws(DatabaseError) -> SharedBytes {
+    begin(isNested: true)
+    try ValueWalk.feed(value, into: &self, .stored)
+    return bytes
+  }
+
   /// The bytes that were added since ``begin(isNested:)``.
   var bytes: SharedBytes { writer.sharedCopy }
 

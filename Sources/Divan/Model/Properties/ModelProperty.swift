@@ -83,6 +83,8 @@ protocol ModelProperty: AnyObject, Sendable {
   ///
   /// - Throws: ``DatabaseError`` with the code `invalidValue` or `documentTooLarge`.
   func encode(_ model: Model, into encoder: inout ValueEncoder) throws(DatabaseError)
+  /// Whether values can have properties that their type does not know.
+  var keepsUnknownKeys: Bool { get }
   /// Returns the value to store, with the properties of the stored one that its type does not know.
   func adding(unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Value) -> Value
   /// Reduces the property's references to IDs, and returns the models that they retained.
@@ -110,6 +112,7 @@ protocol ModelProperty: AnyObject, Sendable {
 }
 
 extension ModelProperty {
+  var keepsUnknownKeys: Bool { false }
   func adding(unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Value) -> Value { new }
   func takeTargets(of model: Model) -> [Model] { [] }
   func forgetTargets(of model: Model) {}

@@ -9,6 +9,8 @@ protocol StoredForm: SendableMetatype {
   static func typeMismatch(_ bytes: SharedBytes, _ range: Range<Int>) -> (any Error)?
   /// Encodes a value.
   static func write(_ value: Value, to encoder: inout ValueEncoder) throws(DatabaseError)
+  /// Whether values can have properties that their type does not know.
+  static var keepsUnknownKeys: Bool { get }
   /// Returns the new stored form, with the unknown properties of the one in `range` it replaces.
   static func adding(
     unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Divan.Value
@@ -41,6 +43,8 @@ enum OwnForm<Value: StorableValue>: StoredForm {
         .invalidValue, "it has a number that is not finite, or a date outside the years 0 to 9999")
     }
   }
+
+  static var keepsUnknownKeys: Bool { false }
 
   static func adding(
     unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Divan.Value
@@ -103,6 +107,8 @@ enum CodedForm<Value: Codable>: StoredForm {
         ?? DatabaseError(.invalidValue, "encoding it failed", underlying: error)
     }
   }
+
+  static var keepsUnknownKeys: Bool { true }
 
   static func adding(
     unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Divan.Value

@@ -157,6 +157,8 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
     try Form.write(value, to: &encoder)
   }
 
+  var keepsUnknownKeys: Bool { Form.keepsUnknownKeys }
+
   func adding(unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Value) -> Value {
     Form.adding(unknownIn: bytes, range, to: new)
   }

@@ -37,7 +37,7 @@ struct ModelCoder: ~Copyable {
         of: model, base: base, current: currentProperties, result: encoded)
       if !resolved.isEmpty {
         mine = encoded
-        encoded = try merge(resolved, into: encoded) { _ in }
+        encoded = try merge(resolved, into: encoded)
       }
       keys = Array(resolved.keys)
     }
@@ -65,7 +65,7 @@ struct ModelCoder: ~Copyable {
     guard let undeclared = model.pendingChanges?.undeclared, !undeclared.isEmpty else {
       return encoded
     }
-    return try merge(undeclared, into: encoded) { _ in }
+    return try merge(undeclared, into: encoded)
   }
 
   /// Encodes the properties of a new model directly.
@@ -101,32 +101,67 @@ struct ModelCoder: ~Copyable {
     let isTyped =
       type == nil ? true : try document.property(model.modelClass.documentTypeKey) != nil
     if !model.isChanged, isTyped { return document }
-    return try merge(model.pendingChanges?.undeclared ?? [:], into: document) {
-      (object) throws(DatabaseError) in
-      for property in model.modelClass.properties where property.isDirty(in: model) {
-        object[property.key] = try ModelCoder.value(of: property, in: model, over: document)
-      }
-      let (version, versionKey) = (model.modelClass.version, model.modelClass.versionKey)
-      // Only a new or upgraded document gets the class's version. Otherwise the document keeps the
-      // version of the program that stored it.
-      let stored = object[versionKey]?.intValue ?? 1
-      if stored < version, model.state == .new || model.upgradedFrom == stored {
-        object[versionKey] = .int(Int64(version))
-      }
-      if !isTyped, let type { object[model.modelClass.documentTypeKey] = .string(type) }
+    var document = document
+    if let undeclared = model.pendingChanges?.undeclared, !undeclared.isEmpty {
+      document = try merge(undeclared, into: document)
     }
+    let info = model.modelClass
+    var changes: [PropertyChange] = []
+    for index in info.encodingOrder {
+      let property = info.properties[index]
+      guard property.isDirty(in: model) else { continue }
+      changes.append(
+        PropertyChange(
+          key: property.keyBytes,
+          value: try ModelCoder.storedValue(of: property, in: model, over: document, &encoder)))
+    }
+    if let version = try newVersion(of: model, over: document) {
+      try set(info.versionKey, to: version, in: &changes)
+    }
+    if !isTyped, let type { try set(info.documentTypeKey, to: .string(type), in: &changes) }
+    guard !changes.isEmpty else { return document }
+    writer.removeAll()
+    try encoder.encode(document, replacing: changes, into: &writer)
+    return EncodedValue(writer.sharedCopy)
   }
 
-  /// Returns a document's properties with some overwritten, and with the changes of `change`.
+  /// Returns the class's version, if a document is to get it.
+  ///
+  /// Only a new or upgraded document gets it. Otherwise the document keeps the version of the
+  /// program that stored it.
+  private func newVersion(
+    of model: Model, over document: EncodedValue
+  ) throws(DatabaseError) -> Value? {
+    let version = model.modelClass.version
+    guard version > 1, model.state == .new || model.upgradedFrom != nil else { return nil }
+    let stored = try document.property(model.modelClass.versionKey)?.decode().intValue ?? 1
+    guard stored < version, model.state == .new || model.upgradedFrom == stored else { return nil }
+    return .int(Int64(version))
+  }
+
+  /// Inserts a change in the order of keys; it replaces one of the same key.
+  private mutating func set(
+    _ key: String, to value: Value, in changes: inout [PropertyChange]
+  ) throws(DatabaseError) {
+    let key = SharedBytes(utf8: key)
+    let change = PropertyChange(key: key, value: try encoder.nestedForm(of: value))
+    changes.removeAll { $0.key == key }
+    let next = changes.firstIndex { other in
+      other.key.withSpan { other in key.withSpan { compare($0, other) < 0 } }
+    }
+    changes.insert(change, at: next ?? changes.count)
+  }
+
+  /// Returns a document's properties with some overwritten.
+  ///
+  /// The values come from the caller, so names and depths are checked by encoding all of them.
   private mutating func merge(
-    _ changed: ByteKeyed<Value?>, into document: EncodedValue,
-    _ change: (inout Value.Object) throws(DatabaseError) -> Void
+    _ changed: ByteKeyed<Value?>, into document: EncodedValue
   ) throws(DatabaseError) -> EncodedValue {
     guard case .object(var object) = try document.decode() else {
       throw DatabaseError(.damaged, "the document's properties are not an object")
     }
     for (key, value) in changed.entries { object[key] = value }
-    try change(&object)
     writer.removeAll()
     try coding.encode(.object(object), into: &writer)
     return EncodedValue(writer.sharedCopy)
@@ -138,16 +173,28 @@ struct ModelCoder: ~Copyable {
   static func value(
     of property: any ModelProperty, in model: Model, over document: EncodedValue? = nil
   ) throws(DatabaseError) -> Value? {
-    guard !property.isAbsent(in: model) else { return nil }
     var encoder = ValueEncoder()
+    let bytes = try storedValue(of: property, in: model, over: document, &encoder)
+    return try bytes.map { (bytes) throws(DatabaseError) in try EncodedValue(bytes).decode() }
+  }
+
+  /// Returns the same value in its stored form.
+  private static func storedValue(
+    of property: any ModelProperty, in model: Model, over document: EncodedValue?,
+    _ encoder: inout ValueEncoder
+  ) throws(DatabaseError) -> SharedBytes? {
+    guard !property.isAbsent(in: model) else { return nil }
     encoder.begin(isNested: true)
     try encode(property, of: model, into: &encoder)
-    let new = try EncodedValue(encoder.bytes).decode()
-    guard let document else { return new }
+    let new = encoder.bytes
+    guard property.keepsUnknownKeys, let document else { return new }
     let range = try property.keyBytes.withSpan { (key) throws(DatabaseError) in
       try document.propertyRange(key)
     }
-    return range.map { property.adding(unknownIn: document.bytes, $0, to: new) } ?? new
+    guard let range else { return new }
+    let value = try EncodedValue(new).decode()
+    return try encoder.nestedForm(
+      of: property.adding(unknownIn: document.bytes, range, to: value))
   }
 
   private static func encode(
