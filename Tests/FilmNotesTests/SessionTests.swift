@@ -44,7 +44,7 @@ import Testing
 
   @Test func `a search for a genre reads an index`() async throws {
     let plan = try await Desk(Desk.works).type("list --genre Crime --explain")
-    #expect(plan.last?.contains(#"index "model:Work.genres" = "Crime""#) == true)
+    #expect(plan.last?.contains(#"index scan "model:Work.genres" = "Crime""#) == true)
   }
 
   @Test func `a note rates its work, and both are undone together`() async throws {

@@ -63,12 +63,23 @@ struct QueryExampleTests {
     let database = try films()
     let query = Query<Film>().filter { $0.year == 1922 }
     var printed: [String] = []
-    func print(_ text: String) { printed.append(text) }
+    func print(_ items: any CustomStringConvertible...) {
+      printed.append(items.map(\.description).joined(separator: " "))
+    }
     let explanation = try database.snapshot().explain(query)
+    print(explanation.plan)
     print("\(explanation.documentsRead) documents were read")
     if explanation.indexes.isEmpty { print("An index may help.") }
-    #expect(printed.count == 2 && printed.last == "An index may help.")
+    #expect(printed.count == 3 && printed.last == "An index may help.")
     #expect(explanation.results == 1)
+    do {
+      var operators = [explanation.plan]
+      while let next = operators.popLast() {
+        print(next.name, next.rows ?? 0)
+        operators += next.inputs
+      }
+    }
+    #expect(printed.last?.hasPrefix("ID scan ") == true, "\(printed)")
   }
 
   func titles(in source: some QuerySource) throws -> [String] {

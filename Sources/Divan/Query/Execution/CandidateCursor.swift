@@ -2,71 +2,65 @@ import DivanLog
 
 // Finding the candidates of a query.
 
-/// A cursor over the documents that an access path yields, each once, with their locations.
+/// A cursor over the documents that a row source yields, each once, with their locations.
 ///
 /// Some of them may not exist, or may be deleted.
 struct CandidateCursor: ~Copyable {
   private let execution: QueryExecution
-  private let purpose: Purpose
+  private let consumer: CandidateConsumer
   /// Whether the predicate cache has any match result of the filter.
   private let cachesAny: Bool
-  /// Used if all documents are candidates in any order, and most probably are read.
+  // One of these four is used. Each is set once: overwriting a large property costs its
+  // destruction, even if it was empty.
   private var changes: SequenceCursor?
-  /// Used if all documents of a range are candidates in the order of IDs, and probably are read.
   private var documents: DocumentLocationCursor?
-  /// Used if all documents of a range are candidates, and are not read.
   private var entries: EntryCursor?
-  /// Used for all other accesses.
   private var ids: CandidateIDs?
   /// Whether there are no more IDs after those that are waiting.
   private var areAllFound = false
   private var waiting: PrefetchQueue
 
-  /// The purpose for which candidates are found.
-  enum Purpose {
-    /// Candidates come in the order of their IDs, until there are enough results.
-    case inOrder
-    /// Candidates come in any order, until there are enough results.
-    case inAnyOrder
-    /// Candidates come in any order, and all are needed.
-    case sorting
-    /// Candidates are counted until there are enough; those cached as accepted may be skipped.
-    case counting
-  }
-
-  init(_ execution: QueryExecution, _ access: AccessPath, for purpose: Purpose)
-    throws(DatabaseError)
-  {
+  init(
+    _ execution: QueryExecution, _ access: AccessPath, for consumer: CandidateConsumer
+  ) throws(DatabaseError) {
     self.execution = execution
-    self.purpose = purpose
+    self.consumer = consumer
     cachesAny = execution.cachesAny
-    let areRead = execution.readsCandidates
-    waiting = PrefetchQueue(execution, areRead: areRead, areAllWanted: purpose == .sorting)
-    // Each is set once: overwriting a large property costs its destruction, even if it was empty.
-    guard let range = access.idRange else {
+    waiting = PrefetchQueue(
+      execution, areRead: execution.readsCandidates, areAllWanted: consumer == .sorting)
+    let source = RowSource(access, for: consumer, in: execution)
+    switch source {
+    case .sequenceScan:
+      documents = nil
+      entries = nil
+      ids = nil
+      changes = SequenceCursor(execution.view)
+    case .idScan(let range, readsRecords: true):
+      changes = nil
+      entries = nil
+      ids = nil
+      documents = CandidateCursor.documents(of: execution, range, for: consumer)
+    case .idScan(let range, readsRecords: false):
+      changes = nil
+      documents = nil
+      ids = nil
+      entries = EntryCursor(execution.view, range, descending: false)
+    case .indexScan, .lookups:
       changes = nil
       documents = nil
       entries = nil
-      ids = try CandidateIDs(execution, access, isOrdered: purpose == .inOrder)
-      return
+      ids = try CandidateIDs(execution, source)
     }
-    let isInChanges =
-      areRead && purpose != .inOrder && access.isEverything && execution.view.past == nil
-    changes = isInChanges ? SequenceCursor(execution.view) : nil
-    documents =
-      areRead && !isInChanges ? CandidateCursor.documents(of: execution, range, for: purpose) : nil
-    entries = areRead ? nil : EntryCursor(execution.view, range, descending: false)
-    ids = nil
   }
 
   /// Returns the documents in a range, except those that the predicate cache decides.
   private static func documents(
-    of execution: QueryExecution, _ range: IDRange, for purpose: Purpose
+    of execution: QueryExecution, _ range: IDRange, for consumer: CandidateConsumer
   ) -> DocumentLocationCursor {
     guard execution.cachesAny else {
       return DocumentLocationCursor(execution.view, range, descending: false)
     }
-    let isCounting = execution.counts(purpose)
+    let isCounting = execution.counts(consumer)
     return DocumentLocationCursor(execution.view, range, descending: false) { location in
       guard let matchResult = execution.cachedPredicate?.matchResult(of: location.sequence),
         isCounting || matchResult != .accepted
@@ -118,7 +112,7 @@ struct CandidateCursor: ~Copyable {
   private mutating func advanceSkippingCached() throws(DatabaseError) -> Bool? {
     // Moved out to avoid copies and checks for exclusive access.
     var cachedPredicate = execution.cachedPredicate.take()
-    let isCounting = execution.counts(purpose)
+    let isCounting = execution.counts(consumer)
     var (refused, accepted) = (0, 0)
     defer {
       execution.cachedPredicate = cachedPredicate
@@ -161,29 +155,31 @@ extension EntryCursor {
   }
 }
 
-/// A cursor over the IDs that an access path yields, each once.
+/// A cursor over the IDs that a row source yields, each once.
 ///
 /// It reads no documents.
 struct CandidateIDs: ~Copyable {
-  /// Used if all documents of a range are candidates.
+  // One of these three is used.
   private var scan: EntryCursor?
-  /// Used if the entries of the index lead to each document once.
   private var entries: IndexScan?
-  /// The IDs that were found, for all other accesses.
   private let found: [SharedBytes]
   private var nextFound = 0
 
-  /// Creates a cursor, which returns IDs in the order of their bytes if `isOrdered`.
-  init(_ execution: QueryExecution, _ access: AccessPath, isOrdered: Bool) throws(DatabaseError) {
-    if case .index(let access) = access, access.isOneValue || !isOrdered && access.yieldsEachOnce {
-      scan = nil
-      entries = try IndexScan(execution, access)
+  init(_ execution: QueryExecution, _ source: RowSource) throws(DatabaseError) {
+    switch source {
+    case .sequenceScan:
+      scan = EntryCursor(execution.view, .all, descending: false)
+      entries = nil
       found = []
-    } else if let range = access.idRange {
+    case .idScan(let range, _):
       scan = EntryCursor(execution.view, range, descending: false)
       entries = nil
       found = []
-    } else {
+    case .indexScan(let access):
+      scan = nil
+      entries = try IndexScan(execution, access)
+      found = []
+    case .lookups(let access):
       scan = nil
       entries = nil
       found = QueryExecution.sorted(try execution.ids(of: access))
@@ -197,19 +193,5 @@ struct CandidateIDs: ~Copyable {
     guard nextFound < found.count else { return nil }
     nextFound += 1
     return found[nextFound - 1]
-  }
-}
-
-extension AccessPath {
-  /// Whether every document is a candidate.
-  fileprivate var isEverything: Bool { if case .everything = self { true } else { false } }
-
-  /// The range whose documents are all candidates, if there is one.
-  fileprivate var idRange: IDRange? {
-    switch self {
-    case .everything: .all
-    case .ids(let range): range
-    case .nothing, .named, .index, .intersection, .union: nil
-    }
   }
 }

@@ -30,7 +30,7 @@ extension QueryExecution {
     case .nothing: break
     case .named(let ids): found = Set(ids.map { Array($0.utf8) })
     case .everything, .ids:
-      var ids = try CandidateIDs(self, access, isOrdered: false)
+      var ids = try CandidateIDs(self, RowSource(access, for: .inOrder, in: self))
       while let id = try ids.next() { found.insert(id.array) }
     }
     return found

@@ -29,6 +29,7 @@ extension QueryExecution {
       guard try isDocument(candidate) else { continue }
       try read(&candidate)
       if try filter.accepts(candidate.row), try isNothing.accepts(candidate.row) {
+        tally.accepted += 1
         rows.add(try sortedRow(&candidate))
       }
     }

@@ -59,6 +59,8 @@ struct QueryTally {
   var cached = 0
   var entriesRead = 0
   var documentsRead = 0
+  /// The number of candidates that the residual predicate accepted.
+  var accepted = 0
   var results = 0
 }
 
@@ -143,7 +145,7 @@ extension QueryExecution {
     {
       all = try countEntries(of: access)
     } else if filter == nil, plan.access.isKnownToExist {
-      var ids = try CandidateIDs(self, plan.access, isOrdered: false)
+      var ids = try CandidateIDs(self, RowSource(plan.access, for: .counting, in: self))
       while left > 0, try ids.next() != nil {
         all += 1
         left -= 1
@@ -186,6 +188,13 @@ extension QueryExecution {
 
   /// Whether a candidate is a document and meets the residual predicate.
   func accept(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool {
+    guard try isAccepted(&candidate) else { return false }
+    tally.accepted += 1
+    return true
+  }
+
+  @inline(__always)
+  private func isAccepted(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool {
     guard try isDocument(candidate) else { return false }
     guard let filter else { return true }
     if let matchResult = cachedPredicate?.matchResult(of: candidate.location.sequence) {
@@ -239,8 +248,8 @@ extension QueryExecution {
   /// Whether documents that are known to be results are counted without becoming candidates.
   ///
   /// With a limit there may be enough before, so each is counted as it comes.
-  func counts(_ purpose: CandidateCursor.Purpose) -> Bool {
-    purpose == .counting && query.limit == nil
+  func counts(_ consumer: CandidateConsumer) -> Bool {
+    consumer == .counting && query.limit == nil
   }
 
   /// Counts candidates that the predicate cache decided; accepted ones are results.

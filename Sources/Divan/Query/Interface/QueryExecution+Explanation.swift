@@ -8,7 +8,8 @@ extension QueryExecution {
     if known == nil { known = try QueryPlanner(view).estimate(of: plan, for: query) }
     let estimate = known ?? QueryEstimate()
     return QueryExplanation(
-      access: plan.access.description, indexes: plan.access.indexNames, residual: residual,
+      plan: operators, access: plan.access.description, indexes: plan.access.indexNames,
+      residual: residual,
       order: orderDescription, estimatedRows: Int(rounding: estimate.rows),
       rows: tally.candidates, rowsRemembered: tally.cached,
       estimatedResults: Int(rounding: estimate.results),

@@ -4,10 +4,13 @@ internal import DivanLog
 ///
 /// ```swift
 /// let explanation = try database.snapshot().explain(query)
+/// print(explanation.plan)
 /// print("\(explanation.documentsRead) documents were read")
 /// if explanation.indexes.isEmpty { print("An index may help.") }
 /// ```
 public struct QueryExplanation: Sendable, CustomStringConvertible {
+  /// The operator that yields the results, with the operators below it.
+  public let plan: Operator
   /// The source of candidates, as text: every document, indexes, or IDs.
   public let access: String
   /// The names of the indexes that were searched.
@@ -37,15 +40,13 @@ public struct QueryExplanation: Sendable, CustomStringConvertible {
 
   /// The whole explanation in several lines.
   public var description: String {
-    var lines = ["Access path: \(access)"]
-    if let residual { lines.append("Residual predicate: \(residual)") }
-    lines.append("Order: \(order)")
-    lines.append("Estimate: \(estimatedRows) candidates, \(estimatedResults) results")
     let cached = rowsRemembered > 0 ? " (\(rowsRemembered) decided by the predicate cache)" : ""
-    lines.append(
-      "Actual: \(rows) candidates\(cached), \(entriesRead) index entries read, "
-        + "\(documentsRead) documents read, \(results) results")
-    return lines.map { printable($0) }.joined(separator: "\n")
+    return """
+      \(plan)
+      Estimate: \(estimatedRows) candidates, \(estimatedResults) results
+      Actual: \(rows) candidates\(cached), \(entriesRead) index entries read, \
+      \(documentsRead) documents read, \(results) results
+      """
   }
 }
 

@@ -145,8 +145,11 @@ extension AccessPath: CustomStringConvertible {
 }
 
 extension IndexAccess: CustomStringConvertible {
-  var description: String {
-    var text = "index \(definition.index.name.debugDescription)"
+  var description: String { "index " + nameAndRanges }
+
+  /// The name of the index, and its ranges as text.
+  var nameAndRanges: String {
+    var text = definition.index.name.debugDescription
     if ranges.count <= 3 {
       text += " " + ranges.map(words).joined(separator: " or ")
     } else {
