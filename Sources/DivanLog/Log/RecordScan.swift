@@ -139,60 +139,66 @@ extension RecordScan {
       return .end
     case .transactions(var reader):
       defer { if case .transactions = source { source = .transactions(reader) } }
-      switch try reader.next() {
-      case .transaction(let next):
-        transaction = next
-        parts = ArraySlice(next.isWhole ? next.parts : next.parts.flatMap(\.pieces))
-        return nil
-      case .broken(let offset, let reason):
-        hasDamage = true
-        let start = Int(clamping: reader.end.offset)
-        let goesOn = try reader.resume()
-        if !goesOn { source = .nothing }
-        if salvages {
-          let end = goesOn ? Int(clamping: reader.end.offset) : limit
-          salvage = RecordSalvage(segment, start..<max(start, end))
-        }
-        return .damage(Damage(path: segment.file.path, offset: offset, reason: reason))
-      case .end:
-        source = .nothing
-        return hasDamage ? nil : damage(ifNot: reader.end)
-      }
+      return try advance(&reader)
     case .compacted(var reader):
       defer { if case .compacted = source { source = .compacted(reader) } }
-      let start = reader.offset
-      switch try reader.next() {
-      case .frame(let header, let offset, let payload):
-        switch header.kind {
-        case .compacted:
-          records = RecordReader(payload, at: offset + FrameHeader.size)
-        case .footer:
-          source = .nothing
-        default:
-          source = .nothing
-          return .damage(
-            Damage(
-              path: segment.file.path, offset: offset,
-              reason: "the frame is of a kind that does not belong in a compacted segment"))
-        }
-        return nil
-      case .badPayload(let header, let offset):
-        if salvages {
-          salvage = RecordSalvage(segment, offset..<offset + header.frameSize)
-        }
-        return .damage(
-          Damage(
-            path: segment.file.path, offset: offset,
-            reason: "the frame's payload does not match its checksum"))
-      case .noFrame(let reason):
-        if try !reader.resynchronize(from: start + FrameHeader.alignment) { source = .nothing }
-        return .damage(Damage(path: segment.file.path, offset: start, reason: reason))
-      case .end:
-        source = .nothing
-        return .damage(
-          Damage(path: segment.file.path, offset: start, reason: "the footer is missing"))
-      }
+      return try advance(&reader)
     }
+  }
+
+  /// Moves to the next transaction.
+  private mutating func advance(_ reader: inout TransactionReader) throws(LogError) -> Item? {
+    switch try reader.next() {
+    case .transaction(let next):
+      transaction = next
+      parts = ArraySlice(next.isWhole ? next.parts : next.parts.flatMap(\.pieces))
+      return nil
+    case .broken(let offset, let reason):
+      hasDamage = true
+      let start = Int(clamping: reader.end.offset)
+      let goesOn = try reader.resume()
+      if !goesOn { source = .nothing }
+      if salvages {
+        let end = goesOn ? Int(clamping: reader.end.offset) : limit
+        salvage = RecordSalvage(segment, start..<max(start, end))
+      }
+      return damage(at: offset, reason)
+    case .end:
+      source = .nothing
+      return hasDamage ? nil : damage(ifNot: reader.end)
+    }
+  }
+
+  /// Moves to the next frame of a compacted segment.
+  private mutating func advance(_ reader: inout FrameReader) throws(LogError) -> Item? {
+    let start = reader.offset
+    switch try reader.next() {
+    case .frame(let header, let offset, let payload):
+      switch header.kind {
+      case .compacted:
+        records = RecordReader(payload, at: offset + FrameHeader.size)
+      case .footer:
+        source = .nothing
+      default:
+        source = .nothing
+        return damage(
+          at: offset, "the frame is of a kind that does not belong in a compacted segment")
+      }
+      return nil
+    case .badPayload(let header, let offset):
+      if salvages { salvage = RecordSalvage(segment, offset..<offset + header.frameSize) }
+      return damage(at: offset, "the frame's payload does not match its checksum")
+    case .noFrame(let reason):
+      if try !reader.resynchronize(from: start + FrameHeader.alignment) { source = .nothing }
+      return damage(at: start, reason)
+    case .end:
+      source = .nothing
+      return damage(at: start, "the footer is missing")
+    }
+  }
+
+  private func damage(at offset: Int, _ reason: String) -> Item {
+    .damage(Damage(path: segment.file.path, offset: offset, reason: reason))
   }
 
   /// Returns the damage if the transactions do not end where the segment's successor says.

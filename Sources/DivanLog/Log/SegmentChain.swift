@@ -44,54 +44,73 @@ extension SegmentChain {
     for case .segment(let numbers) in files { ranges.append(numbers) }
     ranges.sort { ($0.lowerBound, $1.upperBound) < ($1.lowerBound, $0.upperBound) }
 
-    var opened: [SegmentFile] = []
+    let opened: [SegmentFile]?
     if let members {
-      let covered = members.map(\.numbers.upperBound).reduce(0, max)
-      for member in members {
-        guard ranges.contains(member.numbers),
-          let file = try? SegmentFile(member.numbers, in: directory),
-          file.header.fileID == member.fileID, file.header.preamble.salt == member.salt
-        else { return nil }
-        opened.append(file)
-      }
-      for numbers in ranges where !members.contains(where: { $0.numbers == numbers }) {
-        if numbers.lowerBound > covered, numbers.count == 1 {
-          if let file = try chain.open(numbers, in: directory) { opened.append(file) }
-        } else {
-          // A later compaction can be ignored as long as its inputs are there, too.
-          guard ranges.containAll(after: covered, of: numbers) else { return nil }
-          chain.leftovers.append(.segment(numbers))
-        }
-      }
+      opened = try chain.open(members, among: ranges, in: directory)
     } else {
-      var next: UInt64 = 1
-      for numbers in ranges {
-        guard numbers.lowerBound >= next else {
-          chain.leftovers.append(.segment(numbers))
-          continue
-        }
-        // A compacted file that is not whole has its inputs beside it, or is damage.
-        let hasInputs = ranges.contains {
-          $0 != numbers && $0.lowerBound == numbers.lowerBound && $0.count < numbers.count
-        }
-        if hasInputs {
-          guard let file = try? SegmentFile(numbers, in: directory), try file.isWhole else {
-            chain.leftovers.append(.segment(numbers))
-            continue
-          }
-          opened.append(file)
-        } else if let file = try chain.open(numbers, in: directory) {
-          opened.append(file)
-        } else {
-          continue
-        }
-        next = numbers.upperBound + 1
-      }
+      opened = try chain.openAll(ranges, in: directory)
     }
+    guard let opened else { return nil }
     try chain.link(
       opened.sorted { $0.header.numbers.lowerBound < $1.header.numbers.lowerBound },
       in: directory, isMapped: isMapped)
     return chain
+  }
+
+  /// Opens the segments that a checkpoint depends on, and those after them; nil if any is missing.
+  private mutating func open(
+    _ members: [Member], among ranges: [ClosedRange<UInt64>], in directory: StoreDirectory
+  ) throws(LogError) -> [SegmentFile]? {
+    var opened: [SegmentFile] = []
+    let covered = members.map(\.numbers.upperBound).reduce(0, max)
+    for member in members {
+      guard ranges.contains(member.numbers),
+        let file = try? SegmentFile(member.numbers, in: directory),
+        file.header.fileID == member.fileID, file.header.preamble.salt == member.salt
+      else { return nil }
+      opened.append(file)
+    }
+    for numbers in ranges where !members.contains(where: { $0.numbers == numbers }) {
+      if numbers.lowerBound > covered, numbers.count == 1 {
+        if let file = try open(numbers, in: directory) { opened.append(file) }
+      } else {
+        // A later compaction can be ignored as long as its inputs are there, too.
+        guard ranges.containAll(after: covered, of: numbers) else { return nil }
+        leftovers.append(.segment(numbers))
+      }
+    }
+    return opened
+  }
+
+  /// Opens the segments that make up the log if there is no checkpoint.
+  private mutating func openAll(
+    _ ranges: [ClosedRange<UInt64>], in directory: StoreDirectory
+  ) throws(LogError) -> [SegmentFile] {
+    var opened: [SegmentFile] = []
+    var next: UInt64 = 1
+    for numbers in ranges {
+      guard numbers.lowerBound >= next else {
+        leftovers.append(.segment(numbers))
+        continue
+      }
+      // A compacted file that is not whole has its inputs beside it, or is damage.
+      let hasInputs = ranges.contains {
+        $0 != numbers && $0.lowerBound == numbers.lowerBound && $0.count < numbers.count
+      }
+      if hasInputs {
+        guard let file = try? SegmentFile(numbers, in: directory), try file.isWhole else {
+          leftovers.append(.segment(numbers))
+          continue
+        }
+        opened.append(file)
+      } else if let file = try open(numbers, in: directory) {
+        opened.append(file)
+      } else {
+        continue
+      }
+      next = numbers.upperBound + 1
+    }
+    return opened
   }
 
   /// Opens a segment; if its header is damaged, notes that and returns nil.

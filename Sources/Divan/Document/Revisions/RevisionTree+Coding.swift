@@ -79,22 +79,12 @@ extension RevisionTree {
           throw ByteError(offset: offset, reason: "the first revision is not a root")
         }
         var above = index - 1
-        generation = nodes[above].revision.generation + 1
         if flags.contains(.branch) {
-          let steps = try reader.readVarint()
-          for _ in 0..<steps {
-            guard let parent = parent(of: above) else {
-              throw ByteError(offset: offset, reason: "the branch begins above a root")
-            }
-            above = parent
-          }
-          guard let parent = parent(of: above) else {
-            throw ByteError(offset: offset, reason: "the branch begins above a root")
-          }
-          sibling = nodes[above].revision
-          above = parent
-          generation -= steps + 1
+          let first = try branchBegin(&reader, offset)
+          sibling = nodes[first.sibling].revision
+          above = first.parent
         }
+        generation = nodes[above].revision.generation + 1
         parentIndex = Int32(above)
       }
       let digest = try RevisionTree.readDigest(
@@ -122,6 +112,26 @@ extension RevisionTree {
     guard hasDistinctRoots else {
       throw ByteError(offset: start, reason: "two trees have a revision in common")
     }
+  }
+
+  /// Reads where a branch begins: the node that it branches off from, and that node's last child.
+  ///
+  /// The branch's own generation follows from its parent.
+  private func branchBegin(
+    _ reader: inout ByteReader, _ offset: Int
+  ) throws(ByteError) -> (parent: Int, sibling: Int) {
+    var above = nodes.count - 1
+    let steps = try reader.readVarint()
+    for _ in 0..<steps {
+      guard let parent = parent(of: above) else {
+        throw ByteError(offset: offset, reason: "the branch begins above a root")
+      }
+      above = parent
+    }
+    guard let parent = parent(of: above) else {
+      throw ByteError(offset: offset, reason: "the branch begins above a root")
+    }
+    return (parent, above)
   }
 
   private static func readDigest(

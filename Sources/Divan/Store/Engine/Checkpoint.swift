@@ -113,35 +113,12 @@ extension Checkpoint {
       documentCount: try reader.readVarint(), highestFileID: try reader.readVarint(),
       historyHorizon: commit, members: [], trees: [])
     for _ in 0..<(try reader.readCount(limit: reader.remaining)) {
-      let first = try reader.readVarint()
-      let last = try reader.readVarint()
-      guard first <= last else {
-        throw ByteError(offset: reader.offset, reason: "segment numbers in the wrong order")
-      }
-      let segment = SegmentChain.Member(
-        numbers: first...last, fileID: try reader.readVarint(),
-        salt: try reader.read(UInt64.self))
-      checkpoint.members.append(
-        Member(
-          segment: segment,
-          usage: .init(total: try reader.readVarint(), dead: try reader.readVarint())))
+      checkpoint.members.append(try Member.decode(&reader))
     }
     for _ in 0..<(try reader.readCount(limit: reader.remaining)) {
       var runs: [RunLocator] = []
       for _ in 0..<(try reader.readCount(limit: reader.remaining)) {
-        let number = try reader.readVarint()
-        let salt = try reader.read(UInt64.self)
-        let commit = try reader.readVarint()
-        let root = UInt32(try reader.readCount(limit: Int(UInt32.max)))
-        let height = try reader.readCount(limit: Run.heightLimit)
-        let count = try reader.readCount(limit: Int.max)
-        let filter = BloomFilter(
-          firstPage: UInt32(try reader.readCount(limit: Int(UInt32.max))),
-          blockCount: UInt32(try reader.readCount(limit: Int(UInt32.max))))
-        runs.append(
-          RunLocator(
-            checkpoint: number, salt: salt, commit: commit,
-            summary: RunSummary(root: root, height: height, count: count, filter: filter)))
+        runs.append(try RunLocator.decode(&reader))
       }
       checkpoint.trees.append(runs)
     }
@@ -245,9 +222,31 @@ extension Checkpoint {
           && $0.header.numbers.lowerBound > checkpoint.position.segmentNumber
       })
     else { return nil }
+    guard
+      let runs = try checkpoint.openRuns(file, among: files, in: directory, isMapped: isMapped)
+    else { return nil }
+    var state = checkpoint.version(nodeSize: nodeSize, runs: runs, segments: chain.segments)
+    do throws(PageError) {
+      // Opening needs only this part of the pages. If a page of it is damaged, the checkpoint is of
+      // no use, because leaves are rebuilt only once there is a store.
+      let (indexes, damage) = try state.readIndexes(file.path)
+      state.indexes = indexes
+      return Usable(checkpoint: checkpoint, chain: chain, state: state, damage: damage)
+    } catch .unreadable(_, let error) {
+      throw .system(error)
+    } catch {
+      throw .damaged(Damage(path: file.path, offset: 0, reason: "a page of the index: \(error)"))
+    }
+  }
+
+  /// Opens the runs of each tree; nil if a file that they are in is missing.
+  private func openRuns(
+    _ file: CheckpointFile, among files: Set<FileName>, in directory: StoreDirectory,
+    isMapped: Bool
+  ) throws(LogError) -> [[Run]]? {
     var opened: [UInt64: CheckpointFile] = [number: file]
     var runs: [[Run]] = []
-    for locators in checkpoint.trees {
+    for locators in trees {
       var tree: [Run] = []
       for locator in locators {
         if opened[locator.checkpoint] == nil {
@@ -270,30 +269,25 @@ extension Checkpoint {
       }
       runs.append(tree)
     }
+    return runs
+  }
+
+  /// Returns the version that the checkpoint has, without its indexes of documents.
+  private func version(nodeSize: Int, runs: [[Run]], segments: [Segment]) -> Version {
     var state = Version(nodeSize: nodeSize, runs: runs)
-    state.documentCount = checkpoint.documentCount
-    state.lastSequence = checkpoint.lastSequence
-    state.immutableSequence = checkpoint.lastSequence
-    state.commit = checkpoint.position.end.commit
-    state.historyHorizon = checkpoint.historyHorizon
-    state.time = checkpoint.time
-    for segment in chain.segments {
-      guard let member = checkpoint.members.first(where: { $0.segment.fileID == segment.fileID })
+    state.documentCount = documentCount
+    state.lastSequence = lastSequence
+    state.immutableSequence = lastSequence
+    state.commit = position.end.commit
+    state.historyHorizon = historyHorizon
+    state.time = time
+    for segment in segments {
+      guard let member = members.first(where: { $0.segment.fileID == segment.fileID })
       else { continue }
       state.segments.update(segment)
       state.segments.setUsage(member.usage, of: segment.fileID)
     }
-    do throws(PageError) {
-      // Opening needs only this part of the pages. If a page of it is damaged, the checkpoint is of
-      // no use, because leaves are rebuilt only once there is a store.
-      let (indexes, damage) = try state.readIndexes(file.path)
-      state.indexes = indexes
-      return Usable(checkpoint: checkpoint, chain: chain, state: state, damage: damage)
-    } catch .unreadable(_, let error) {
-      throw .system(error)
-    } catch {
-      throw .damaged(Damage(path: file.path, offset: 0, reason: "a page of the index: \(error)"))
-    }
+    return state
   }
 
   /// Reads a checkpoint's directory, without opening the files that it depends on.
@@ -316,5 +310,37 @@ extension Checkpoint {
     } catch {
       throw ByteError(offset: 0, reason: "the directory: \(error)")
     }
+  }
+}
+
+extension Checkpoint.Member {
+  fileprivate static func decode(_ reader: inout ByteReader) throws(ByteError) -> Self {
+    let first = try reader.readVarint()
+    let last = try reader.readVarint()
+    guard first <= last else {
+      throw ByteError(offset: reader.offset, reason: "segment numbers in the wrong order")
+    }
+    let segment = SegmentChain.Member(
+      numbers: first...last, fileID: try reader.readVarint(), salt: try reader.read(UInt64.self))
+    return Self(
+      segment: segment,
+      usage: .init(total: try reader.readVarint(), dead: try reader.readVarint()))
+  }
+}
+
+extension Checkpoint.RunLocator {
+  fileprivate static func decode(_ reader: inout ByteReader) throws(ByteError) -> Self {
+    let number = try reader.readVarint()
+    let salt = try reader.read(UInt64.self)
+    let commit = try reader.readVarint()
+    let root = UInt32(try reader.readCount(limit: Int(UInt32.max)))
+    let height = try reader.readCount(limit: Run.heightLimit)
+    let count = try reader.readCount(limit: Int.max)
+    let filter = BloomFilter(
+      firstPage: UInt32(try reader.readCount(limit: Int(UInt32.max))),
+      blockCount: UInt32(try reader.readCount(limit: Int(UInt32.max))))
+    return Self(
+      checkpoint: number, salt: salt, commit: commit,
+      summary: RunSummary(root: root, height: height, count: count, filter: filter))
   }
 }

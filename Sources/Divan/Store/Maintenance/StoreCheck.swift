@@ -228,68 +228,27 @@ struct StoreCheck {
   mutating func checkCatalog() throws(DatabaseError) {
     let ready = Set(view.state.indexes.filter(\.isReady).map(\.number))
     var scan = view.state.catalog.scan()
-    var count = 0
+    var expiryCount = 0
     var entryCount = 0
     while let item = try next(&scan) {
+      let kind = item.key.prefix(1).array.first.flatMap(CatalogKey.Kind.init(rawValue:))
+      if kind == .expiry { expiryCount += 1 }
+      // Entries of a dropped or unfinished index are removed at the next opening.
+      if kind == .indexEntry, let number = IndexEntries.number(of: item.key),
+        ready.contains(number)
+      {
+        entryCount += 1
+      }
       do throws(DatabaseError) {
-        switch item.key.prefix(1).array.first.flatMap(CatalogKey.Kind.init(rawValue:)) {
-        case .local:
-          let record = try view.localRecord(at: view.decodeLocator(item))
-          guard record.idBytes == item.key.suffix(from: 1), let properties = record.body else {
-            throw DatabaseError(
-              .damaged, "the index and the log disagree about a local document",
-              path: view.store.path)
-          }
-          try EncodedValue(properties).validate()
-        case .expiry:
-          count += 1
-          guard let (time, id) = Expiry.read(item.key), let text = id.text,
-            let entry = try view.entry(id),
-            try view.newestRecord(of: entry, text).details?.expiry == time
-          else {
-            throw DatabaseError(
-              .damaged, "the index and the log disagree about an expiry", path: view.store.path)
-          }
-        case .named:
-          let named = try view.namedCommitPoint(at: try view.decodeLocator(item))
-          guard let named, CatalogKey.named(named.name) == item.key.array else {
-            throw DatabaseError(
-              .damaged, "the index and the log disagree about a named snapshot",
-              path: view.store.path)
-          }
-        case .index:
-          let definition = try view.indexDefinition(at: try view.decodeLocator(item))
-          guard let definition,
-            CatalogKey.index(SharedBytes(utf8: definition.index.name)) == item.key.array,
-            // An unfinished index is in no version.
-            view.state.indexes.contains(definition) || !definition.isReady
-          else {
-            throw DatabaseError(
-              .damaged, "the index and the log disagree about an index of documents",
-              path: view.store.path)
-          }
-        case .indexEntry:
-          // Entries of a dropped or unfinished index are removed at the next opening.
-          if let number = IndexEntries.number(of: item.key), ready.contains(number) {
-            entryCount += 1
-          }
-        case .commitPoint:
-          let found = try view.decodeCommitPoint(at: try view.decodeLocator(item))
-          guard CatalogKey.commitPoint(found.commitPoint.sequence) == item.key.array else {
-            throw DatabaseError(
-              .damaged, "the index and the log disagree about a commit point",
-              path: view.store.path)
-          }
-        default: continue
-        }
+        if let kind { try check(item, of: kind) }
       } catch {
         report.problems.append(error)
       }
     }
-    if isIndexWhole, count != expiringCount {
+    if isIndexWhole, expiryCount != expiringCount {
       report.problems.append(
         DatabaseError(
-          .damaged, "the index has \(count) expiries, and \(expiringCount) documents expire",
+          .damaged, "the index has \(expiryCount) expiries, and \(expiringCount) documents expire",
           path: view.store.path))
     }
     if isIndexWhole, areDocumentsWhole, entryCount != indexEntryCount {
@@ -299,6 +258,47 @@ struct StoreCheck {
           "indexes have \(entryCount) entries, and should have \(indexEntryCount)",
           path: view.store.path))
     }
+  }
+
+  /// Compares an entry of the catalog with the record that it leads to.
+  private func check(_ item: TreeEntry, of kind: CatalogKey.Kind) throws(DatabaseError) {
+    switch kind {
+    case .local:
+      let record = try view.localRecord(at: view.decodeLocator(item))
+      guard record.idBytes == item.key.suffix(from: 1), let properties = record.body else {
+        throw disagreement("a local document")
+      }
+      try EncodedValue(properties).validate()
+    case .expiry:
+      guard let (time, id) = Expiry.read(item.key), let text = id.text,
+        let entry = try view.entry(id),
+        try view.newestRecord(of: entry, text).details?.expiry == time
+      else { throw disagreement("an expiry") }
+    case .named:
+      let named = try view.namedCommitPoint(at: try view.decodeLocator(item))
+      guard let named, CatalogKey.named(named.name) == item.key.array else {
+        throw disagreement("a named snapshot")
+      }
+    case .index:
+      let definition = try view.indexDefinition(at: try view.decodeLocator(item))
+      guard let definition,
+        CatalogKey.index(SharedBytes(utf8: definition.index.name)) == item.key.array,
+        // An unfinished index is in no version.
+        view.state.indexes.contains(definition) || !definition.isReady
+      else { throw disagreement("an index of documents") }
+    case .commitPoint:
+      let found = try view.decodeCommitPoint(at: try view.decodeLocator(item))
+      guard CatalogKey.commitPoint(found.commitPoint.sequence) == item.key.array else {
+        throw disagreement("a commit point")
+      }
+    // Attachments and references are checked with the documents.
+    case .attachment, .reference, .indexEntry: break
+    }
+  }
+
+  private func disagreement(_ subject: String) -> DatabaseError {
+    DatabaseError(
+      .damaged, "the index and the log disagree about \(subject)", path: view.store.path)
   }
 
   /// Reads the content of each attachment that a record refers to.

@@ -39,35 +39,42 @@ extension DocumentIndex {
       }
     }
     for condition in conditions {
-      guard let value = condition.test.value else { continue }
-      let path = condition.path.joined(separator: ".")
-      let stored: SharedBytes
-      do throws(DatabaseError) {
-        stored = try ValueCoding.encode(value)
-      } catch {
-        throw refuse("the condition on \(path.debugDescription) cannot be stored: \(error.message)")
+      if let problem = condition.problem { throw refuse(problem) }
+    }
+  }
+}
+
+extension IndexCondition {
+  /// The reason why the condition cannot be stored; nil if it can.
+  fileprivate var problem: String? {
+    guard let value = test.value else { return nil }
+    let subject = path.joined(separator: ".").debugDescription
+    let size: Int
+    do throws(DatabaseError) {
+      size = try ValueCoding.encode(value).count
+    } catch {
+      return "the condition on \(subject) cannot be stored: \(error.message)"
+    }
+    if case .isIn(let values) = test {
+      guard (1...IndexDefinitionRecord.conditionValueLimit).contains(values.count) else {
+        let limit = IndexDefinitionRecord.conditionValueLimit
+        return "a condition asks for one of 1 to \(limit) values, and the one for \(subject) has "
+          + "\(values.count)"
       }
-      if case .isIn(let values) = condition.test {
-        guard (1...IndexDefinitionRecord.conditionValueLimit).contains(values.count) else {
-          throw refuse(
-            "a condition asks for one of 1 to \(IndexDefinitionRecord.conditionValueLimit) values, and the one for "
-              + "\(path.debugDescription) has \(values.count)")
-        }
-        for value in values {
-          guard try ValueCoding.encode(value).count <= IndexDefinitionRecord.conditionSizeLimit
-          else {
-            throw refuse(
-              "each value in a condition has at most \(IndexDefinitionRecord.conditionSizeLimit) bytes, and one for "
-                + "\(path.debugDescription) has more")
-          }
-        }
+      let isTooLarge = values.contains {
+        let size = (try? ValueCoding.encode($0))?.count ?? .max
+        return size > IndexDefinitionRecord.conditionSizeLimit
       }
-      let limit = IndexDefinitionRecord.sizeLimit(ofConditionNumbered: condition.test.number)
-      guard stored.count <= limit else {
-        throw refuse(
-          "the value in a condition has at most \(limit) bytes, and the one for "
-            + "\(path.debugDescription) has \(stored.count)")
+      if isTooLarge {
+        return "each value in a condition has at most \(IndexDefinitionRecord.conditionSizeLimit) "
+          + "bytes, and one for \(subject) has more"
       }
     }
+    let limit = IndexDefinitionRecord.sizeLimit(ofConditionNumbered: test.number)
+    guard size <= limit else {
+      return "the value in a condition has at most \(limit) bytes, and the one for \(subject) has "
+        + "\(size)"
+    }
+    return nil
   }
 }
