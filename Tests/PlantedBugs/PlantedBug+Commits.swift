@@ -134,11 +134,11 @@ extension PlantedBug {
       "the records of a nested change are not rolled back",
       in: Place.transaction,
       find: """
-        self.stored = stored
+        self.knownPin = knownPin
         buffer.rollback(to: savepoint)
         """,
       plant: """
-        self.stored = stored
+        self.knownPin = knownPin
         if !PLANTED { buffer.rollback(to: savepoint) }
         """, killedBy: .rules("a nested change that throws is rolled back")),
     PlantedBug(

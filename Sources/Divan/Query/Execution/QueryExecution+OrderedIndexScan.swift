@@ -31,6 +31,8 @@ extension QueryExecution {
       if try filter.accepts(candidate.row), try isNothing.accepts(candidate.row) {
         tally.accepted += 1
         rows.add(try sortedRow(&candidate))
+      } else {
+        tally.notMissing += 1
       }
     }
     return rows

@@ -61,6 +61,8 @@ struct QueryTally {
   var documentsRead = 0
   /// The number of candidates that the residual predicate accepted.
   var accepted = 0
+  /// The number of candidates that an ordered index scan examined and did not yield.
+  var notMissing = 0
   var results = 0
 }
 
@@ -167,7 +169,7 @@ extension QueryExecution {
   }
 
   /// The number of sorted rows that can be wanted; nil for all.
-  private var wanted: Int? {
+  var wanted: Int? {
     query.limit.map { $0.addingReportingOverflow(query.offset) }.flatMap {
       $0.overflow ? nil : $0.partialValue
     }

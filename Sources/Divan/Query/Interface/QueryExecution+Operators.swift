@@ -9,28 +9,32 @@ extension QueryExecution {
     if case .sorted = plan.order {
       let keys = query.sorts.map { $0.path.description + ($0.descending ? " descending" : "") }
       root = QueryExplanation.Operator(
-        name: "sort", details: "by " + keys.joined(separator: ", "), rows: tally.accepted,
-        inputs: [root])
+        name: "sort", details: "by " + keys.joined(separator: ", "),
+        rows: min(tally.accepted, wanted ?? .max), inputs: [root])
     }
-    if query.limit != nil || query.offset > 0 {
-      let count = query.limit.map { "\($0)" } ?? "to the end"
+    if let limit = query.limit {
       root = QueryExplanation.Operator(
-        name: "limit", details: query.offset > 0 ? "\(count), after \(query.offset)" : count,
+        name: "limit", details: query.offset > 0 ? "\(limit), after \(query.offset)" : "\(limit)",
         rows: tally.results, inputs: [root])
+    } else if query.offset > 0 {
+      root = QueryExplanation.Operator(
+        name: "offset", details: "\(query.offset)", rows: tally.results, inputs: [root])
     }
     return root
   }
 
   /// The operator that yields the candidates.
   private var sourceOperator: QueryExplanation.Operator {
+    // Without a filter, candidates that are no documents are not yielded.
+    let rows = filter == nil ? tally.accepted : tally.candidates - tally.notMissing
     if case .fromIndex = plan.order, case .index(let access) = plan.access {
-      return .leaf("ordered index scan", access.nameAndRanges, rows: tally.candidates)
+      return .leaf("ordered index scan", access.nameAndRanges, rows: rows)
     }
     let consumer: CandidateConsumer = if case .sorted = plan.order { .sorting } else { .inOrder }
     switch RowSource(plan.access, for: consumer, in: self) {
-    case .sequenceScan: return .leaf("sequence scan", rows: tally.candidates)
-    case .idScan: return plan.access.scanOperator(rows: tally.candidates)
-    case .indexScan, .lookups: return plan.access.lookupOperator(rows: tally.candidates)
+    case .sequenceScan: return .leaf("sequence scan", rows: rows)
+    case .idScan: return plan.access.scanOperator(rows: rows)
+    case .indexScan, .lookups: return plan.access.lookupOperator(rows: rows)
     }
   }
 }

@@ -13,12 +13,14 @@ extension QueryExplanation {
   public struct Operator: Sendable, Hashable {
     /// The name of the operator.
     ///
-    /// It is one of `limit`, `sort`, `filter`, `ordered index scan`, `index scan`, `sequence scan`,
-    /// `ID scan`, `ID list`, `intersection`, `union` and `nothing`.
+    /// It is one of `limit`, `offset`, `sort`, `filter`, `ordered index scan`, `index scan`,
+    /// `sequence scan`, `ID scan`, `ID list`, `intersection`, `union` and `nothing`.
     public let name: String
     /// What the operator does, as text; empty if the name says it.
     public let details: String
     /// The number of rows that the operator has yielded; nil if they were not counted.
+    ///
+    /// It includes those that the predicate cache decided without reading them.
     public let rows: Int?
     /// The operators that yield the rows for this one.
     public let inputs: [Operator]

@@ -114,7 +114,7 @@ extension Store {
     }
   }
 
-  /// Does the same while the store is suspended or closed.
+  /// Does the same while the store is being suspended or closed.
   ///
   /// When it is closed, no caller retains any content.
   func deleteUnreferencedAttachments(

@@ -2,9 +2,10 @@ import DivanLog
 
 /// A record of the log, decoded: one case for each kind that this version of Divan can read.
 ///
-/// To add a kind, add a case, and a type that encodes and decodes its payload. The compiler then
-/// lists the code that has to handle it: what replay does with it, where the index leads to it,
-/// what it removes, and what tools show of it. FILE_FORMAT.md §9 and §10
+/// To add a kind, add a case, and a type that encodes and decodes its payload; decode it in
+/// ``init(_:)``. The compiler then lists the code that has to handle it: what replay does with it,
+/// its key in the catalog, whether it removes that, and what tools show of it. FILE_FORMAT.md §9
+/// and §10
 enum LogRecord {
   case document(DocumentRecord)
   case attachment(AttachmentRecord)

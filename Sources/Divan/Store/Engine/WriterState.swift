@@ -5,7 +5,7 @@ import DivanLog
 ///
 /// ``Store/withWriter(_:)`` lends it to one thread at a time. The next transaction builds on
 /// ``newest``. While the store is in use, only ``commit(_:needsFlush:)`` and ``changeNewest(_:)``
-/// change it. Both publish the result, so readers never miss a change.
+/// change what it leads to. Both publish the result, so readers never miss a change.
 struct WriterState: ~Copyable, Sendable {
   /// Appends to the log; nil if the store cannot be written to.
   var log: LogWriter?

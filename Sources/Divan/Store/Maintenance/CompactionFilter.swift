@@ -105,9 +105,10 @@ extension CompactionFilter {
     var keys: Set<RemovalKey> = []
     var size: UInt64 = 0
     try forEachRecord(of: inputs) { item in
-      guard let record = try? LogRecord(item.record), let key = RemovalKey(removedBy: record) else {
-        return
-      }
+      // Most records are documents, which remove nothing.
+      guard item.record.kind != .document, let record = try? LogRecord(item.record),
+        let key = RemovalKey(removedBy: record)
+      else { return }
       keys.insert(key)
       size += UInt64(item.locator.size)
     }

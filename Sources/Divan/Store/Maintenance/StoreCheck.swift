@@ -291,7 +291,7 @@ struct StoreCheck {
       guard CatalogKey.commitPoint(found.commitPoint.sequence) == item.key.array else {
         throw disagreement("a commit point")
       }
-    // Attachments and references are checked with the documents.
+    // Attachments and references are checked with the documents, and entries of indexes by number.
     case .attachment, .reference, .indexEntry: break
     }
   }

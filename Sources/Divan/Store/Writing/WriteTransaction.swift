@@ -275,6 +275,7 @@ extension WriteTransaction {
     try check()
     let state = state
     let stored = stored
+    let knownPin = knownPin
     let rollbackCount = rollbackLog.count
     let savepoint = buffer.savepoint
     observers.noteBeginning()
@@ -287,6 +288,7 @@ extension WriteTransaction {
       if !isOver {
         self.state = state
         self.stored = stored
+        self.knownPin = knownPin
         buffer.rollback(to: savepoint)
         // Last, after everything else is restored: these closures and observers may run any code.
         rollBack(after: rollbackCount)

@@ -39,9 +39,15 @@ struct QueryExplanationTests {
     #expect(
       limited == """
         limit 3, after 2: 3 rows
-        └ sort by year descending: 25 rows
+        └ sort by year descending: 5 rows
           └ filter silent = true: 25 rows
             └ sequence scan: 100 rows
+        """)
+    let late = try plan(films.offset(98), in: database)
+    #expect(
+      late == """
+        offset 98: 2 rows
+        └ ID scan: 100 rows
         """)
     let all = try plan(films, in: database)
     #expect(all == "ID scan: 100 rows")
@@ -60,6 +66,21 @@ struct QueryExplanationTests {
         limit 5: 5 rows
         └ ordered index scan "by year" everything, then documents without the property: 5 rows
         """)
+  }
+
+  @Test func `documents without the property are rows of an ordered scan, and others are not`()
+    throws
+  {
+    let database = try store()
+    try database.write { transaction in
+      for number in 0..<3 { try transaction.put(Document(id: "none-\(number)", ["n": 1])) }
+    }
+    try database.addIndex(DocumentIndex("by year", on: "year"))
+    let all = try database.snapshot().explain(films.sorted(by: "year", .descending).limit(102))
+    #expect(all.results == 102)
+    let scan = try #require(all.plan.inputs.first)
+    #expect(scan.name == "ordered index scan" && scan.rows == 103, "\(all)")
+    #expect(all.plan.rows == 102)
   }
 
   @Test func `operators that find IDs have one input for each look-up`() throws {
@@ -82,7 +103,7 @@ struct QueryExplanationTests {
         """)
     let named = try plan(
       films.filter { $0.id.isIn(["film-1", "film-2", "other"]) }, in: database)
-    #expect(named == "ID list of 3: 3 rows")
+    #expect(named == "ID list of 3: 2 rows")
   }
 
   @Test func `control characters in a query are escaped in its operators`() throws {

@@ -380,6 +380,26 @@ struct PruningTests {
     #expect(try database.snapshot(named: "first").document("a")?["n"] == 1)
   }
 
+  @Test func `a savepoint that is rolled back forgets what it knew of named snapshots`() throws {
+    struct RolledBack: Error {}
+    let database = try open(.disabled)
+    try overwrite(database, "a", 1...1)
+    try database.saveSnapshot(named: "first")
+    try database.write { transaction in
+      do {
+        try transaction.savepoint {
+          try transaction.deleteSnapshot(named: "first")
+          // Asks for the snapshots, of which there is none now.
+          try transaction.replace("a", with: ["n": 9])
+          throw RolledBack()
+        }
+      } catch is RolledBack {}
+      try transaction.put(Document(id: "b"))
+    }
+    try overwrite(database, "a", 2...3)
+    #expect(try database.snapshot(named: "first").document("a")?["n"] == 1)
+  }
+
   @Test func `retained entries without a document are ignored`() throws {
     let database = try open(.unlimited)
     try overwrite(database, "a", 1...3)
