@@ -92,12 +92,6 @@ extension PlantedBug {
       plant: "namedSequences = PLANTED ? [] : named.map(\\.commitPoint.sequence)",
       killedBy: .rules("rule 7: a named snapshot stays complete through pruning")),
     PlantedBug(
-      "pin-not-renewed", rule: "7", "a name given in a transaction is unknown to later ones",
-      in: Place.mainStore,
-      find: "writer.knownPin = transaction.knownPin",
-      plant: "writer.knownPin = PLANTED ? writer.knownPin ?? 0 : transaction.knownPin",
-      killedBy: .rules("rule 7: a named snapshot stays complete through pruning")),
-    PlantedBug(
       "pruned-in-memory", rule: "22", "history with attachments is pruned in memory only",
       in: Place.pruning,
       find: "try purge(obsolete.filter(\\.hasAttachments), raisingHorizonTo: horizon, &writer)",
