@@ -25,7 +25,7 @@ extension Workload {
     },
   ]
 
-  /// Opens the store, which compacts only when it is told to.
+  /// Opens the store without maintenance in the background.
   private static func openToCompact(_ bench: Bench) throws -> Database {
     var configuration = Configuration()
     configuration.durability = .none
