@@ -3,7 +3,7 @@ extension PlantedBug {
   static let all: [PlantedBug] =
     flushing + ordering + sequences + merging + segments + opening + reading + checkpoints
     + committing + bytes + indexes + revisions + secondaryIndexes + views + ownership
-    + damage + invariants + sharing
+    + damage + invariants + sharing + queries + models
 
   /// A simulated disk that never loses anything, which makes the proofs worthless.
   static let diskThatNeverLoses = PlantedBug(
@@ -87,6 +87,13 @@ enum Place {
   static let indexSlice = "IndexBuildSlice.swift"
   static let indexWalking = "IndexEntryCursor.swift"
   static let indexRepair = "LeafRepair+Indexes.swift"
+  static let rowSource = "RowSource.swift"
+  static let candidates = "QueryExecution+Candidates.swift"
+  static let execution = "QueryExecution.swift"
+  static let orderedScan = "OrderedIndexScan.swift"
+  static let operators = "QueryExecution+Operators.swift"
+  static let replacing = "EncodedValue+Replacing.swift"
+  static let writerState = "WriterState.swift"
   static let suspension = "Store+Suspension.swift"
   static let refreshing = "Store+Refresh.swift"
   static let followedChain = "SegmentChain+Following.swift"

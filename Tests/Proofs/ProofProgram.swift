@@ -7,7 +7,7 @@ struct ProofProgram {
   static let proofs: [any Proof.Type] = [
     CrashProof.self, RuleProof.self, FaultProof.self, LyingProof.self, RandomProof.self,
     ByteProof.self, AgreementProof.self, HistoryProof.self, LiveProof.self, KillProof.self,
-    ProcessProof.self, ReplicaProof.self, SuspensionProof.self,
+    ProcessProof.self, ReplicaProof.self, SuspensionProof.self, QueryProof.self, ModelProof.self,
   ]
 
   private static let usage = """

@@ -1,5 +1,6 @@
 import DivanLog
 import DivanTesting
+import ProofKit
 import Testing
 
 @testable import Divan
@@ -147,5 +148,11 @@ struct QueryAgreementTests {
       #expect(matches.map(\.id) == plain.ids(query), "seed \(seed): \(query)")
     }
     try database.close()
+  }
+
+  @Test func `every operator yields what a plain search finds`() throws {
+    let run = ProofRun(QueryProof.name, budget: .test)
+    try QueryProof().gather(run)
+    #expect(run.failures.isEmpty, "\(run.failures.prefix(3).joined(separator: "\n"))")
   }
 }
