@@ -93,7 +93,6 @@ enum Place {
   static let orderedScan = "OrderedIndexScan.swift"
   static let operators = "QueryExecution+Operators.swift"
   static let replacing = "EncodedValue+Replacing.swift"
-  static let writerState = "WriterState.swift"
   static let suspension = "Store+Suspension.swift"
   static let refreshing = "Store+Refresh.swift"
   static let followedChain = "SegmentChain+Following.swift"

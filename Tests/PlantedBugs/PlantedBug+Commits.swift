@@ -2,27 +2,6 @@
 extension PlantedBug {
   static let committing: [PlantedBug] = [
     PlantedBug(
-      "change-not-published", rule: "promise 4",
-      "readers do not see how the newest version is stored now",
-      in: Place.writerState,
-      find: "defer { commits.replaceNewest(with: newest) }",
-      plant: "defer { if !PLANTED { commits.replaceNewest(with: newest) } }",
-      killedBy: .rules("an index")),
-    PlantedBug(
-      "version-without-its-number", rule: "promise 3",
-      "a version keeps the commit number of the one before it",
-      in: Place.writerState,
-      find: "(newest.commit, newest.time) = (end.commit, time)",
-      plant: "if !PLANTED { (newest.commit, newest.time) = (end.commit, time) }",
-      killedBy: .rules("a snapshot")),
-    PlantedBug(
-      "active-segment-unnoticed", rule: "promise 4",
-      "a version does not know the end of the segment that is appended to",
-      in: Place.writerState,
-      find: "if let active = activeSegment { newest.segments.update(active) }",
-      plant: "if !PLANTED, let active = activeSegment { newest.segments.update(active) }",
-      killedBy: .rules("rule 4")),
-    PlantedBug(
       "not-poisoned", rule: "promise 6", "the writer continues after a failed flush",
       in: Place.tail,
       find: "poison(error)\nthrow .system(error)",

@@ -12,33 +12,14 @@ extension PlantedBug {
         case .everything where readsRecords && (PLANTED || consumer != .inOrder) && execution.view.past == nil:
         """, killedBy: .queries),
     PlantedBug(
-      "past-scanned-by-changes", rule: "queries",
-      "a sorted query of a past version scans the newest version's changes",
-      in: Place.rowSource,
-      find: """
-        case .everything where readsRecords && (Planted.scanByChangesInOrder || consumer != .inOrder) && execution.view.past == nil:
-        """,
-      plant: """
-        case .everything where readsRecords && (Planted.scanByChangesInOrder || consumer != .inOrder) && (PLANTED || execution.view.past == nil):
-        """, killedBy: .queries),
-    PlantedBug(
-      "elements-not-collected", rule: "queries",
-      "a document with several matching elements is a result several times",
-      in: Place.rowSource,
-      find: "where access.isOneValue || consumer != .inOrder && access.yieldsEachOnce:",
-      plant: """
-        where access.isOneValue || consumer != .inOrder && (PLANTED || access.yieldsEachOnce):
-        """,
-      killedBy: .queries),
-    PlantedBug(
       "index-order-for-id-order", rule: "queries",
       "results by ID come in the order of an index",
       in: Place.rowSource,
       find: """
-        where access.isOneValue || consumer != .inOrder && (Planted.elementsNotCollected || access.yieldsEachOnce):
+        where access.isOneValue || consumer != .inOrder && access.yieldsEachOnce:
         """,
       plant: """
-        where access.isOneValue || (PLANTED || consumer != .inOrder) && (Planted.elementsNotCollected || access.yieldsEachOnce):
+        where access.isOneValue || (PLANTED || consumer != .inOrder) && access.yieldsEachOnce:
         """, killedBy: .queries),
     PlantedBug(
       "union-of-first", rule: "queries", "a union leaves out what its second input yields",
@@ -103,13 +84,6 @@ extension PlantedBug {
       in: Place.replacing,
       find: "isReplaced = order == 0",
       plant: "isReplaced = order == 0 && !PLANTED",
-      killedBy: .models),
-    PlantedBug(
-      "last-properties-not-added", rule: "models",
-      "a property whose name comes after all others is not added",
-      in: Place.replacing,
-      find: "for change in changes { add(change) }",
-      plant: "for change in changes where !PLANTED { add(change) }",
       killedBy: .models),
     PlantedBug(
       "removed-property-kept", rule: "models", "a property that is set to nil keeps its value",
