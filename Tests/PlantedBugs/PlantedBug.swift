@@ -88,9 +88,9 @@ struct Killer: Hashable, Sendable {
   /// Stores that exchange revisions whose histories were cut.
   static let replicas = Killer(arguments: ["test", "replicas", "--only", "world"])
   /// Random queries of stores with random indexes.
-  static let queries = Killer(arguments: ["ci", "queries", "--only", "store"])
+  static let queries = Killer(arguments: ["test", "queries", "--only", "store"])
   /// Random changes of models.
-  static let models = Killer(arguments: ["ci", "models", "--only", "models"])
+  static let models = Killer(arguments: ["test", "models", "--only", "models"])
 
   var description: String { "\(arguments[1]) '\(arguments[3])'" }
 }
