@@ -87,6 +87,7 @@ enum Place {
   static let indexSlice = "IndexBuildSlice.swift"
   static let indexWalking = "IndexEntryCursor.swift"
   static let indexRepair = "LeafRepair+Indexes.swift"
+  static let plan = "QueryPlan.swift"
   static let rowSource = "RowSource.swift"
   static let candidates = "QueryExecution+Candidates.swift"
   static let execution = "QueryExecution.swift"

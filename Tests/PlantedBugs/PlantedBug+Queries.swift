@@ -12,6 +12,15 @@ extension PlantedBug {
         case .everything where readsRecords && (PLANTED || consumer != .inOrder) && execution.view.past == nil:
         """, killedBy: .queries),
     PlantedBug(
+      "elements-not-collected", rule: "queries",
+      "a document with several matching elements is a result several times",
+      in: Place.plan,
+      find: "var yieldsEachOnce: Bool { !definition.index.eachElement || ranges.count == 1 }",
+      plant: """
+        var yieldsEachOnce: Bool { PLANTED || !definition.index.eachElement || ranges.count == 1 }
+        """,
+      killedBy: .queries),
+    PlantedBug(
       "index-order-for-id-order", rule: "queries",
       "results by ID come in the order of an index",
       in: Place.rowSource,
@@ -30,7 +39,7 @@ extension PlantedBug {
         """,
       killedBy: .queries),
     PlantedBug(
-      "offset-counts-twice", rule: "queries", "an offset skips one result too few",
+      "offset-skips-too-few", rule: "queries", "an offset skips one result too few",
       in: Place.execution,
       find: "guard skipped >= query.offset else {",
       plant: "guard skipped >= query.offset - (PLANTED ? 1 : 0) else {",
@@ -84,6 +93,13 @@ extension PlantedBug {
       in: Place.replacing,
       find: "isReplaced = order == 0",
       plant: "isReplaced = order == 0 && !PLANTED",
+      killedBy: .models),
+    PlantedBug(
+      "last-properties-not-added", rule: "models",
+      "a property whose name comes after all others is not added",
+      in: Place.replacing,
+      find: "for change in changes { add(change) }",
+      plant: "for change in changes where !PLANTED { add(change) }",
       killedBy: .models),
     PlantedBug(
       "removed-property-kept", rule: "models", "a property that is set to nil keeps its value",

@@ -24,18 +24,20 @@ package struct ModelProof: Proof {
   }
 }
 
-/// A model with properties whose names are in the order of their bytes, and not that of declaration.
+/// A model whose properties are not declared in the order of their names.
+///
+/// The last name is that of a property that is often missing, and the first is not.
 private final class Parcel: Model {
   @Persisted var weight = 0
   @Persisted var address = ""
   @Persisted var note: String?
   @Persisted var stops: [String] = []
   @Persisted var ranking: Double?
+  @Persisted var zone: Int?
 }
 
 /// A store with parcels, whose documents have properties that the class does not know, too.
 struct ModelTrial {
-  private let seed: UInt64
   private var random: SeededGenerator
   /// The properties that each document must have, by its ID.
   private var plain: [String: Value.Object] = [:]
@@ -44,17 +46,14 @@ struct ModelTrial {
   private(set) var saveCount = 0
   private(set) var comparisonCount = 0
 
-  init(seed: UInt64) {
-    self.seed = seed
-    random = SeededGenerator(seed: seed)
-  }
+  init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
   mutating func play() throws {
     let database = try Database.inMemory()
     defer { try? database.close() }
     var context = database.makeContext()
     for _ in 0..<20 {
-      // Another context reads what is stored.
+      // A new context reads the stored documents.
       if random.below(3) == 0 {
         try writeAside(database)
         context = database.makeContext()
@@ -94,7 +93,7 @@ struct ModelTrial {
   }
 
   private mutating func change(_ parcel: Parcel, _ id: String) {
-    switch random.below(5) {
+    switch random.below(6) {
     case 0:
       parcel.weight = random.below(3) == 0 ? Int.max - random.below(3) : random.below(300)
       plain[id]?["weight"] = .int(Int64(parcel.weight))
@@ -107,6 +106,9 @@ struct ModelTrial {
     case 3:
       parcel.stops = (0..<random.below(4)).map { "stop \($0)" }
       plain[id]?["stops"] = .array(parcel.stops.map(Value.string))
+    case 4:
+      parcel.zone = random.below(2) == 0 ? nil : random.below(99)
+      plain[id]?["zone"] = parcel.zone.map { .int(Int64($0)) }
     default:
       parcel.ranking = random.below(2) == 0 ? nil : Double(random.below(9)) + 0.5
       plain[id]?["ranking"] = parcel.ranking.map(Value.double)

@@ -37,7 +37,7 @@ struct PlainDocuments {
 
   /// Returns the IDs of a query's results, in its order.
   func ids(_ query: PlainQuery) -> [String] {
-    let found = all.filter { query.filter.accepts($0.key, $0.value) }
+    let found = all.filter { query.filter?.accepts($0.key, $0.value) ?? true }
     let sorted = found.sorted { a, b in
       for sort in query.sorts {
         let order = sort.order(a.value, b.value)
@@ -50,6 +50,8 @@ struct PlainDocuments {
 }
 
 /// A query that can be put to Divan, and to plain documents.
+///
+/// It uses the public API only, unlike the queries that `QueryAgreementTests` make.
 struct PlainQuery {
   /// A property to sort by; documents without it come first.
   enum Sort {
@@ -70,13 +72,14 @@ struct PlainQuery {
     }
   }
 
-  var filter = PlainFilter.all
+  /// The condition; nil if all documents meet it.
+  var filter: PlainFilter?
   var sorts: [Sort] = []
   var limit: Int?
   var offset = 0
 
   init(_ random: inout SeededGenerator) {
-    filter = PlainFilter(&random, depth: 0)
+    filter = random.below(16) == 0 ? nil : PlainFilter(&random, depth: 0)
     for _ in 0..<[0, 1, 1, 2][random.below(4)] {
       let isDescending = random.below(2) == 0
       sorts.append(
@@ -90,7 +93,7 @@ struct PlainQuery {
   /// The same query for Divan.
   var query: Query<Document> {
     var query = Query<Document>()
-    if case .all = filter {} else { query = query.filter { filter.filter(of: $0) } }
+    if let filter { query = query.filter { filter.filter(of: $0) } }
     for sort in sorts {
       switch sort {
       case .number(let isDescending):
@@ -106,7 +109,6 @@ struct PlainQuery {
 
 /// A condition that can be put to Divan, and to plain documents.
 indirect enum PlainFilter {
-  case all
   case isBelow(Int)
   case isAtLeast(Int)
   case isOneOf([Int])
@@ -114,13 +116,14 @@ indirect enum PlainFilter {
   case equals(String)
   case hasPrefix(String)
   case hasTag(String)
+  case hasOneTag(of: [String])
   case hasID([String])
   case not(PlainFilter)
   case and(PlainFilter, PlainFilter)
   case or(PlainFilter, PlainFilter)
 
   init(_ random: inout SeededGenerator, depth: Int) {
-    switch random.below(depth > 2 ? 9 : 16) {
+    switch random.below(depth > 2 ? 10 : 16) {
     case 0: self = .isBelow(random.below(26))
     case 1: self = .isAtLeast(random.below(26))
     case 2: self = .isOneOf((0..<(1 + random.below(3))).map { _ in random.below(24) })
@@ -130,7 +133,8 @@ indirect enum PlainFilter {
     case 6, 7: self = .hasTag(PlainDocuments.tags[random.below(PlainDocuments.tags.count)])
     case 8:
       self = .hasID((0..<(1 + random.below(3))).map { _ in QueryTrial.id(random.below(90)) })
-    case 9: self = depth == 0 ? .all : .isBelow(12)
+    case 9:
+      self = .hasOneTag(of: PlainDocuments.tags.filter { _ in random.below(2) == 0 })
     case 10: self = .not(PlainFilter(&random, depth: depth + 1))
     case 11...13:
       self = .and(
@@ -142,7 +146,6 @@ indirect enum PlainFilter {
 
   func accepts(_ id: String, _ properties: PlainDocuments.Properties) -> Bool {
     switch self {
-    case .all: true
     case .isBelow(let number): properties.number.map { $0 < number } ?? false
     case .isAtLeast(let number): properties.number.map { $0 >= number } ?? false
     case .isOneOf(let numbers): properties.number.map(numbers.contains) ?? false
@@ -150,6 +153,7 @@ indirect enum PlainFilter {
     case .equals(let text): properties.text == text
     case .hasPrefix(let text): properties.text?.hasPrefix(text) ?? false
     case .hasTag(let tag): properties.tags.contains(tag)
+    case .hasOneTag(let tags): properties.tags.contains(where: tags.contains)
     case .hasID(let ids): ids.contains(id)
     case .not(let part): !part.accepts(id, properties)
     case .and(let a, let b): a.accepts(id, properties) && b.accepts(id, properties)
@@ -159,7 +163,6 @@ indirect enum PlainFilter {
 
   func filter(of document: QuerySubject<Document>) -> Filter {
     switch self {
-    case .all: document.id.isIn(["none"]) || !document.id.isIn(["none"])
     case .isBelow(let number): document["n"] < .int(Int64(number))
     case .isAtLeast(let number): document["n"] >= .int(Int64(number))
     case .isOneOf(let numbers): document["n"].isIn(numbers.map { Value.int(Int64($0)) })
@@ -167,6 +170,8 @@ indirect enum PlainFilter {
     case .equals(let text): document["t"] == .string(text)
     case .hasPrefix(let text): document["t"].hasPrefix(text)
     case .hasTag(let tag): document["tags"].contains(.string(tag))
+    case .hasOneTag(let tags):
+      document["tags"].contains { $0.isIn(tags.map(Value.string)) }
     case .hasID(let ids): document.id.isIn(ids)
     case .not(let part): !part.filter(of: document)
     case .and(let a, let b): a.filter(of: document) && b.filter(of: document)
