@@ -5,8 +5,10 @@
 
 SHELL := /bin/bash
 FLAGS := -Xswiftc -warnings-as-errors
-TESTS := --scratch-path .build/tests $(FLAGS)
-RELEASE := swift run -c release $(FLAGS)
+TESTS ?= --scratch-path .build/tests $(FLAGS)
+# What runs in release. A run of everything sets `DIVAN_BUILD`, so that programs, tests and proofs share a build.
+DIVAN_BUILD ?= -c release $(FLAGS)
+RELEASE := swift run $(DIVAN_BUILD)
 NAME ?= .
 PROOF ?= rules
 ONLY ?=
@@ -47,7 +49,7 @@ tests: ## all tests
 	nice -n 5 swift test $(TESTS)
 
 threads: ## tests of concurrency under the thread sanitizer
-	DIVAN_THREADS=1 nice -n 5 swift test --scratch-path .build/thread --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
+	DIVAN_OPTIMIZE= DIVAN_THREADS=1 nice -n 5 swift test --scratch-path .build/thread --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
 
 checks: ## all tests, with the invariants of trees checked after each change
 	swift test --scratch-path .build/checks $(FLAGS) -Xswiftc -DDIVAN_INTERNAL_CHECKS
@@ -78,7 +80,7 @@ builds: ## builds the fuzzers and the planted bugs, for the tasks that run them
 	$(RELEASE) PlantedBugs --build
 
 benchmarks: ## what Divan's work costs; see Benchmarks/README.md
-	$(RELEASE) Benchmarks
+	swift run -c release $(FLAGS) Benchmarks
 
 docs: ## builds the documentation and fails on broken references
 	.ci/docs
