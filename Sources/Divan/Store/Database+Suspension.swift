@@ -9,7 +9,8 @@ extension Database {
   /// ```swift
   /// .onChange(of: scenePhase) { _, phase in
   ///   do {
-  ///     if phase == .background { try database.suspend() } else { try database.resume() }
+  ///     if phase == .background { try database.suspend() }
+  ///     if phase == .active { try database.resume() }
   ///   } catch { report(error) }
   /// }
   /// ```

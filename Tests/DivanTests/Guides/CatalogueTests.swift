@@ -14,6 +14,11 @@ struct CatalogueTests {
     return try Database(at: path, configuration: disk.configuration(configuration))
   }
 
+  /// Returns the larger of two numbers of a document.
+  private func larger(_ a: Value?, _ b: Value?) -> Value? {
+    (a?.intValue ?? 0) < (b?.intValue ?? 0) ? b : a
+  }
+
   // MARK: The pages
 
   @Test func `a document is put and read`() throws {
@@ -87,7 +92,9 @@ struct CatalogueTests {
     #expect(branches.count == 2)
 
     let merged = try database.write { transaction in
-      try transaction.resolve("note") { overlap in .mine }
+      try transaction.resolve("note") { overlap in
+        overlap.path == ["size"] ? .value(larger(overlap.mine, overlap.theirs)) : .mine
+      }
     }
     #expect(merged?["text"] == "Green tea" && merged?["size"] == 2)
     try database.update("note") { $0["seen"] = true }
@@ -718,6 +725,51 @@ struct CatalogueTests {
     }
   }
 
+  @Test func `the models of live results are loaded`() async throws {
+    let database = try open()
+    try await database.write { transaction in
+      for title in ["Cook", "Wash"] {
+        try transaction.put(Document(["type": "chore", "title": .string(title)]))
+      }
+    }
+    var titles: Set<String> = []
+    func print(_ title: String) { titles.insert(title) }
+    let context = database.makeContext()
+    for try await ids in database.liveResults(of: Query<Chore>().sorted(by: \.due)) {
+      try context.refresh()
+      for id in ids { print(try context.model(id)?.title ?? "deleted meanwhile") }
+      if ids.count == 2 { break }
+    }
+    #expect(titles == ["Cook", "Wash"])
+  }
+
+  @Test func `branches without their ancestor overlap everywhere`() throws {
+    for keepsAncestor in [true, false] {
+      var configuration = Configuration()
+      if keepsAncestor {
+        configuration.history = HistoryRetention(age: .seconds(90 * 86_400))
+      }
+      let database = try Database.inMemory(configuration: configuration)
+      let base = try database.write {
+        try $0.put(Document(id: "note", ["text": "Tea", "size": 1]))
+      }
+      for (text, size) in [("Green tea", 1), ("Tea", 2)] {
+        var mine = base
+        mine["text"] = .string(text)
+        mine["size"] = .int(Int64(size))
+        try database.write { try $0.put(mine, onConflict: .branch) }
+      }
+      var overlaps: Set<[String]> = []
+      _ = try database.write { transaction in
+        try transaction.resolve("note") { overlap in
+          overlaps.insert(overlap.path)
+          return .mine
+        }
+      }
+      #expect(overlaps == (keepsAncestor ? [] : [["size"], ["text"]]))
+    }
+  }
+
   @Test func `the results of queries are observed`() async throws {
     let database = try open()
     var titles: [String] = []
@@ -850,6 +902,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 251)
+    #expect(count == 254)
   }
 }

@@ -46,6 +46,14 @@ struct MigrationsGuideTests {
     }
   }
 
+  let addresses = Migration(id: "2026-04-addresses") { transaction in
+    let people = Query<Document>().filter { $0["type"] == "Person" && !$0["city"].isMissing }
+    try transaction.update(people) { person in
+      person["address"] = .object(["city": person["city"] ?? .null])
+      person["city"] = nil
+    }
+  }
+
   @Test func `added properties have declared values, and removed ones stay`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
@@ -90,9 +98,11 @@ struct MigrationsGuideTests {
     let directory = try TemporaryDirectory()
     let path = directory.path + "/Films.divan"
     do {
-      let database = try Database(at: path)
-      try database.write { try $0.replace("m", with: ["type": "Film", "year": "1927"]) }
+      let earlier = try Database(at: path)
+      try earlier.write { try $0.replace("m", with: ["type": "Film", "year": "1927"]) }
+      try earlier.close()
 
+      let database = try Database(at: path)
       let effects = try database.dryRun(numbers)
       for change in effects.changes { print(change.id, change.document.json) }
       print(effects.countBefore, "documents before,", effects.countAfter, "after")
@@ -121,6 +131,19 @@ struct MigrationsGuideTests {
     #expect(try database.migrate([numbers]) == [numbers.id])
     #expect(try database.snapshot().document("m")?["year"] == 1927)
     #expect(try database.snapshot().document("x")?["year"] == "soon")
+  }
+
+  @Test func `a property moves into an object`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      try transaction.replace("a", with: ["type": "Person", "city": "London"])
+      try transaction.replace("b", with: ["type": "Person"])
+    }
+    #expect(try database.migrate([addresses]) == [addresses.id])
+    let snapshot = try database.snapshot()
+    #expect(try snapshot.document("a")?["address"] == ["city": "London"])
+    #expect(try snapshot.document("a")?["city"] == nil)
+    #expect(try snapshot.document("b")?["address"] == nil)
   }
 
   @Test func `an added optional property of a Codable type is nil in earlier documents`() throws {

@@ -359,13 +359,17 @@ struct PracticeGuideTests {
     #expect(try before.document("note")?["round"] == 19)
   }
 
+  private let schema = Schema(Trip.self, Traveller.self)
+
   func replaceStore(of database: Database, at path: String, by backup: String) throws -> Database {
-    // Checks the backup, while nothing is lost yet.
+    // Checks the backup, while the store in use is as it was.
     try Database.restore(from: backup, to: path + ".restored")
     try database.close()
-    try Database.delete(at: path)
+    try FileManager.default.moveItem(atPath: path, toPath: path + ".old")
     try FileManager.default.moveItem(atPath: path + ".restored", toPath: path)
-    return try Database(at: path)
+    let restored = try Database(at: path, schema: schema)
+    try Database.delete(at: path + ".old")
+    return restored
   }
 
   @Test func `a store is replaced by its backup`() throws {
@@ -383,11 +387,20 @@ struct PracticeGuideTests {
     #expect(error?.code == .closed)
     try replaced.close()
 
+    // A file of the user's in the store's folder is left where it was moved.
     try Data("mine".utf8).write(to: URL(filePath: path + "/letter.txt"))
-    #expect(throws: (any Error).self) {
-      try replaceStore(of: replaced, at: path, by: backup)
+    let again = try replaceStore(of: replaced, at: path, by: backup)
+    #expect(try again.snapshot().document("note")?["round"] == 99)
+    #expect(try Data(contentsOf: URL(filePath: path + ".old/letter.txt")) == Data("mine".utf8))
+    try again.close()
+
+    // A damaged backup leaves the store in use as it was.
+    try FileManager.default.removeItem(atPath: backup + "/HEAD")
+    let inUse = try Database(at: path)
+    #expect(throws: DatabaseError.self) {
+      try replaceStore(of: inUse, at: path, by: backup)
     }
-    #expect(try Database(at: path + ".restored").snapshot().document("note")?["round"] == 99)
+    #expect(try inUse.snapshot().document("note")?["round"] == 99)
   }
 
   // MARK: Performance

@@ -17,6 +17,7 @@ class Todo: Model {
 let todoSchema = Schema(Todo.self, TodoList.self)
 
 @main struct TodoApp: App {
+  @Environment(\.scenePhase) private var scenePhase
   private let database = Result {
     try Database(
       url: URL.applicationSupportDirectory.appending(path: "Todos.divan"), schema: todoSchema)
@@ -29,11 +30,22 @@ let todoSchema = Schema(Todo.self, TodoList.self)
       case .failure(let error): Text(verbatim: "\(error)")
       }
     }
+    .onChange(of: scenePhase) { _, phase in
+      do {
+        switch phase {
+        case .background: try database.get().suspend()
+        case .active: try database.get().resume()
+        default: break  // A scene is inactive on its way to both.
+        }
+      } catch {
+        print("The database: \(error)")
+      }
+    }
   }
 }
 
 struct TodoScreen: View {
-  static let open = Query<Todo>().filter { $0.done == false }.sorted(by: \.due)
+  static let open = Query<Todo>().filter { !$0.done }.sorted(by: \.due)
 
   @Live(open, animation: .default) private var todos
   @Environment(\.divan) private var context
@@ -83,13 +95,52 @@ let sampleTodos = PreviewStore.preview(todoSchema) { context in
 // The preview of the page; the macro `#Preview` needs Xcode.
 @MainActor func previewOfScreen() -> some View { TodoScreen().divan(sampleTodos) }
 
+struct EditButton: View {
+  let todo: Todo
+  @Environment(\.divan) private var context
+  @State private var draft: Draft?
+
+  var body: some View {
+    Button("Edit") { draft = try? Draft(of: todo, in: context) }
+      .sheet(item: $draft) { draft in TodoEditor(todo: draft.todo) }
+  }
+}
+
+/// A todo in a context of its own, which discards what was not saved when it is released.
+@MainActor struct Draft: Identifiable {
+  let id: String
+  let context: ModelContext
+  let todo: Todo
+
+  init?(of todo: Todo, in context: ModelContext) throws {
+    guard let database = context.database else { return nil }
+    self.context = database.makeFollowingContext()
+    id = todo.id
+    guard let todo = try self.context.model(todo.modelID) else { return nil }
+    self.todo = todo
+  }
+}
+
 struct TodoEditor: View {
   @Bindable var todo: Todo
-  @Environment(\.divan) private var context
+  @Environment(\.dismiss) private var dismiss
+  @State private var problem: String?
 
   var body: some View {
     TextField("Text", text: $todo.text)
-    Button("Save") { Task { try await context.save() } }
-    Button("Cancel") { todo.revert() }
+    if let problem { Text(verbatim: problem) }
+    Button("Save", action: save)
+    Button("Cancel") { dismiss() }
+  }
+
+  private func save() {
+    Task {
+      do {
+        try await todo.save()
+        dismiss()
+      } catch {
+        problem = "\(error)"
+      }
+    }
   }
 }
