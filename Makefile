@@ -75,9 +75,8 @@ fuzz: ## each fuzzer for SECONDS, with a new seed
 programs: ## builds and runs the programs in release, as the documents say
 	.ci/programs
 
-builds: ## builds the fuzzers and the planted bugs, for the tasks that run them
-	Tests/fuzz build
-	$(RELEASE) PlantedBugs --build
+builds: ## builds the copy with planted bugs, for the tasks that run it and the fuzzers
+	Tests/prove build
 
 benchmarks: ## what Divan's work costs; see Benchmarks/README.md
 	swift run -c release $(FLAGS) Benchmarks

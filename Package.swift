@@ -58,11 +58,20 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// Only `Tests/fuzz` builds this: its `main` is libFuzzer's.
-if Context.environment["DIVAN_FUZZ"] != nil {
+// For fuzzing: `Tests/fuzz` and the copy with planted bugs set this to the path of libFuzzer without its
+// `main`. Its flag cannot be that of a whole build: it would link a second `main` into the other programs.
+if let libFuzzer = Context.environment["DIVAN_FUZZ"] {
   package.targets.append(
     .executableTarget(
       name: "Fuzzer", dependencies: ["FuzzTargets"], path: "Tests/Fuzzers/Fuzzer"))
+  for target in package.targets {
+    switch target.name {
+    case "DivanLog", "Divan": target.swiftSettings = [.unsafeFlags(["-sanitize=fuzzer"])]
+    case _ where target.type == .executable:
+      target.linkerSettings = [.unsafeFlags([libFuzzer, "-lstdc++", "-lm"])]
+    default: break
+    }
+  }
 }
 
 // The thread sanitizer watches these; without the rest, which would have to be built for it, too.

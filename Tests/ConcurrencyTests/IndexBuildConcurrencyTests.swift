@@ -13,7 +13,7 @@ import Testing
 /// Run under the thread sanitizer by `.ci/run`.
 @Suite(.serialized)
 struct IndexBuildConcurrencyTests {
-  private static let documentCount = 2000
+  private static let documentCount = 1000
   private static let byYear = DocumentIndex("by year", on: "year")
   private static let byTag = DocumentIndex("by tag", on: "tags", eachElement: true)
 
@@ -23,7 +23,7 @@ struct IndexBuildConcurrencyTests {
     configuration.durability = .none
     configuration.readMode = reads
     configuration.indexBuildWorkerCount = 3
-    configuration.indexBuildBatchSize = 1500
+    configuration.indexBuildBatchSize = 750
     return configuration
   }
 
@@ -108,7 +108,7 @@ struct IndexBuildConcurrencyTests {
     var codes: Set<DatabaseError.Code?> = []
     for round in 0..<10 {
       let database = try Database(at: path, configuration: configuration(.mapped))
-      let delay = Double.random(in: 0...0.006, using: &random)
+      let delay = Double.random(in: 0...0.003, using: &random)
       let group = DispatchGroup()
       group.enter()
       DispatchQueue(label: "closer").asyncAfter(deadline: .now() + delay) {

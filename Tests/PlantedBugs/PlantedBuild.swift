@@ -60,17 +60,37 @@ struct PlantedBuild {
     (try? url.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile) == true
   }
 
-  /// Builds the proofs of the copy; returns whether that succeeded.
+  /// Builds the proofs and the fuzzer of the copy; returns whether that succeeded.
+  ///
+  /// Fuzzing instruments the code. The proofs of the copy are slower by that, and the fuzzer needs no
+  /// build of its own, which would take longer.
   func build() throws -> Bool {
+    let libFuzzer = Process()
+    libFuzzer.executableURL = root.appending(path: "Tests/libfuzzer")
+    let path = Pipe()
+    libFuzzer.standardOutput = path
+    try libFuzzer.run()
+    let text = String(decoding: try path.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+    libFuzzer.waitUntilExit()
+    guard libFuzzer.terminationStatus == 0 else { return false }
+    return try ["Proofs", "Fuzzer"].allSatisfy {
+      try build($0, libFuzzer: text.trimmingCharacters(in: .newlines))
+    }
+  }
+
+  private func build(_ product: String, libFuzzer: String) throws -> Bool {
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
     // The same proofs must notice a bug, however it is built: without the checks that tests are built with.
     process.environment = ProcessInfo.processInfo.environment
     process.environment?["DIVAN_OPTIMIZE"] = nil
+    process.environment?["DIVAN_FUZZ"] = libFuzzer
     process.arguments = [
-      "swift", "build", "-c", "release", "--product", "Proofs", "--package-path", directory.path,
+      "swift", "build", "-c", "release", "--product", product, "--package-path", directory.path,
       // The internal checks must notice some of the bugs.
       "-Xswiftc", "-DDIVAN_INTERNAL_CHECKS",
+      // Compiling is most of the work. No debugger looks at the copy.
+      "-Xswiftc", "-gnone",
     ]
     try process.run()
     process.waitUntilExit()

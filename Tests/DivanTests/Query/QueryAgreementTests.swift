@@ -150,7 +150,8 @@ struct QueryAgreementTests {
     try database.close()
   }
 
-  @Test func `every operator yields what a plain search finds`() throws {
+  @Test(.partOfProof)
+  func `every operator yields what a plain search finds`() throws {
     let run = ProofRun(QueryProof.name, budget: .test)
     try QueryProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures.prefix(3).joined(separator: "\n"))")

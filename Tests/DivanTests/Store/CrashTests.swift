@@ -11,7 +11,8 @@ import Testing
 ///
 /// Afterwards, acknowledged commits exist, no commit is partial, and the store keeps working.
 struct CrashTests {
-  @Test func `after any power loss a prefix of the commits is left, with all acknowledged ones`()
+  @Test(.partOfProof)
+  func `after any power loss a prefix of the commits is left, with all acknowledged ones`()
     throws
   {
     let run = ProofRun(CrashProof.name, budget: .test, jobs: 2)

@@ -12,7 +12,8 @@ import Testing
 /// None traps, each error is accurate, and the store is in a state that the oracle allows.
 struct FaultTests {
   /// Runs a part of what `Proofs ci faults` tries.
-  @Test func `no acknowledged commit is lost, whichever call fails`() throws {
+  @Test(.partOfProof)
+  func `no acknowledged commit is lost, whichever call fails`() throws {
     let run = ProofRun(FaultProof.name, budget: .test)
     try FaultProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures.prefix(3))")
@@ -434,7 +435,8 @@ extension FaultTests {
   }
 
   /// Runs a part of what `Proofs ci lies` tries.
-  @Test func `losses of a disk that reports false success are detected, within limits`() throws {
+  @Test(.partOfProof)
+  func `losses of a disk that reports false success are detected, within limits`() throws {
     let run = ProofRun(LyingProof.name, budget: .test)
     try LyingProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures.prefix(3))")

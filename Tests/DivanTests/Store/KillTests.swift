@@ -4,14 +4,15 @@ import Testing
 /// Runs a part of what `Proofs` does with processes that are killed and that share a store.
 @Suite(.serialized)
 struct KillTests {
-  @Test func `commits that a killed writer acknowledged survive, and no commit is partial`() throws
-  {
+  @Test(.partOfProof)
+  func `commits that a killed writer acknowledged survive, and no commit is partial`() throws {
     let run = ProofRun(KillProof.name, budget: .test)
     try KillProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures)")
   }
 
-  @Test func `processes that share a store have one writer at a time and read consistent states`()
+  @Test(.partOfProof)
+  func `processes that share a store have one writer at a time and read consistent states`()
     throws
   {
     let run = ProofRun(ProcessProof.name, budget: .test)

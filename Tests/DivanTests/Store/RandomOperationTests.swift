@@ -31,7 +31,8 @@ struct RandomOperationTests {
   }
 
   /// Runs a part of `Proofs ci random`.
-  @Test func `the store matches the model after random operations, faults and crashes`() throws {
+  @Test(.partOfProof)
+  func `the store matches the model after random operations, faults and crashes`() throws {
     let run = ProofRun(RandomProof.name, budget: .test)
     try RandomProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures.prefix(1))")

@@ -2,7 +2,7 @@ import Foundation
 import FuzzTargets
 
 /// The functions that libFuzzer calls, for the target that the environment specifies.
-enum Fuzzer {
+@main enum Fuzzer {
   /// The target of this run.
   static let target: FuzzTarget = {
     let name = ProcessInfo.processInfo.environment["DIVAN_FUZZ_TARGET"] ?? ""

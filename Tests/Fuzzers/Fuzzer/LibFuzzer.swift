@@ -1,6 +1,22 @@
+import Foundation
 import FuzzTargets
 
-// The functions that libFuzzer requires, and one of its own. `main` also comes from libFuzzer.
+// The functions that libFuzzer calls, and two of its own.
+
+@_silgen_name("LLVMFuzzerRunDriver")
+private func runLibFuzzer(
+  _ count: UnsafeMutablePointer<CInt>,
+  _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
+  _ test: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+) -> CInt
+
+extension Fuzzer {
+  /// Runs libFuzzer with the arguments of the process, until it ends.
+  static func main() {
+    var (count, arguments) = unsafe (CommandLine.argc, CommandLine.unsafeArgv)
+    exit(unsafe runLibFuzzer(&count, &arguments, testOneInput))
+  }
+}
 
 @_silgen_name("LLVMFuzzerMutate")
 private func libFuzzerMutate(
@@ -18,8 +34,7 @@ public func initialize(
 }
 
 /// Called with each input.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
+private func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
   Fuzzer.run(unsafe Array(UnsafeBufferPointer(start: bytes, count: size)))
   return 0
 }

@@ -155,7 +155,8 @@ struct DamageTests {
     #expect(report.problems.allSatisfy { $0.code == .damaged })
   }
 
-  @Test func `a part of the proof that damages every byte finds no failures`() throws {
+  @Test(.partOfProof)
+  func `a part of the proof that damages every byte finds no failures`() throws {
     let run = ProofRun(ByteProof.name, budget: .test)
     try ByteProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures.prefix(3))")

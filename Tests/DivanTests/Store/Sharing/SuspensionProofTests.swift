@@ -3,7 +3,8 @@ import Testing
 
 /// Runs a part of what `Proofs` does with stores that are suspended or followed.
 struct SuspensionProofTests {
-  @Test func `a store that is suspended and resumed loses nothing and sees what others write`()
+  @Test(.partOfProof)
+  func `a store that is suspended and resumed loses nothing and sees what others write`()
     throws
   {
     let run = ProofRun(SuspensionProof.name, budget: .test)

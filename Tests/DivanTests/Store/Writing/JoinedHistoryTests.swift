@@ -198,7 +198,8 @@ struct JoinedHistoryTests {
     #expect(try deeper.check().isSound)
   }
 
-  @Test func `stores that exchange pruned histories match a plain model`() throws {
+  @Test(.partOfProof)
+  func `stores that exchange pruned histories match a plain model`() throws {
     let run = ProofRun(ReplicaProof.name, budget: .test)
     try ReplicaProof().gather(run)
     #expect(run.failures.isEmpty, "\(run.failures.prefix(3).joined(separator: "\n"))")
