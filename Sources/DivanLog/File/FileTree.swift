@@ -88,17 +88,22 @@ extension FileTree {
     guard !path.utf8.contains(0) else {
       throw SystemError(call: call, path: path, code: .invalidArgument)
     }
-    var components = Self.components(of: path)
-    guard let name = components.popLast() else { return nil }
     var directory = Self.root
-    for component in components {
-      switch directories[directory]?[component] {
-      case .directory(let next): directory = next
-      case .file: throw SystemError(call: call, path: path, code: .notADirectory)
-      case nil: throw SystemError(call: call, path: path, code: .notFound)
+    var last: String?
+    var rest = path.utf8[...]
+    while let component = Self.popComponent(&rest) {
+      // Rare, and needs a list of the components before it.
+      if component == ".." { return try entry(of: Self.canonicalPath(path), call) }
+      if let name = last {
+        switch directories[directory]?[name] {
+        case .directory(let next): directory = next
+        case .file: throw SystemError(call: call, path: path, code: .notADirectory)
+        case nil: throw SystemError(call: call, path: path, code: .notFound)
+        }
       }
+      last = component
     }
-    return Entry(directory: directory, name: name)
+    return last.map { Entry(directory: directory, name: $0) }
   }
 
   /// Returns the path from the root on, without `.` and `..`.
@@ -108,14 +113,22 @@ extension FileTree {
 
   private static func components(of path: String) -> [String] {
     var components: [String] = []
-    for component in path.utf8.split(separator: UInt8(ascii: "/")) {
-      switch String(Substring(component)) {
-      case ".": break
-      case "..": _ = components.popLast()
-      case let name: components.append(name)
-      }
+    var rest = path.utf8[...]
+    while let component = popComponent(&rest) {
+      if component == ".." { _ = components.popLast() } else { components.append(component) }
     }
     return components
+  }
+
+  /// Removes the first component of a path and returns it, past empty ones and `.`; nil at the end.
+  private static func popComponent(_ path: inout Substring.UTF8View) -> String? {
+    while !path.isEmpty {
+      let component = path.prefix { $0 != UInt8(ascii: "/") }
+      path = path[component.endIndex...].dropFirst()
+      let isDot = component.count == 1 && component.first == UInt8(ascii: ".")
+      if !component.isEmpty, !isDot { return String(Substring(component)) }
+    }
+    return nil
   }
 }
 
