@@ -392,6 +392,7 @@ struct PracticeGuideTests {
     let again = try replaceStore(of: replaced, at: path, by: backup)
     #expect(try again.snapshot().document("note")?["round"] == 99)
     #expect(try Data(contentsOf: URL(filePath: path + ".old/letter.txt")) == Data("mine".utf8))
+    try FileManager.default.removeItem(atPath: path + ".old")
     try again.close()
 
     // A damaged backup leaves the store in use as it was.
