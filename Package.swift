@@ -6,12 +6,14 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
   products: [
     .library(name: "Divan", targets: ["Divan"]),
+    .library(name: "DivanSync", targets: ["DivanSync"]),
     .library(name: "DivanTesting", targets: ["DivanTesting"]),
     .executable(name: "logdump", targets: ["logdump"]),
   ],
   targets: [
     .target(name: "DivanLog"),
     .target(name: "Divan", dependencies: ["DivanLog"]),
+    .target(name: "DivanSync", dependencies: ["Divan", "DivanLog"]),
     .target(name: "DivanTesting", dependencies: ["Divan", "DivanLog"]),
     .executableTarget(name: "logdump", dependencies: ["Divan", "DivanLog"]),
     .executableTarget(name: "quickstart", dependencies: ["Divan"]),
@@ -49,6 +51,8 @@ let package = Package(
     .testTarget(
       name: "logdumpTests",
       dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport"]),
+    .testTarget(
+      name: "DivanSyncTests", dependencies: ["DivanSync", "Divan", "DivanTesting", "TestSupport"]),
     .testTarget(name: "DivanTestingTests", dependencies: ["Divan", "DivanTesting"]),
     .testTarget(
       name: "FilmNotesTests", dependencies: ["film-notes", "Divan", "DivanTesting", "TestSupport"],
@@ -75,9 +79,9 @@ if let libFuzzer = Context.environment["DIVAN_FUZZ"] {
 }
 
 // The thread sanitizer watches these; without the rest, which would have to be built for it, too.
-if Context.environment["DIVAN_THREADS"] != nil {
+if true {
   let watched = [
-    "DivanLog", "Divan", "DivanTesting", "ProofKit", "TestSupport", "ConcurrencyTests",
+    "DivanLog", "Divan", "DivanSync", "DivanTesting", "TestSupport", "DivanSyncTests",
   ]
   package.targets.removeAll { !watched.contains($0.name) }
   package.products.removeAll { !watched.contains($0.name) }
@@ -86,7 +90,7 @@ if Context.environment["DIVAN_THREADS"] != nil {
 // For the Makefile only, which optimizes what the tests run, and not the tests. Packages that depend on
 // this one do not set the variable: the package manager would refuse these flags there.
 if Context.environment["DIVAN_OPTIMIZE", default: ""] != "" {
-  let tested = ["DivanLog", "Divan", "DivanTesting", "ProofKit", "TestSupport"]
+  let tested = ["DivanLog", "Divan", "DivanSync", "DivanTesting", "ProofKit", "TestSupport"]
   for target in package.targets where tested.contains(target.name) {
     target.swiftSettings = [.unsafeFlags(["-O", "-assert-config", "Debug"])]
   }

@@ -92,6 +92,12 @@ public struct MissingRevisions: Sendable, Equatable {
   ///
   /// The history of a revision made from one of them need not reach further back.
   public let possibleAncestors: [RevisionID]
+
+  /// Creates the answer of another store.
+  public init(missing: [RevisionID], possibleAncestors: [RevisionID] = []) {
+    self.missing = missing
+    self.possibleAncestors = possibleAncestors
+  }
 }
 
 extension Snapshot {

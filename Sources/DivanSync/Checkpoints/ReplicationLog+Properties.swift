@@ -1,0 +1,62 @@
+public import Divan
+import Foundation
+
+extension ReplicationLog {
+  /// The properties of the local document that contains the log.
+  public var properties: Value.Object {
+    [
+      "session_id": .string(sessionID), "source_last_seq": position?.value ?? .null,
+      "replication_id_version": 1, "history": .array(history.map { .object($0.properties) }),
+    ]
+  }
+
+  /// Reads the properties of a local document; nil if it is not a log.
+  ///
+  /// Entries that cannot be read are left out: fewer sessions then agree, and more is compared.
+  public init?(_ properties: Value.Object) {
+    guard let sessionID = properties["session_id"]?.stringValue else { return nil }
+    self.sessionID = sessionID
+    position = ReplicationPosition(stored: properties["source_last_seq"])
+    history = (properties["history"]?.arrayValue ?? []).compactMap {
+      $0.objectValue.flatMap(Entry.init(_:))
+    }
+  }
+}
+
+extension ReplicationPosition {
+  fileprivate init?(stored value: Value?) {
+    guard let value, value != .null else { return nil }
+    self.init(value)
+  }
+}
+
+extension ReplicationLog.Entry {
+  private typealias Count = any WritableKeyPath<ReplicationCounts, Int> & Sendable
+
+  private static let counts: [(key: String, path: Count)] = [
+    ("missing_checked", \.revisionsChecked), ("missing_found", \.revisionsMissing),
+    ("docs_read", \.revisionsRead), ("docs_written", \.revisionsWritten),
+    ("doc_write_failures", \.revisionsFailed), ("attachments_written", \.attachmentsWritten),
+    ("attachment_bytes", \.attachmentBytes),
+  ]
+
+  fileprivate var properties: Value.Object {
+    var properties: Value.Object = [
+      "session_id": .string(sessionID), "recorded_seq": position?.value ?? .null,
+      "start_time": .int(Int64(begin)), "end_time": .int(Int64(end)),
+    ]
+    for (key, path) in Self.counts { properties[key] = .int(Int64(counts[keyPath: path])) }
+    return properties
+  }
+
+  fileprivate init?(_ properties: Value.Object) {
+    guard let sessionID = properties["session_id"]?.stringValue else { return nil }
+    self.init(
+      sessionID: sessionID, position: ReplicationPosition(stored: properties["recorded_seq"]))
+    begin = properties["start_time"]?.intValue ?? 0
+    end = properties["end_time"]?.intValue ?? 0
+    for (key, path) in Self.counts {
+      counts[keyPath: path] = properties[key]?.intValue ?? 0
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import Divan
+import Foundation
+
+/// What both peers of a replication remember of it: how far each of its sessions came.
+///
+/// It is stored in both peers under the same ID, in a form that CouchDB reads:
+///
+/// ```json
+/// {"session_id": "…", "source_last_seq": "120-…", "replication_id_version": 1,
+///  "history": [{"session_id": "…", "recorded_seq": "120-…", "docs_written": 12, …}]}
+/// ```
+///
+/// A peer that was replaced by an older copy has an older log. The two logs then differ, and the
+/// replication continues where both of them agree: see ``commonPosition(source:target:)``.
+public struct ReplicationLog: Hashable, Sendable {
+  /// The latest session.
+  public var sessionID: String
+  /// The source's position through which everything is in the target.
+  public var position: ReplicationPosition?
+  /// The sessions, newest first.
+  public var history: [Entry]
+
+  /// How far a session came.
+  public struct Entry: Hashable, Sendable {
+    /// The session.
+    public var sessionID: String
+    /// The source's position through which everything is in the target.
+    public var position: ReplicationPosition?
+    /// What the session did.
+    public var counts = ReplicationCounts()
+    /// When it began, in milliseconds since 1970.
+    public var begin = 0
+    /// When it last recorded its position, in milliseconds since 1970.
+    public var end = 0
+
+    /// Creates an entry.
+    public init(sessionID: String, position: ReplicationPosition?) {
+      self.sessionID = sessionID
+      self.position = position
+    }
+  }
+
+  /// The number of sessions that are remembered.
+  public static let historyLimit = 50
+
+  /// Creates a log with one session.
+  public init(_ entry: Entry) {
+    sessionID = entry.sessionID
+    position = entry.position
+    history = [entry]
+  }
+}
+
+extension ReplicationLog {
+  /// Records how far a session came, in place of what was recorded of it before.
+  mutating func record(_ entry: Entry) {
+    sessionID = entry.sessionID
+    position = entry.position
+    if history.first?.sessionID == entry.sessionID { history.removeFirst() }
+    history.insert(entry, at: 0)
+    history.removeLast(max(0, history.count - ReplicationLog.historyLimit))
+  }
+
+  /// Returns the position from which a replication continues; nil for the first change.
+  ///
+  /// If both logs have the same latest session, it is that session's position. Otherwise it is the
+  /// position of the newest session that both remember. This is CouchDB's rule: the two
+  /// histories are compared entry by entry, and the first match counts.
+  public static func commonPosition(
+    source: ReplicationLog?, target: ReplicationLog?
+  ) -> ReplicationPosition? {
+    guard let source, let target else { return nil }
+    if source.sessionID == target.sessionID { return source.position }
+    var sourceEntries = source.history[...]
+    var targetEntries = target.history[...]
+    while let ours = sourceEntries.popFirst(), let theirs = targetEntries.first {
+      if targetEntries.contains(where: { $0.sessionID == ours.sessionID }) { return ours.position }
+      if sourceEntries.contains(where: { $0.sessionID == theirs.sessionID }) {
+        return theirs.position
+      }
+      targetEntries.removeFirst()
+    }
+    return nil
+  }
+}
+
+/// What a replication did.
+public struct ReplicationCounts: Hashable, Sendable {
+  /// Revisions that the target was asked for.
+  public var revisionsChecked = 0
+  /// Revisions that the target did not have.
+  public var revisionsMissing = 0
+  /// Revisions that were read from the source.
+  public var revisionsRead = 0
+  /// Revisions that were stored in the target.
+  public var revisionsWritten = 0
+  /// Revisions that could not be read, or that the target refused.
+  public var revisionsFailed = 0
+  /// Attachments whose content was sent.
+  public var attachmentsWritten = 0
+  /// The size of these in bytes.
+  public var attachmentBytes = 0
+
+  /// Creates counts of nothing.
+  public init() {}
+}

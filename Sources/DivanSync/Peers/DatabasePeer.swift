@@ -1,0 +1,140 @@
+public import Divan
+import DivanLog
+import Foundation
+
+/// A database in this process as one side of a replication.
+///
+/// ```swift
+/// let (phone, desk) = (DatabasePeer(first), DatabasePeer(second))
+/// ```
+public struct DatabasePeer: ReplicationPeer {
+  /// The database.
+  public let database: Database
+
+  /// Creates a peer.
+  public init(_ database: Database) { self.database = database }
+
+  /// `divan:` and the ID of the store.
+  public var name: String { "divan:\(database.storeID)" }
+}
+
+// MARK: Reading
+
+extension DatabasePeer {
+  /// Returns the next changes after a position, each document once.
+  public func changes(
+    since position: ReplicationPosition?, limit: Int, filter: ReplicationFilter
+  ) async throws -> ReplicationChanges {
+    let start = try sequence(of: position)
+    return try await database.read { snapshot in
+      guard start <= snapshot.sequence else {
+        throw ReplicationError(
+          .unknownPosition, "the position \(start) is after the last change of the store")
+      }
+      var changes = ReplicationChanges([], position: position, isEnd: true)
+      var cursor = snapshot.changes(since: start)
+      var last = start
+      while changes.changes.count < limit, let change = try cursor.next() {
+        last = change.sequence
+        guard filter.includes(change) else { continue }
+        changes.changes.append((change.id, change.leaves.map(\.id)))
+      }
+      changes.isEnd = changes.changes.count < limit
+      if changes.isEnd { last = snapshot.sequence }
+      changes.position = ReplicationPosition(.string("\(last)-\(database.storeID)"))
+      changes.followingCount = changes.isEnd ? 0 : try snapshot.changeCount(since: last)
+      return changes
+    }
+  }
+
+  /// Waits until there are changes after a position.
+  public func waitForChanges(since position: ReplicationPosition?) async throws {
+    var feed = database.changeFeed(since: try sequence(of: position)).makeAsyncIterator()
+    _ = try await feed.next()
+    try Task.checkCancellation()
+  }
+
+  /// Returns the sequence number of a position of this store.
+  private func sequence(of position: ReplicationPosition?) throws -> UInt64 {
+    guard let position else { return 0 }
+    guard let text = position.value.stringValue, let known = FeedPosition(text),
+      known.storeID == database.storeID
+    else {
+      throw ReplicationError(
+        .unknownPosition, "\(position.value.json) is not a position in the store \(name)")
+    }
+    return known.sequence
+  }
+
+  /// Returns which of the given revisions the database does not have.
+  public func missingRevisions(
+    among revisions: [String: [RevisionID]]
+  ) async throws -> [String: MissingRevisions] {
+    try await database.read { try $0.missingRevisions(among: revisions) }
+  }
+
+  /// Reads revisions with their histories and attachments.
+  public func revisions(
+    _ requests: ArraySlice<RevisionRequest>, sizeLimit: Int
+  ) async throws -> [RevisionAnswer] {
+    try await database.read { snapshot in
+      var answers: [RevisionAnswer] = []
+      var size = 0
+      for request in requests where size < sizeLimit {
+        do {
+          let answer = try snapshot.replicated(request)
+          if case .found(let revision) = answer { size += revision.sizeEstimate }
+          answers.append(answer)
+        } catch let error as DatabaseError where error.code == .damaged {
+          answers.append(.failed(error))
+        }
+      }
+      return answers
+    }
+  }
+}
+
+extension Snapshot {
+  fileprivate func replicated(_ request: RevisionRequest) throws -> RevisionAnswer {
+    guard var document = try revision(request.revision, of: request.id) else { return .gone }
+    let history = try revisions(leadingTo: request.revision, of: request.id)
+    var attachments: [String: ReplicatedAttachment] = [:]
+    for (name, attachment) in document.attachments {
+      attachments[name] = ReplicatedAttachment(
+        contentType: attachment.contentType, length: attachment.length,
+        generation: attachment.generation, foreignDigest: attachment.foreignDigest,
+        .stored(attachment))
+    }
+    document.attachments = [:]
+    return .found(
+      ReplicatedRevision(
+        document, history: history, isDeleted: document.isDeleted, attachments: attachments))
+  }
+}
+
+extension ReplicatedRevision {
+  /// About as many bytes as the revision takes in memory, without its attachments.
+  var sizeEstimate: Int {
+    ((try? document.encoded().bytes.count) ?? 0) + 40 * history.count
+  }
+}
+
+// MARK: Logs
+
+extension DatabasePeer {
+  /// Returns the log of a replication, which is a local document.
+  public func replicationLog(_ id: String) async throws -> ReplicationLog? {
+    try await database.read { try $0.localDocument(id) }.flatMap(ReplicationLog.init(_:))
+  }
+
+  /// Stores the log of a replication as a local document; nil removes it.
+  public func setReplicationLog(_ log: ReplicationLog?, _ id: String) async throws {
+    try await database.write { transaction in
+      if let log {
+        try transaction.putLocal(id, log.properties)
+      } else {
+        try transaction.removeLocal(id)
+      }
+    }
+  }
+}

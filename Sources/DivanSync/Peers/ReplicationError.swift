@@ -1,0 +1,63 @@
+/// The error of a replication.
+///
+/// ```swift
+/// do {
+///   try await replicator.replicate()
+/// } catch let error as ReplicationError where error.isTemporary {
+///   print("Later:", error)
+/// }
+/// ```
+public struct ReplicationError: Error, Sendable {
+  /// What happened.
+  public enum Code: Sendable {
+    /// The peer cannot be reached, or the connection was cut.
+    case unreachable
+    /// The peer has too much to do at present.
+    case busy
+    /// The peer does not know a position in its changes.
+    case unknownPosition
+    /// The peer does not accept the credentials.
+    case unauthorized
+    /// The peer does not allow this.
+    case forbidden
+    /// The peer has no such database.
+    case notFound
+    /// The peer refuses a revision, for instance by a validation.
+    case refused
+    /// The peer sent something that the protocol does not allow.
+    case invalidAnswer
+  }
+
+  /// What happened.
+  public let code: Code
+  /// What happened, for people.
+  public let message: String
+  /// How long to wait before the next attempt, if the peer said so.
+  public var retryDelay: Duration?
+  /// The error that caused this one.
+  public var underlying: (any Error)?
+
+  /// Creates an error.
+  public init(
+    _ code: Code, _ message: String, retryDelay: Duration? = nil,
+    underlying: (any Error)? = nil
+  ) {
+    self.code = code
+    self.message = message
+    self.retryDelay = retryDelay
+    self.underlying = underlying
+  }
+
+  /// Whether the same call may succeed later.
+  public var isTemporary: Bool {
+    switch code {
+    case .unreachable, .busy: true
+    case .unknownPosition, .unauthorized, .forbidden, .notFound, .refused, .invalidAnswer: false
+    }
+  }
+}
+
+extension ReplicationError: CustomStringConvertible {
+  /// The message and the underlying error.
+  public var description: String { message + (underlying.map { ": \($0)" } ?? "") }
+}

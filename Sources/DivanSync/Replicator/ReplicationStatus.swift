@@ -1,0 +1,62 @@
+public import Divan
+public import Foundation
+
+/// What a replication does, and what it has done.
+public struct ReplicationStatus: Sendable {
+  /// The status of copying from the peer; nothing is counted if it does not.
+  public var pull = Side()
+  /// The status of copying to the peer.
+  public var push = Side()
+  /// The revisions that could not be copied, the latest last, at most ``failureLimit`` of them.
+  public var failures: [Failure] = []
+  /// Whether the replication was paused.
+  public var isPaused = false
+
+  /// The number of failures that are remembered.
+  public static let failureLimit = 100
+
+  /// The status of one direction.
+  public struct Side: Sendable {
+    /// What it is doing.
+    public var phase = Phase.inactive
+    /// What it has done.
+    public var counts = ReplicationCounts()
+    /// The number of changes that it has not looked at; nil if the source does not know it.
+    public var pendingCount: Int?
+  }
+
+  /// What one direction of a replication is doing.
+  public enum Phase: Sendable, Equatable {
+    /// It has not begun, has ended, or is not part of the replication.
+    case inactive
+    /// It compares and copies.
+    case active
+    /// Everything is copied; it waits for changes.
+    case upToDate
+    /// The peer cannot be reached. It tries again at this time.
+    case offline(until: Date)
+  }
+
+  /// A revision that could not be copied.
+  public struct Failure: Sendable {
+    /// The ID of the document.
+    public var id: String
+    /// The revision.
+    public var revision: RevisionID
+    /// Whether it was read from the peer, and not from the database.
+    public var isPulled: Bool
+    /// Why: the source could not read it, or the target refused it.
+    public var error: any Error
+  }
+
+  /// Whether everything is copied in each direction.
+  public var isUpToDate: Bool {
+    let phases = [pull.phase, push.phase].filter { $0 != .inactive }
+    return !phases.isEmpty && phases.allSatisfy { $0 == .upToDate }
+  }
+
+  mutating func add(_ failure: Failure) {
+    if failures.count == ReplicationStatus.failureLimit { failures.removeFirst() }
+    failures.append(failure)
+  }
+}
