@@ -53,12 +53,14 @@ struct WordingTests {
     } else {
       files = tree.files(in: folder) + tree.files(in: folder, extensions: ["md"])
     }
-    return files.filter { !$0.path.hasSuffix("WordingTests.swift") && !$0.path.contains("Benchmarks/Peers") }
-      .flatMap { file in
-        file.text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().map {
-          ("\(file.path):\($0.offset + 1)", String($0.element))
-        }
+    return files.filter {
+      !$0.path.hasSuffix("WordingTests.swift") && !$0.path.contains("Benchmarks/Peers")
+    }
+    .flatMap { file in
+      file.text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().map {
+        ("\(file.path):\($0.offset + 1)", String($0.element))
       }
+    }
   }
 
   private static let folders = [".", "Sources", "Tests", "Benchmarks", "Examples", "docs"]

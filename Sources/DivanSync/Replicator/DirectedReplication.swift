@@ -32,7 +32,9 @@ struct DirectedReplication: Sendable {
     self.isContinuous = isContinuous
   }
 
-  /// Runs sessions until everything is copied, or without an end; errors that may pass begin another one.
+  /// Runs sessions until everything is copied, or permanently.
+  ///
+  /// An error that may pass begins another session.
   func run(_ gate: PauseGate) async throws {
     var backoff = Backoff(options)
     var beginsAgain = false
