@@ -395,8 +395,8 @@ struct PracticeGuideTests {
     try FileManager.default.removeItem(atPath: path + ".old")
     try again.close()
 
-    // A damaged backup leaves the store in use as it was.
-    try FileManager.default.removeItem(atPath: backup + "/HEAD")
+    // Without a backup, the store in use stays as it was.
+    try Database.delete(at: backup)
     let inUse = try Database(at: path)
     #expect(throws: DatabaseError.self) {
       try replaceStore(of: inUse, at: path, by: backup)
