@@ -45,8 +45,10 @@ check: lint ## the quick check before a commit: format, layers, build, the tests
 test: ## tests whose names match NAME, a regular expression
 	swift test $(TESTS) --filter '$(NAME)'
 
+# `swift test` would build with flags of its own, and whatever is run next would be built again.
 tests: ## all tests
-	nice -n 5 swift test $(TESTS)
+	swift build --build-tests $(TESTS)
+	nice -n 5 swift test --skip-build $(TESTS)
 
 threads: ## tests of concurrency under the thread sanitizer
 	DIVAN_OPTIMIZE= DIVAN_THREADS=1 nice -n 5 swift test --scratch-path .build/thread --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
