@@ -59,6 +59,21 @@ struct ReplicationLogTests {
       ReplicationLog.commonPosition(source: log, target: log) == ReplicationPosition("s2"))
   }
 
+  /// CouchDB takes the source's position, and does not copy what the target lost.
+  @Test func `the older of two logs of one session counts`() {
+    func log(_ position: Value, checked: Int) -> ReplicationLog {
+      var entry = ReplicationLog.Entry(sessionID: "A", position: ReplicationPosition(position))
+      entry.counts.revisionsChecked = checked
+      return ReplicationLog(entry)
+    }
+    let (older, newer) = (log("s3", checked: 300), log("s5", checked: 500))
+    for (source, target) in [(older, newer), (newer, older)] {
+      #expect(
+        ReplicationLog.commonPosition(source: source, target: target)
+          == ReplicationPosition("s3"))
+    }
+  }
+
   @Test func `a log is what its properties say`() throws {
     var entry = ReplicationLog.Entry(sessionID: "B", position: ReplicationPosition(12))
     entry.counts.revisionsWritten = 3

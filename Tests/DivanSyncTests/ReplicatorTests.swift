@@ -87,6 +87,59 @@ struct ReplicatorTests {
     #expect(try Contents(of: here) == Contents(of: there))
   }
 
+  @Test func `an attachment whose type was corrected is copied`() async throws {
+    let (here, there) = try makeDatabases()
+    try await here.write { transaction in
+      var picture = Document(id: "picture", [:])
+      picture.attachments["photo"] = Document.Attachment(contentType: "a/b", [1, 2, 3])
+      try transaction.put(picture)
+    }
+    let replicator = Replicator(here, DatabasePeer(there), direction: .push)
+    try await replicator.replicate()
+    try await here.update("picture") { document in
+      document.attachments["photo"] = Document.Attachment(contentType: "image/png", [1, 2, 3])
+    }
+    try await replicator.replicate()
+    let copied = try there.snapshot().document("picture")?.attachments["photo"]
+    #expect(copied?.contentType == "image/png")
+  }
+
+  @Test func `names that are equal as characters and not as bytes are told apart`() async throws {
+    let (here, there) = try makeDatabases()
+    let names = ["\u{E9}", "e\u{301}"]
+    try await here.write { transaction in
+      for (number, name) in names.enumerated() {
+        // The same revision ID in both, as other engines make them.
+        let revision = RevisionID("1-00000000000000000000000000000001")
+        var document = Document(id: name, ["number": .int(Int64(number))])
+        for name in names {
+          document.attachments[name] = Document.Attachment(
+            contentType: "a/b", Array(name.utf8))
+        }
+        try transaction.insert(document, history: [revision].compactMap { $0 })
+      }
+    }
+    try await Replicator(here, DatabasePeer(there), direction: .push).replicate()
+    #expect(try there.snapshot().count == 2)
+    for (number, name) in names.enumerated() {
+      let document = try there.snapshot().document(name)
+      #expect(document?["number"] == .int(Int64(number)))
+      #expect(try await document?.attachments[name]?.data() == Data(name.utf8))
+    }
+  }
+
+  @Test func `an error in one direction ends a continuous replication`() async throws {
+    let (here, there) = try makeDatabases()
+    try await here.write { try _ = $0.put(Document(id: "a", [:])) }
+    try await there.write { try _ = $0.put(Document(id: "b", [:])) }
+    let filter = ReplicationFilter.all
+    let run = Replicator(here, RefusingPeer(there), filter: filter).start()
+    let error = await #expect(throws: ReplicationError.self) {
+      for try await _ in run.statuses {}
+    }
+    #expect(error?.code == .forbidden)
+  }
+
   @Test func `purges, expiry dates and local documents stay where they are`() async throws {
     let (here, there) = try makeDatabases()
     let replicator = Replicator(here, DatabasePeer(there), direction: .push)
@@ -266,6 +319,45 @@ struct NamedPeer: ReplicationPeer {
     _ revisions: [ReplicatedRevision], from origin: String
   ) async throws -> [Result<Bool, any Error>] {
     try await peer.insert(revisions, from: origin)
+  }
+  func flush() async throws { try await peer.flush() }
+  func replicationLog(_ id: String) async throws -> ReplicationLog? {
+    try await peer.replicationLog(id)
+  }
+  func setReplicationLog(_ log: ReplicationLog?, _ id: String) async throws {
+    try await peer.setReplicationLog(log, id)
+  }
+}
+
+/// A peer that can be read, and refuses every revision.
+struct RefusingPeer: ReplicationPeer {
+  private let peer: DatabasePeer
+
+  init(_ database: Database) { peer = DatabasePeer(database) }
+
+  var name: String { peer.name }
+  func changes(
+    since position: ReplicationPosition?, limit: Int, filter: ReplicationFilter
+  ) async throws -> ReplicationChanges {
+    try await peer.changes(since: position, limit: limit, filter: filter)
+  }
+  func waitForChanges(since position: ReplicationPosition?) async throws {
+    try await peer.waitForChanges(since: position)
+  }
+  func missingRevisions(
+    among revisions: [String: [RevisionID]]
+  ) async throws -> [String: MissingRevisions] {
+    try await peer.missingRevisions(among: revisions)
+  }
+  func revisions(
+    _ requests: ArraySlice<RevisionRequest>, sizeLimit: Int
+  ) async throws -> [RevisionAnswer] {
+    try await peer.revisions(requests, sizeLimit: sizeLimit)
+  }
+  func insert(
+    _ revisions: [ReplicatedRevision], from origin: String
+  ) async throws -> [Result<Bool, any Error>] {
+    throw ReplicationError(.forbidden, "the peer can only be read")
   }
   func flush() async throws { try await peer.flush() }
   func replicationLog(_ id: String) async throws -> ReplicationLog? {

@@ -63,14 +63,25 @@ extension ReplicationLog {
 
   /// Returns the position from which a replication continues; nil for the first change.
   ///
-  /// If both logs have the same latest session, it is that session's position. Otherwise it is the
-  /// position of the newest session that both remember. This is CouchDB's rule: the two
-  /// histories are compared entry by entry, and the first match counts.
+  /// If both logs have the same latest session, it is that session's position; where they differ,
+  /// the one that was recorded first, since the other log is that of a later time. Otherwise it is
+  /// the position of the newest session that both remember. This is CouchDB's rule, which takes
+  /// the source's position in the first case: the two histories are compared entry by entry, and
+  /// the first match counts.
   public static func commonPosition(
     source: ReplicationLog?, target: ReplicationLog?
   ) -> ReplicationPosition? {
     guard let source, let target else { return nil }
-    if source.sessionID == target.sessionID { return source.position }
+    if source.sessionID == target.sessionID {
+      guard let ours = source.history.first, let theirs = target.history.first,
+        ours.sessionID == source.sessionID, theirs.sessionID == target.sessionID,
+        ours.position != theirs.position
+      else { return source.position }
+      // Positions have no order that is known here, and these only grow.
+      let isOursLater =
+        (ours.counts.revisionsChecked, ours.end) > (theirs.counts.revisionsChecked, theirs.end)
+      return isOursLater ? theirs.position : ours.position
+    }
     var sourceEntries = source.history[...]
     var targetEntries = target.history[...]
     while let ours = sourceEntries.popFirst(), let theirs = targetEntries.first {

@@ -46,62 +46,51 @@ extension DatabasePeer {
   /// Returns the revision with its attachments, whose content is stored.
   private func complete(_ revision: ReplicatedRevision) async throws -> IncomingRevision {
     var document = revision.document
-    for (name, attachment) in revision.attachments {
-      document.attachments[name] = try await content(of: attachment, named: name, revision)
+    for attachment in revision.attachments {
+      document.attachments[attachment.name] = try await content(of: attachment, revision)
     }
     return IncomingRevision(document, history: revision.history, isDeleted: revision.isDeleted)
   }
 
   /// Stores the content of an attachment before the transaction that needs it, unless it is here.
   private func content(
-    of attachment: ReplicatedAttachment, named name: String, _ revision: ReplicatedRevision
+    of attachment: ReplicatedAttachment, _ revision: ReplicatedRevision
   ) async throws -> Document.Attachment {
     var result: Document.Attachment
-    switch attachment.content {
-    case .stored(let stored):
-      if let here = try await known(name, revision, where: { $0.digest == stored.digest }) {
-        result = here
-      } else {
+    if let here = try await known(attachment, revision) {
+      result = here
+    } else {
+      let place = "the attachment “\(attachment.name)” of “\(revision.document.id)”"
+      switch attachment.content {
+      case .stored(let stored):
         result = try await database.storeAttachment(
           contentType: attachment.contentType, pieces: stored.asyncPieces())
+      case .sent(let open):
+        result = try await database.storeAttachment(
+          contentType: attachment.contentType,
+          pieces: SentPieces(try await open(), length: attachment.length, of: place))
+        guard attachment.digest == nil || attachment.digest == result.digest else {
+          throw ReplicationError(.invalidAnswer, "\(place) has another digest than was announced")
+        }
+      case .known:
+        throw ReplicationError(.missingContent, "\(place) was not sent, and is not here")
       }
-    case .sent(let open):
-      result = try await database.storeAttachment(
-        contentType: attachment.contentType, pieces: SentPieces(try await open()))
-      guard result.length == attachment.length else {
-        throw ReplicationError(
-          .invalidAnswer,
-          "the attachment “\(name)” of “\(revision.document.id)” has \(result.length) bytes, and"
-            + " \(attachment.length) were announced")
-      }
-    case .known:
-      guard
-        let here = try await known(
-          name, revision, where: { $0.foreignDigest == attachment.foreignDigest })
-      else {
-        throw ReplicationError(
-          .invalidAnswer,
-          "the content of the attachment “\(name)” of “\(revision.document.id)” was not sent, and"
-            + " is not here")
-      }
-      result = here
     }
     result.generation = attachment.generation
     result.foreignDigest = attachment.foreignDigest
     return result
   }
 
-  /// Returns the attachment of the newest ancestor that is here and has it.
+  /// Returns the same attachment of the newest ancestor that is here and has it.
   private func known(
-    _ name: String, _ revision: ReplicatedRevision,
-    where isSame: @escaping @Sendable (Document.Attachment) -> Bool
+    _ attachment: ReplicatedAttachment, _ revision: ReplicatedRevision
   ) async throws -> Document.Attachment? {
     let (id, ancestors) = (revision.document.id, revision.history.dropFirst())
     guard !ancestors.isEmpty else { return nil }
     return try await database.read { snapshot in
       for ancestor in ancestors {
-        let attachment = try snapshot.revision(ancestor, of: id)?.attachments[name]
-        if let attachment, isSame(attachment) { return attachment }
+        let stored = try snapshot.revision(ancestor, of: id)?.attachments[attachment.name]
+        if let stored, attachment.isSame(as: stored) { return stored }
       }
       return nil
     }
@@ -111,25 +100,57 @@ extension DatabasePeer {
   public func flush() async throws { try await database.flush() }
 }
 
-/// The pieces of an attachment that a peer sends.
+extension ReplicatedAttachment {
+  /// Whether a stored attachment is the same, as far as digests can tell.
+  fileprivate func isSame(as stored: Document.Attachment) -> Bool {
+    guard length == stored.length, contentType == stored.contentType else { return false }
+    if let digest { return digest == stored.digest }
+    return foreignDigest != nil && foreignDigest == stored.foreignDigest
+  }
+}
+
+/// The pieces of an attachment that a peer sends, which must have the announced length.
 private struct SentPieces: AsyncSequence {
   let base: any AsyncSequence<Data, any Error>
+  let length: Int
+  let place: String
 
-  init(_ base: any AsyncSequence<Data, any Error>) { self.base = base }
+  init(_ base: any AsyncSequence<Data, any Error>, length: Int, of place: String) {
+    self.base = base
+    self.length = length
+    self.place = place
+  }
 
   struct AsyncIterator: AsyncIteratorProtocol {
     var base: any AsyncIteratorProtocol<Data, any Error>
+    var rest: Int
+    let place: String
 
-    mutating func next() async throws -> Data? { try await base.next(isolation: #isolation) }
+    mutating func next() async throws -> Data? {
+      let piece = try await base.next(isolation: #isolation)
+      rest -= piece?.count ?? 0
+      guard rest >= 0 else {
+        throw ReplicationError(.invalidAnswer, "\(place) is longer than was announced")
+      }
+      guard piece != nil || rest == 0 else {
+        // Some servers just close a connection that they lost.
+        throw ReplicationError(.unreachable, "\(place) ends \(rest) bytes too early")
+      }
+      return piece
+    }
   }
 
-  func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: base.makeAsyncIterator()) }
+  func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(base: base.makeAsyncIterator(), rest: length, place: place)
+  }
 }
 
 extension Error {
   /// Whether the error concerns only one revision, so that others can be replicated.
   fileprivate var concernsOneRevision: Bool {
-    if let error = self as? ReplicationError { return !error.isTemporary }
+    if let error = self as? ReplicationError {
+      return [.invalidAnswer, .missingContent, .notFound, .forbidden].contains(error.code)
+    }
     guard let error = self as? DatabaseError else { return false }
     return [.damaged, .invalidAttachment, .notFound].contains(error.code)
   }

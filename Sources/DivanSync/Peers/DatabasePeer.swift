@@ -34,10 +34,16 @@ extension DatabasePeer {
       var changes = ReplicationChanges([], position: position, isEnd: true)
       var cursor = snapshot.changes(since: start)
       var last = start
-      while changes.changes.count < limit, let change = try cursor.next() {
-        last = change.sequence
-        guard filter.includes(change) else { continue }
-        changes.changes.append((change.id, change.leaves.map(\.id)))
+      while changes.changes.count < limit {
+        do {
+          guard let change = try cursor.next() else { break }
+          last = change.sequence
+          guard filter.includes(change) else { continue }
+          changes.changes.append((change.id, change.leaves.map(\.id)))
+        } catch let error as DatabaseError where error.code == .damaged {
+          // The cursor continues after a change that it cannot read.
+          changes.unreadable.append(error)
+        }
       }
       changes.isEnd = changes.changes.count < limit
       if changes.isEnd { last = snapshot.sequence }
@@ -70,7 +76,22 @@ extension DatabasePeer {
   public func missingRevisions(
     among revisions: [String: [RevisionID]]
   ) async throws -> [String: MissingRevisions] {
-    try await database.read { try $0.missingRevisions(among: revisions) }
+    try await database.read { snapshot in
+      do {
+        return try snapshot.missingRevisions(among: revisions)
+      } catch let error as DatabaseError where error.code == .damaged {
+        var missing: [String: MissingRevisions] = [:]
+        for (id, wanted) in revisions {
+          do {
+            missing.merge(try snapshot.missingRevisions(among: [id: wanted])) { $1 }
+          } catch let error as DatabaseError where error.code == .damaged {
+            // Storing one of them reports the damage, and stores nothing.
+            missing[id] = MissingRevisions(missing: wanted)
+          }
+        }
+        return missing
+      }
+    }
   }
 
   /// Reads revisions with their histories and attachments.
@@ -98,17 +119,20 @@ extension Snapshot {
   fileprivate func replicated(_ request: RevisionRequest) throws -> RevisionAnswer {
     guard var document = try revision(request.revision, of: request.id) else { return .gone }
     let history = try revisions(leadingTo: request.revision, of: request.id)
-    var attachments: [String: ReplicatedAttachment] = [:]
+    var attachments: [ReplicatedAttachment] = []
     for (name, attachment) in document.attachments {
-      attachments[name] = ReplicatedAttachment(
-        contentType: attachment.contentType, length: attachment.length,
+      var replicated = ReplicatedAttachment(
+        name: name, contentType: attachment.contentType, length: attachment.length,
         generation: attachment.generation, foreignDigest: attachment.foreignDigest,
         .stored(attachment))
+      replicated.digest = attachment.digest
+      attachments.append(replicated)
     }
     document.attachments = [:]
-    return .found(
-      ReplicatedRevision(
-        document, history: history, isDeleted: document.isDeleted, attachments: attachments))
+    var revision = ReplicatedRevision(
+      document, history: history, isDeleted: document.isDeleted, attachments: attachments)
+    revision.knownAncestors = request.knownAncestors
+    return .found(revision)
   }
 }
 

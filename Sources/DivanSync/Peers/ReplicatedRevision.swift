@@ -9,13 +9,15 @@ public struct ReplicatedRevision: Sendable {
   public var history: [RevisionID]
   /// Whether the revision deletes the document.
   public var isDeleted: Bool
-  /// The attachments by their names.
-  public var attachments: [String: ReplicatedAttachment]
+  /// Revisions that the receiver has, which may be ancestors of this one.
+  public var knownAncestors: [RevisionID] = []
+  /// The attachments.
+  public var attachments: [ReplicatedAttachment]
 
   /// Creates a revision.
   public init(
     _ document: Document, history: [RevisionID], isDeleted: Bool,
-    attachments: [String: ReplicatedAttachment] = [:]
+    attachments: [ReplicatedAttachment] = []
   ) {
     self.document = document
     self.history = history
@@ -29,12 +31,16 @@ public struct ReplicatedRevision: Sendable {
 
 /// An attachment on its way from one peer to another.
 public struct ReplicatedAttachment: Sendable {
+  /// The name.
+  public var name: String
   /// The MIME type.
   public var contentType: String
   /// The size of the content in bytes.
   public var length: Int
   /// The generation of the revision that added it; CouchDB's `revpos`.
   public var generation: UInt64
+  /// Divan's digest of the content, if it is known.
+  public var digest: String?
   /// The digest that the engine computed in which it was added.
   public var foreignDigest: Document.Attachment.ForeignDigest?
   /// The content.
@@ -52,9 +58,10 @@ public struct ReplicatedAttachment: Sendable {
 
   /// Creates an attachment.
   public init(
-    contentType: String, length: Int, generation: UInt64,
+    name: String, contentType: String, length: Int, generation: UInt64,
     foreignDigest: Document.Attachment.ForeignDigest? = nil, _ content: Content
   ) {
+    self.name = name
     self.contentType = contentType
     self.length = length
     self.generation = generation

@@ -24,6 +24,8 @@ public struct ReplicationError: Error, Sendable {
     case notFound
     /// The peer refuses a revision, for instance by a validation.
     case refused
+    /// The content of an attachment was not sent, because the receiver was expected to have it.
+    case missingContent
     /// The peer sent something that the protocol does not allow.
     case invalidAnswer
   }
@@ -34,6 +36,8 @@ public struct ReplicationError: Error, Sendable {
   public let message: String
   /// How long to wait before the next attempt, if the peer said so.
   public var retryDelay: Duration?
+  /// The status of the response over HTTP that caused it.
+  public var status: Int?
   /// The error that caused this one.
   public var underlying: (any Error)?
 
@@ -52,7 +56,9 @@ public struct ReplicationError: Error, Sendable {
   public var isTemporary: Bool {
     switch code {
     case .unreachable, .busy: true
-    case .unknownPosition, .unauthorized, .forbidden, .notFound, .refused, .invalidAnswer: false
+    case .unknownPosition, .unauthorized, .forbidden, .notFound, .refused, .missingContent,
+      .invalidAnswer:
+      false
     }
   }
 }

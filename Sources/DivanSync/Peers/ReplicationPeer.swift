@@ -86,6 +86,8 @@ public struct ReplicationPosition: Hashable, Sendable {
 public struct ReplicationChanges: Sendable {
   /// The changed documents with their leaf revisions, deleted ones too.
   public var changes: [(id: String, leaves: [RevisionID])]
+  /// The errors of changes that the peer cannot read, which are left out.
+  public var unreadable: [any Error] = []
   /// The position after these changes; nil if there are no changes at all.
   public var position: ReplicationPosition?
   /// Whether these are the last changes for now.

@@ -53,19 +53,32 @@ actor BatchReader {
     position = changes.position ?? position
     followingCount = changes.followingCount
     isAtEnd = changes.isEnd
-    guard !changes.changes.isEmpty else { return }
-    let leaves = Dictionary(
-      changes.changes.map { ($0.id, $0.leaves) }, uniquingKeysWith: { $0 + $1 })
-    batch.counts.revisionsChecked = leaves.values.reduce(0) { $0 + $1.count }
-    let missing = try await replication.target.missingRevisions(among: leaves)
-    // In the order of the changes, so that documents arrive as they were written.
-    requests =
-      changes.changes.flatMap { id, _ in
+    batch.failures += changes.unreadable.map { (($0 as? DatabaseError)?.documentID ?? "", nil, $0) }
+    // A design document is a program for a server.
+    var rest = changes.changes.filter { !$0.id.hasPrefix("_design/") }
+    batch.counts.revisionsChecked = rest.reduce(0) { $0 + $1.leaves.count }
+    // One call, unless IDs of several documents are equal to Swift, which compares characters.
+    while !rest.isEmpty {
+      var leaves: [String: [RevisionID]] = [:]
+      var later: [(id: String, leaves: [RevisionID])] = []
+      var asked: [String] = []
+      for change in rest {
+        if leaves.updateValueIfAbsent(change.leaves, for: change.id) {
+          asked.append(change.id)
+        } else {
+          later.append(change)
+        }
+      }
+      let missing = try await replication.target.missingRevisions(among: leaves)
+      // In the order of the changes, so that documents arrive as they were written.
+      requests += asked.flatMap { id in
         (missing[id]?.missing ?? []).map { revision in
           RevisionRequest(
             id: id, revision: revision, knownAncestors: missing[id]?.possibleAncestors ?? [])
         }
-      }[...]
+      }
+      rest = later
+    }
     batch.counts.revisionsMissing = requests.count
   }
 
@@ -86,5 +99,14 @@ actor BatchReader {
       }
     }
     requests = requests.dropFirst(answers.count)
+  }
+}
+
+extension Dictionary {
+  /// Adds a value, unless the key has one; returns whether it was added.
+  fileprivate mutating func updateValueIfAbsent(_ value: Value, for key: Key) -> Bool {
+    if self[key] != nil { return false }
+    self[key] = value
+    return true
   }
 }

@@ -40,7 +40,7 @@ struct DirectedReplication: Sendable {
     var beginsAgain = false
     while true {
       do {
-        try await copy(gate, fromBeginning: beginsAgain, &backoff)
+        try await copy(gate, fromBeginning: &beginsAgain, &backoff)
         return
       } catch let error as ReplicationError where error.code == .unknownPosition && !beginsAgain {
         beginsAgain = true
@@ -54,8 +54,10 @@ struct DirectedReplication: Sendable {
   }
 
   /// Copies everything that is missing, as one session of the log.
+  ///
+  /// `fromBeginning` becomes false with the first position that is recorded.
   private func copy(
-    _ gate: PauseGate, fromBeginning: Bool, _ backoff: inout Backoff
+    _ gate: PauseGate, fromBeginning: inout Bool, _ backoff: inout Backoff
   ) async throws {
     update { $0.phase = .active }
     var session = try await ReplicationSession(self)
@@ -70,9 +72,11 @@ struct DirectedReplication: Sendable {
         async let following = reader.next()
         try await write(written, &session)
         backoff.reset()
+        if written.position != nil { fromBeginning = false }
         batch = try await following
       }
       guard isContinuous else { return }
+      backoff.reset()
       update {
         $0.phase = .upToDate
         $0.pendingCount = 0
@@ -93,7 +97,7 @@ struct DirectedReplication: Sendable {
         case .success(let isNew):
           guard isNew else { continue }
           counts.revisionsWritten += 1
-          for attachment in revision.attachments.values {
+          for attachment in revision.attachments {
             if case .known = attachment.content { continue }
             counts.attachmentsWritten += 1
             counts.attachmentBytes += attachment.length
@@ -110,7 +114,6 @@ struct DirectedReplication: Sendable {
       status[keyPath: side].counts += counts
       status[keyPath: side].pendingCount = batch.followingCount
       for (id, revision, error) in failures {
-        guard let revision else { continue }
         status.add(
           .init(id: id, revision: revision, isPulled: side == \.pull, error: error))
       }

@@ -8,7 +8,7 @@ import DivanLog
 /// try await Replicator(database, peer, filter: filter).replicate()
 /// ```
 ///
-/// A replication with another filter has checkpoints of its own, so it begins with the first change.
+/// A replication with another filter has other checkpoints, so it begins with the first change.
 public struct ReplicationFilter: Sendable {
   package enum Kind: Sendable {
     case all

@@ -1,3 +1,4 @@
+import Divan
 import Synchronization
 
 /// A replication that runs.
@@ -20,13 +21,20 @@ public final class ReplicationRun: Sendable {
     task = Task.detached {
       let result: Result<Void, any Error>
       do {
+        // Both are active at once, so that one is not up to date before the other begins.
+        board.update { status in
+          if replicator.direction != .push { status.pull.phase = .active }
+          if replicator.direction != .pull { status.push.phase = .active }
+        }
         let directions = try await replicator.directed(board, isContinuous: isContinuous)
         try await withThrowingTaskGroup(of: Void.self) { group in
           for direction in directions { group.addTask { try await direction.run(gate) } }
-          // The first error ends the others.
-          try await group.waitForAll()
+          // The first error leaves the group, which cancels the others.
+          for try await _ in group {}
         }
         result = .success(())
+      } catch let error as DatabaseError where error.code == .cancelled {
+        result = .failure(CancellationError())
       } catch {
         result = .failure(error)
       }

@@ -39,10 +39,10 @@ public struct ReplicationStatus: Sendable {
 
   /// A revision that could not be copied.
   public struct Failure: Sendable {
-    /// The ID of the document.
+    /// The ID of the document; empty if it cannot be read.
     public var id: String
-    /// The revision.
-    public var revision: RevisionID
+    /// The revision; nil if the change itself cannot be read.
+    public var revision: RevisionID?
     /// Whether it was read from the peer, and not from the database.
     public var isPulled: Bool
     /// Why: the source could not read it, or the target refused it.
