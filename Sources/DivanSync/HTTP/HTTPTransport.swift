@@ -1,0 +1,122 @@
+public import Foundation
+
+/// What sends requests over HTTP.
+///
+/// ``URLSessionTransport`` is the usual one. Another one can send requests through a proxy, or to a
+/// service in this process, as tests do.
+public protocol HTTPTransport: Sendable {
+  /// Sends a request, and returns the response as soon as its headers are there.
+  ///
+  /// - Parameter request: The request.
+  /// - Returns: The response, whose body follows. A transport does not follow redirects to other
+  ///   hosts: the request may have credentials.
+  /// - Throws: ``ReplicationError`` with the code `unreachable` if there is no response, and
+  ///   `CancellationError` if the task is cancelled.
+  func send(_ request: HTTPRequest) async throws -> HTTPResponse
+}
+
+/// A request over HTTP.
+public struct HTTPRequest: Sendable {
+  /// The method, such as `GET`.
+  public var method: String
+  /// The absolute URL.
+  public var url: URL
+  /// The headers by their names.
+  public var headers: [String: String]
+  /// The body.
+  public var body: Body
+
+  /// The body of a request.
+  public enum Body: Sendable {
+    /// There is no body.
+    case none
+    /// The body is in memory.
+    case data(Data)
+    /// The body is the content of a file, which is read a piece at a time.
+    case file(URL)
+  }
+
+  /// Creates a request.
+  public init(
+    _ method: String, _ url: URL, headers: [String: String] = [:], body: Body = .none
+  ) {
+    self.method = method
+    self.url = url
+    self.headers = headers
+    self.body = body
+  }
+}
+
+/// A response over HTTP.
+public struct HTTPResponse: Sendable {
+  /// The status, such as 200.
+  public var status: Int
+  /// The headers by their names in lower case.
+  public var headers: [String: String]
+  /// The body, in pieces of any size.
+  public var body: HTTPBody
+
+  /// Creates a response.
+  public init(status: Int, headers: [String: String] = [:], body: HTTPBody = HTTPBody()) {
+    self.status = status
+    self.headers = headers
+    self.body = body
+  }
+}
+
+/// The body of a response or of a request that is served, which can be read once.
+public struct HTTPBody: AsyncSequence, Sendable {
+  /// Reads a body.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    let next: () async throws -> Data?
+
+    /// Returns the next piece, nil at the end.
+    public mutating func next() async throws -> Data? { try await next() }
+  }
+
+  private let makeNext: @Sendable () -> () async throws -> Data?
+
+  /// Creates an empty body.
+  public init() { makeNext = { { nil } } }
+
+  /// Creates a body from bytes in memory.
+  public init(_ data: Data) {
+    self.init(pieces: data.isEmpty ? [] : [data])
+  }
+
+  /// Creates a body from pieces in memory.
+  public init(pieces: [Data]) {
+    makeNext = {
+      var iterator = pieces.makeIterator()
+      return { iterator.next() }
+    }
+  }
+
+  /// Creates a body from a sequence.
+  public init<Pieces: AsyncSequence & Sendable>(_ pieces: Pieces) where Pieces.Element == Data {
+    makeNext = {
+      var iterator = pieces.makeAsyncIterator()
+      return { try await iterator.next() }
+    }
+  }
+
+  /// Returns an iterator.
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(next: makeNext()) }
+}
+
+extension HTTPBody {
+  /// Returns the whole body.
+  ///
+  /// - Throws: ``HTTPBodyTooLarge`` if it has more bytes than `sizeLimit`.
+  func collect(sizeLimit: Int) async throws -> Data {
+    var data = Data()
+    for try await piece in self {
+      guard data.count + piece.count <= sizeLimit else { throw HTTPBodyTooLarge() }
+      data.append(piece)
+    }
+    return data
+  }
+}
+
+/// A body has more bytes than its reader accepts.
+struct HTTPBodyTooLarge: Error {}

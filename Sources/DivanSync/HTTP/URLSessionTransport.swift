@@ -1,0 +1,265 @@
+import Foundation
+import Synchronization
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// Sends requests with Foundation's `URLSession`.
+///
+/// Certificates are checked as the system does. Bodies of responses are read a piece at a time.
+/// What arrives faster than it is read waits in a temporary file that has no name.
+public final class URLSessionTransport: HTTPTransport {
+  private let session: URLSession
+  private let exchanges: Exchanges
+
+  /// Creates a transport with a session of its own, without cookies and cache.
+  public init() {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpCookieStorage = nil
+    configuration.httpShouldSetCookies = false
+    configuration.urlCache = nil
+    configuration.timeoutIntervalForRequest = 120
+    exchanges = Exchanges()
+    session = URLSession(configuration: configuration, delegate: exchanges, delegateQueue: nil)
+  }
+
+  deinit { session.invalidateAndCancel() }
+
+  /// Sends a request, and returns the response as soon as its headers are there.
+  public func send(_ request: HTTPRequest) async throws -> HTTPResponse {
+    var outgoing = URLRequest(url: request.url)
+    outgoing.httpMethod = request.method
+    for (name, value) in request.headers { outgoing.setValue(value, forHTTPHeaderField: name) }
+    let task: URLSessionTask
+    switch request.body {
+    case .none: task = session.dataTask(with: outgoing)
+    case .data(let data): task = session.uploadTask(with: outgoing, from: data)
+    case .file(let file): task = session.uploadTask(with: outgoing, fromFile: file)
+    }
+    let exchange = Exchange(task)
+    exchanges.add(exchange)
+    return try await exchange.response()
+  }
+}
+
+/// The exchanges of a session, which its delegate finds by their tasks.
+private final class Exchanges: NSObject, URLSessionDataDelegate {
+  private let running = Mutex<[Int: Exchange]>([:])
+
+  func add(_ exchange: Exchange) {
+    running.withLock { $0[exchange.task.taskIdentifier] = exchange }
+    exchange.task.resume()
+  }
+
+  private func exchange(of task: URLSessionTask) -> Exchange? {
+    running.withLock { $0[task.taskIdentifier] }
+  }
+
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+    completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+  ) {
+    exchange(of: dataTask)?.receive(response)
+    completionHandler(.allow)
+  }
+
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    exchange(of: dataTask)?.receive(data)
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+  ) {
+    running.withLock { $0.removeValue(forKey: task.taskIdentifier) }?.end(error)
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask,
+    willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest,
+    completionHandler: @escaping @Sendable (URLRequest?) -> Void
+  ) {
+    let (from, to) = (task.originalRequest?.url, request.url)
+    let isSameHost =
+      from?.host == to?.host && from?.port == to?.port && from?.scheme == to?.scheme
+    completionHandler(isSameHost ? request : nil)
+  }
+}
+
+/// A request whose response is on its way.
+private final class Exchange: Sendable {
+  private struct State {
+    var response: Result<HTTPURLResponse, any Error>?
+    var buffer = PieceBuffer()
+    var end: Result<Void, any Error>?
+    var waiter: CheckedContinuation<Void, Never>?
+  }
+
+  let task: URLSessionTask
+  private let state = Mutex(State())
+
+  init(_ task: URLSessionTask) { self.task = task }
+
+  /// Changes the state, and wakes the reader.
+  private func update(_ change: (inout State) -> Void) {
+    let waiter = state.withLock { state in
+      change(&state)
+      defer { state.waiter = nil }
+      return state.waiter
+    }
+    waiter?.resume()
+  }
+
+  func receive(_ response: URLResponse) {
+    update { state in
+      if let response = response as? HTTPURLResponse { state.response = .success(response) }
+    }
+  }
+
+  // A task is not suspended while its reader is slow: on Linux, resuming sends the request again.
+  func receive(_ data: Data) {
+    update { state in
+      do {
+        try state.buffer.append(data)
+      } catch {
+        state.end = .failure(
+          ReplicationError(.busy, "a response cannot be kept for its reader", underlying: error))
+        task.cancel()
+      }
+    }
+  }
+
+  func end(_ error: (any Error)?) {
+    let failure = error.map { error -> any Error in
+      (error as? URLError)?.code == .cancelled
+        ? CancellationError()
+        : ReplicationError(.unreachable, "the connection failed", underlying: error)
+    }
+    update { state in
+      if state.end == nil { state.end = failure.map { .failure($0) } ?? .success(()) }
+      if state.response == nil {
+        state.response = .failure(
+          failure ?? ReplicationError(.invalidAnswer, "there is no response"))
+      }
+    }
+  }
+
+  /// Waits until the state is as wanted.
+  ///
+  /// A cancelled task cancels the request, which ends it.
+  private func wait(until isReady: @Sendable (borrowing State) -> Bool) async {
+    await withTaskCancellationHandler {
+      while !state.withLock({ isReady($0) }) {
+        await withCheckedContinuation { continuation in
+          let passes = state.withLock { state in
+            if isReady(state) { return true }
+            state.waiter = continuation
+            return false
+          }
+          if passes { continuation.resume() }
+        }
+      }
+    } onCancel: {
+      task.cancel()
+    }
+  }
+
+  func response() async throws -> HTTPResponse {
+    await wait { $0.response != nil }
+    let response = try state.withLock { try $0.response.map { try $0.get() } }
+    guard let response else { throw ReplicationError(.invalidAnswer, "there is no response") }
+    var headers: [String: String] = [:]
+    for (name, value) in response.allHeaderFields {
+      if let name = name as? String, let value = value as? String {
+        headers[name.lowercased()] = value
+      }
+    }
+    return HTTPResponse(
+      status: response.statusCode, headers: headers, body: HTTPBody(ResponsePieces(self)))
+  }
+
+  func nextPiece() async throws -> Data? {
+    await wait { !$0.buffer.isEmpty || $0.end != nil }
+    return try state.withLock { state in
+      if let piece = try state.buffer.popFirst() { return piece }
+      try state.end?.get()
+      return nil
+    }
+  }
+}
+
+/// Bytes that were received and not read: some in memory, and the rest in a file.
+private struct PieceBuffer {
+  /// How many bytes are kept in memory.
+  private static let memoryLimit = 1 << 20
+  private static let fileReadSize = 1 << 18
+
+  private var pieces: [Data] = []
+  private var memorySize = 0
+  /// What came after the pieces, if it did not fit into memory.
+  private var file: FileHandle?
+  private var fileReadOffset: UInt64 = 0
+  private var fileSize: UInt64 = 0
+
+  var isEmpty: Bool { pieces.isEmpty && fileReadOffset == fileSize }
+
+  mutating func append(_ data: Data) throws {
+    if fileReadOffset == fileSize, memorySize + data.count <= Self.memoryLimit {
+      pieces.append(data)
+      memorySize += data.count
+      return
+    }
+    let file = try file ?? Self.makeFile()
+    self.file = file
+    try file.seek(toOffset: fileSize)
+    try file.write(contentsOf: data)
+    fileSize += UInt64(data.count)
+  }
+
+  mutating func popFirst() throws -> Data? {
+    if !pieces.isEmpty {
+      let piece = pieces.removeFirst()
+      memorySize -= piece.count
+      return piece
+    }
+    guard fileReadOffset < fileSize, let file else { return nil }
+    try file.seek(toOffset: fileReadOffset)
+    let piece = try file.read(upToCount: Self.fileReadSize) ?? Data()
+    fileReadOffset += UInt64(piece.count)
+    if fileReadOffset == fileSize {
+      try file.truncate(atOffset: 0)
+      (fileReadOffset, fileSize) = (0, 0)
+    }
+    return piece
+  }
+
+  /// Returns a file without a name, so that nothing is left of it when the process ends.
+  private static func makeFile() throws -> FileHandle {
+    let url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+    guard
+      FileManager.default.createFile(
+        atPath: url.path, contents: nil, attributes: [.posixPermissions: 0o600])
+    else { throw CocoaError(.fileWriteUnknown) }
+    defer { try? FileManager.default.removeItem(at: url) }
+    return try FileHandle(forUpdating: url)
+  }
+}
+
+/// The pieces of a response.
+///
+/// Releasing them cancels the request.
+private final class ResponsePieces: AsyncSequence, Sendable {
+  private let exchange: Exchange
+
+  init(_ exchange: Exchange) { self.exchange = exchange }
+
+  deinit { exchange.task.cancel() }
+
+  struct AsyncIterator: AsyncIteratorProtocol {
+    let pieces: ResponsePieces
+
+    mutating func next() async throws -> Data? { try await pieces.exchange.nextPiece() }
+  }
+
+  func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pieces: self) }
+}

@@ -1,0 +1,92 @@
+import DivanSync
+import Foundation
+import Testing
+
+/// Tests of sending requests with `URLSession` to a server on this machine.
+@Suite(.timeLimit(.minutes(5)))
+struct URLSessionTransportTests {
+  private static func answer(_ status: String, _ headers: String, _ body: Data) -> [Data] {
+    let head =
+      "HTTP/1.1 \(status)\r\n\(headers)Content-Length: \(body.count)\r\nConnection: close\r\n\r\n"
+    return [Data(head.utf8), body]
+  }
+
+  private static let content = Data(
+    (0..<6_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
+
+  @Test func `a large response is the same for a slow reader`() async throws {
+    let server = try LocalServer { _ in Self.answer("200 OK", "X-Test: yes\r\n", Self.content) }
+    let response = try await URLSessionTransport().send(HTTPRequest("GET", server.url("/a")))
+    #expect(response.status == 200 && response.headers["x-test"] == "yes")
+    var received = Data()
+    for try await piece in response.body {
+      received += piece
+      // Slower than what arrives, so that most of it has to wait.
+      if received.count < 300_000 { try await Task.sleep(for: .milliseconds(20)) }
+    }
+    #expect(received == Self.content)
+    #expect(server.requests.count == 1)
+  }
+
+  @Test func `bodies of requests come from memory and from files`() async throws {
+    let server = try LocalServer { _ in Self.answer("201 Created", "", Data("{}".utf8)) }
+    let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+    try Self.content.write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let transport = URLSessionTransport()
+    for body in [HTTPRequest.Body.data(Self.content), .file(file)] {
+      let request = HTTPRequest(
+        "PUT", try server.url("/a%2Fb?rev=1"), headers: ["Content-Type": "a/b"], body: body)
+      #expect(try await transport.send(request).status == 201)
+    }
+    #expect(server.requests.map(\.body) == [Self.content, Self.content])
+    #expect(
+      server.requests.allSatisfy {
+        $0.head.hasPrefix("PUT /a%2Fb?rev=1 ") && $0.head.contains("Content-Type: a/b")
+      })
+  }
+
+  @Test func `credentials do not follow a redirect to another host`() async throws {
+    let other = try LocalServer { _ in Self.answer("200 OK", "", Data()) }
+    let port = other.port
+    let server = try LocalServer { _ in
+      Self.answer("302 Found", "Location: http://localhost:\(port)/stolen\r\n", Data())
+    }
+    let response = try await URLSessionTransport().send(
+      HTTPRequest("GET", server.url("/a"), headers: ["Authorization": "Basic secret"]))
+    #expect(response.status == 302)
+    #expect(other.requests.isEmpty)
+  }
+
+  @Test func `a connection that is cut is an error that may pass`() async throws {
+    let server = try LocalServer { _ in
+      let whole = Self.answer("200 OK", "", Self.content)
+      return [whole[0], whole[1].prefix(100_000)]
+    }
+    let response = try await URLSessionTransport().send(HTTPRequest("GET", server.url("/a")))
+    let error = await #expect(throws: ReplicationError.self) {
+      for try await _ in response.body {}
+    }
+    #expect(error?.isTemporary == true)
+  }
+
+  @Test func `a server that is not there is an error that may pass`() async throws {
+    let url = try #require(URL(string: "http://127.0.0.1:1/notes"))
+    let error = await #expect(throws: ReplicationError.self) {
+      try await URLSessionTransport().send(HTTPRequest("GET", url))
+    }
+    #expect(error?.code == .unreachable)
+  }
+
+  @Test func `a cancelled task ends its request`() async throws {
+    let server = try LocalServer { _ in
+      Thread.sleep(forTimeInterval: 30)
+      return []
+    }
+    let url = try server.url("/a")
+    let task = Task { try await URLSessionTransport().send(HTTPRequest("GET", url)) }
+    while server.requests.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { _ = try await task.value }
+  }
+}
