@@ -11,6 +11,7 @@ checksum of that section as it was at the last change, so that a change without 
 
 import hashlib
 import json
+import re
 import sys
 
 # Protocols that types conform to without saying so, or that others include.
@@ -35,6 +36,8 @@ def declarations(paths):
             if any(name.startswith("_") for name in names):
                 continue
             text = "".join(each["spelling"] for each in symbol["declarationFragments"])
+            # A nested type can see its outer type by two paths, and the compiler prints either.
+            text = re.sub(r"\b(\w+)(?:\.\w+)*\.\1\b", r"\1", text)
             lines.add(f"{'.'.join(names[:-1]) or '-'}: {' '.join(text.split())}")
             types[symbol["identifier"]["precise"]] = (".".join(names), set())
         for each in graph["relationships"]:
