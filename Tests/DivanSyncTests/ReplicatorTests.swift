@@ -132,12 +132,26 @@ struct ReplicatorTests {
     let (here, there) = try makeDatabases()
     try await here.write { try _ = $0.put(Document(id: "a", [:])) }
     try await there.write { try _ = $0.put(Document(id: "b", [:])) }
-    let filter = ReplicationFilter.all
-    let run = Replicator(here, RefusingPeer(there), filter: filter).start()
+    var peer = NamedPeer(there, "there")
+    peer.insertion = { throw ReplicationError(.forbidden, "the peer can only be read") }
+    let run = Replicator(here, peer).start()
     let error = await #expect(throws: ReplicationError.self) {
       for try await _ in run.statuses {}
     }
     #expect(error?.code == .forbidden)
+  }
+
+  @Test func `a revision without a result does not count as stored`() async throws {
+    let (here, there) = try makeDatabases()
+    try await here.write { try _ = $0.put(Document(id: "a", [:])) }
+    var peer = NamedPeer(there, "there")
+    peer.insertion = { [] }
+    let error = await #expect(throws: ReplicationError.self) {
+      try await Replicator(here, peer, direction: .push).replicate()
+    }
+    #expect(error?.code == .invalidAnswer)
+    try await Replicator(here, NamedPeer(there, "there"), direction: .push).replicate()
+    #expect(try there.snapshot().exists("a"))
   }
 
   @Test func `purges, expiry dates and local documents stay where they are`() async throws {
@@ -288,9 +302,12 @@ struct ReplicatorTests {
 }
 
 /// A peer with a name that it keeps when its store is replaced, as a server's URL is.
+///
+/// It can answer to insertions in another way than its store.
 struct NamedPeer: ReplicationPeer {
   private let peer: DatabasePeer
   let name: String
+  var insertion: (@Sendable () throws -> [Result<Bool, any Error>])?
 
   init(_ database: Database, _ name: String) {
     peer = DatabasePeer(database)
@@ -318,46 +335,8 @@ struct NamedPeer: ReplicationPeer {
   func insert(
     _ revisions: [ReplicatedRevision], from origin: String
   ) async throws -> [Result<Bool, any Error>] {
-    try await peer.insert(revisions, from: origin)
-  }
-  func flush() async throws { try await peer.flush() }
-  func replicationLog(_ id: String) async throws -> ReplicationLog? {
-    try await peer.replicationLog(id)
-  }
-  func setReplicationLog(_ log: ReplicationLog?, _ id: String) async throws {
-    try await peer.setReplicationLog(log, id)
-  }
-}
-
-/// A peer that can be read, and refuses every revision.
-struct RefusingPeer: ReplicationPeer {
-  private let peer: DatabasePeer
-
-  init(_ database: Database) { peer = DatabasePeer(database) }
-
-  var name: String { peer.name }
-  func changes(
-    since position: ReplicationPosition?, limit: Int, filter: ReplicationFilter
-  ) async throws -> ReplicationChanges {
-    try await peer.changes(since: position, limit: limit, filter: filter)
-  }
-  func waitForChanges(since position: ReplicationPosition?) async throws {
-    try await peer.waitForChanges(since: position)
-  }
-  func missingRevisions(
-    among revisions: [String: [RevisionID]]
-  ) async throws -> [String: MissingRevisions] {
-    try await peer.missingRevisions(among: revisions)
-  }
-  func revisions(
-    _ requests: ArraySlice<RevisionRequest>, sizeLimit: Int
-  ) async throws -> [RevisionAnswer] {
-    try await peer.revisions(requests, sizeLimit: sizeLimit)
-  }
-  func insert(
-    _ revisions: [ReplicatedRevision], from origin: String
-  ) async throws -> [Result<Bool, any Error>] {
-    throw ReplicationError(.forbidden, "the peer can only be read")
+    if let insertion { return try insertion() }
+    return try await peer.insert(revisions, from: origin)
   }
   func flush() async throws { try await peer.flush() }
   func replicationLog(_ id: String) async throws -> ReplicationLog? {

@@ -92,6 +92,12 @@ struct DirectedReplication: Sendable {
     var failures = batch.failures
     if !batch.revisions.isEmpty {
       let results = try await target.insert(batch.revisions, from: sourceName)
+      // A revision without a result must not count as stored.
+      guard results.count == batch.revisions.count else {
+        throw ReplicationError(
+          .invalidAnswer,
+          "the target returned \(results.count) results for \(batch.revisions.count) revisions")
+      }
       for (revision, result) in zip(batch.revisions, results) {
         switch result {
         case .success(let isNew):
