@@ -174,6 +174,6 @@ struct SyncGuideTests {
         count += 1
       }
     }
-    #expect(count == 11)
+    #expect(count == 10)
   }
 }
