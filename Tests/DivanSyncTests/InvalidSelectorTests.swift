@@ -92,6 +92,26 @@ struct InvalidSelectorTests {
     }
   }
 
+  @Test func `a regular expression that is too large is refused`() throws {
+    for (text, cause) in [
+      (String(repeating: "a", count: 4097), "it has more than 4096 bytes"),
+      (String(repeating: "(", count: 101), "it has more than 100 opening brackets"),
+      (String(repeating: "[a&&", count: 101), "it has more than 100 opening brackets"),
+    ] {
+      let error = #expect(throws: ReplicationError.self) {
+        try MangoSelector(["a": ["$regex": .string(text)]])
+      }
+      #expect(error?.message.hasSuffix(cause) == true)
+    }
+    for (open, close) in [("(", ")"), ("(?:", ")*"), ("[", "]"), ("(?i)", "")] {
+      let text =
+        String(repeating: open, count: 100) + "a" + String(repeating: close, count: 100)
+      #expect(try MangoSelector(["a": ["$regex": .string(text)]]).matches(["a": "a"]), "\(open)")
+    }
+    let long = String(repeating: "a|b?", count: 1024)
+    #expect(try MangoSelector(["a": ["$regex": .string(long)]]).matches(["a": "a"]))
+  }
+
   @Test func `an error shows the beginning of a long argument only`() throws {
     let text = String(repeating: "é", count: 100_000)
     let error = #expect(throws: ReplicationError.self) {

@@ -38,8 +38,8 @@ public import Divan
 /// - `$text` and a `$mod` by zero are refused. CouchDB accepts them in a filter, and cannot
 ///   evaluate them.
 /// - Regular expressions are those of Swift, with the classes `\d`, `\w` and `\s` restricted to
-///   ASCII. CouchDB's are those of PCRE. They differ in rare syntax, and a `.` is a Unicode scalar
-///   here and a byte there.
+///   ASCII, and with at most 4,096 bytes and 100 opening brackets. CouchDB's are those of PCRE. They
+///   differ in rare syntax, and a `.` is a Unicode scalar here and a byte there.
 ///
 /// ### What it costs
 ///
