@@ -103,9 +103,12 @@ struct InvalidSelectorTests {
       }
       #expect(error?.message.hasSuffix(cause) == true)
     }
-    for (open, close) in [("(", ")"), ("(?:", ")*"), ("[", "]"), ("(?i)", "")] {
+    // Swift has a limit of its own for groups in groups.
+    for (open, close, count) in [
+      ("(", ")", 50), ("(?:", ")*", 50), ("[", "]", 100), ("[a-z&&", "]", 100), ("(?i)", "", 100),
+    ] {
       let text =
-        String(repeating: open, count: 100) + "a" + String(repeating: close, count: 100)
+        String(repeating: open, count: count) + "a" + String(repeating: close, count: count)
       #expect(try MangoSelector(["a": ["$regex": .string(text)]]).matches(["a": "a"]), "\(open)")
     }
     let long = String(repeating: "a|b?", count: 1024)

@@ -120,7 +120,10 @@ struct SelectorVectorTests {
       ].contains(list.name)
       guard isSame else { continue }
       // CouchDB compares objects in the order in which their properties were written.
-      let groups = list.groups.filter { $0[0].objectValue?.count ?? 0 <= 1 }
+      // Marks in another order are the same text in Unicode, and not in CouchDB.
+      let groups = list.groups.filter {
+        $0[0].objectValue?.count ?? 0 <= 1 && $0[0] != "s\u{307}\u{323}"
+      }
       for (group, next) in zip(groups, groups.dropFirst()) {
         for value in group {
           count += 1

@@ -1,4 +1,5 @@
 import Divan
+import Foundation
 
 /// An order of JSON values that CouchDB has.
 enum CouchDBOrder: Sendable {
@@ -36,8 +37,7 @@ enum CouchDBOrder: Sendable {
   private func compareTexts(_ a: String, _ b: String) -> Int {
     switch self {
     case .collated:
-      let (a, b) = (a.withoutIgnorableScalars, b.withoutIgnorableScalars)
-      // Canonical equivalence.
+      let (a, b) = (a.collatedForm, b.collatedForm)
       return a == b ? 0 : Collation.precedes(a, b) ? -1 : 1
     case .raw:
       if a.utf8.elementsEqual(b.utf8) { return 0 }
@@ -60,12 +60,13 @@ enum CouchDBOrder: Sendable {
 }
 
 extension String {
-  /// The text without the scalars that the Unicode Collation Algorithm ignores at all levels.
-  var withoutIgnorableScalars: String {
-    // Most texts have none, and ASCII has its control characters only.
+  /// The text without the scalars that the Unicode Collation Algorithm ignores, in composed form.
+  var collatedForm: String {
+    // Most texts have only ASCII, and no control characters.
     let isPlain = utf8.allSatisfy { (0x20..<0x7F).contains($0) || (9...13).contains($0) }
-    if isPlain || !unicodeScalars.contains(where: \.isIgnoredInOrder) { return self }
+    if isPlain { return self }
     return String(unicodeScalars.filter { !$0.isIgnoredInOrder })
+      .precomposedStringWithCanonicalMapping
   }
 }
 

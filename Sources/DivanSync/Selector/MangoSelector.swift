@@ -38,15 +38,18 @@ public import Divan
 /// - `$text` and a `$mod` by zero are refused. CouchDB accepts them in a filter, and cannot
 ///   evaluate them.
 /// - Regular expressions are those of Swift, with the classes `\d`, `\w` and `\s` restricted to
-///   ASCII, and with at most 4,096 bytes and 100 opening brackets. CouchDB's are those of PCRE. They
-///   differ in rare syntax, and a `.` is a Unicode scalar here and a byte there.
+///   ASCII, and with at most 4,096 bytes and 100 opening brackets. CouchDB's are those of PCRE.
+///   There, lookbehind is allowed, `$` also matches before a final line feed, and `.` is a byte and
+///   not a Unicode scalar.
 ///
 /// ### What it costs
 ///
 /// A selector is prepared once. Evaluating it takes time in proportion to its size and to that of
-/// the document. The exception are regular expressions: one like `(a+)+$` tries exponentially many
-/// ways to match a long text, and no limit ends that. CouchDB gives up after ten million steps. So
-/// do not use expressions that you did not write.
+/// the document; a condition on elements is evaluated for each of them.
+///
+/// Regular expressions are the exception: one like `(a+)+$` tries exponentially many ways to match
+/// a long text, and no limit ends that. CouchDB gives up after ten million steps. So do not use
+/// expressions that you did not write.
 public struct MangoSelector: Sendable {
   /// The selector in JSON.
   public let value: Value

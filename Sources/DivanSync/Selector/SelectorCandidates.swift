@@ -44,7 +44,7 @@ struct SelectorCandidates: Sendable {
         let whole = number.magnitude < 0x1p65 ? Int128(exactly: number) : nil
         self = whole.map { .whole($0) } ?? .number(number)
       case .string(let text):
-        self = order == .raw ? .bytes(Array(text.utf8)) : .text(text.withoutIgnorableScalars)
+        self = order == .raw ? .bytes(Array(text.utf8)) : .text(text.collatedForm)
       case .array, .object: return nil
       }
     }
