@@ -57,7 +57,7 @@ public struct MangoSelector: Sendable {
   /// Nil if the selector is empty.
   private let condition: SelectorCondition?
 
-  /// The maximum depth of arrays and objects in a selector.
+  /// The maximum number of names and operators, or of arrays and objects, in each other.
   public static let depthLimit = DocumentLimits.depth
 
   /// Creates a selector from JSON.
