@@ -36,6 +36,16 @@ enum CouchDBDocument {
     return members
   }
 
+  /// Returns the members of a document or of a tombstone, with stubs of its attachments.
+  static func members(of document: Document) -> Value.Object {
+    let revision = ReplicatedRevision(
+      document, history: document.revision.map { [$0] } ?? [], isDeleted: document.isDeleted,
+      attachments: document.replicatedAttachments)
+    var members = members(of: revision) { _, entry in entry["stub"] = true }
+    members["_revisions"] = nil
+    return members
+  }
+
   /// Reads a revision from its members.
   ///
   /// - Parameters:

@@ -59,6 +59,9 @@ extension CouchDBPeer {
       let known: Value = ["type": ["$in": .array(types.sorted().map { .string($0) })]]
       body = ["selector": ["$or": [known, ["_deleted": true]]]]
       target.query.append(("filter", "_selector"))
+    case .selector(let selector):
+      body = ["selector": selector.valueForChanges]
+      target.query.append(("filter", "_selector"))
     case .closure(let name, _):
       throw ReplicationError(
         .refused, "the filter “\(name)” is a closure, which a server cannot call")

@@ -230,6 +230,13 @@ private struct ChangesRequest {
     case "_doc_ids":
       let ids = try await call.json()["doc_ids"]?.arrayValue ?? []
       filter = .documentIDs(ids.compactMap(\.stringValue))
+    case "_selector":
+      let selector = try await call.json()["selector"] ?? .null
+      do {
+        filter = .selector(try MangoSelector(selector))
+      } catch {
+        throw ServiceError(400, "bad_request", error.message)
+      }
     case let filter?:
       throw ServiceError(404, "not_found", "The filter `\(filter)` is not answered here.")
     }
