@@ -1,6 +1,7 @@
 import Divan
 import DivanSync
 import Foundation
+import Synchronization
 import Testing
 
 /// Tests of attachments that come from another engine, with its digests.
@@ -75,13 +76,34 @@ struct AttachmentDigestTests {
       attachment?.foreignDigest
         == .init("md5-7mkg+nM0HN26sZkLN8KVSA==", encoding: "gzip", encodedLength: 31))
     // What is sent from here is not compressed, and does not say so.
-    let transport = ServiceTransport(CouchDBService(["notes": other]))
+    let transport = SentFiles(base: ServiceTransport(CouchDBService(["notes": other])))
     let peer = CouchDBPeer(url: try #require(Self.url), transport: transport)
     let status = try await Replicator(database, peer, direction: .push).replicate()
     #expect(status.failures.isEmpty)
+    let body = try #require(transport.bodies.withLock { $0.first })
+    #expect(body.range(of: Data("\r\n\r\nfives\r\n".utf8)) != nil)
+    for member in ["encoding", "encoded_length", "digest"] {
+      #expect(body.range(of: Data("\"\(member)\"".utf8)) == nil)
+    }
     let sent = try other.snapshot().document("a")?.attachments["x"]
     #expect(try await sent?.data() == Data("fives".utf8))
     #expect(sent?.foreignDigest == nil)
+  }
+
+  /// A transport that keeps the requests whose bodies are files.
+  private final class SentFiles: HTTPTransport {
+    let base: ServiceTransport
+    let bodies = Mutex<[Data]>([])
+
+    init(base: ServiceTransport) { self.base = base }
+
+    func send(_ request: HTTPRequest) async throws -> HTTPResponse {
+      if case .file(let file) = request.body {
+        let data = try Data(contentsOf: file)
+        bodies.withLock { $0.append(data) }
+      }
+      return try await base.send(request)
+    }
   }
 
   @Test func `branches with the same attachment receive it once`() async throws {
