@@ -12,8 +12,8 @@ enum CouchDBDocument {
   /// Returns the members of a revision, with the changes of `content` to each attachment.
   static func members(
     of revision: ReplicatedRevision,
-    content: (ReplicatedAttachment, inout Value.Object) -> Void
-  ) -> Value.Object {
+    content: (ReplicatedAttachment, inout Value.Object) throws -> Void
+  ) rethrows -> Value.Object {
     var members = revision.document.properties
     members["_id"] = .string(revision.document.id)
     if let id = revision.revision {
@@ -28,7 +28,7 @@ enum CouchDBDocument {
       var attachments: Value.Object = [:]
       for attachment in revision.attachments {
         var entry = attachment.members
-        content(attachment, &entry)
+        try content(attachment, &entry)
         attachments[attachment.name] = .object(entry)
       }
       members["_attachments"] = .object(attachments)
@@ -70,7 +70,7 @@ enum CouchDBDocument {
   /// Members of the protocol, which are no properties.
   ///
   /// Others that begin with `_` are refused when the document is stored.
-  private static let reserved = [
+  static let reserved = [
     "_id", "_rev", "_revisions", "_deleted", "_attachments", "_conflicts", "_deleted_conflicts",
     "_local_seq", "_revs_info",
   ]

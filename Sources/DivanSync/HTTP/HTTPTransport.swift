@@ -79,6 +79,11 @@ public struct HTTPBody: AsyncSequence, Sendable {
   /// Creates an empty body.
   public init() { makeNext = { { nil } } }
 
+  /// Creates a body from a function that makes a function which returns the next piece.
+  init(_ makeNext: @escaping @Sendable () -> () async throws -> Data?) {
+    self.makeNext = makeNext
+  }
+
   /// Creates a body from bytes in memory.
   public init(_ data: Data) {
     self.init(pieces: data.isEmpty ? [] : [data])

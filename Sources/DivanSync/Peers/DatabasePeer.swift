@@ -116,7 +116,8 @@ extension DatabasePeer {
 }
 
 extension Snapshot {
-  fileprivate func replicated(_ request: RevisionRequest) throws -> RevisionAnswer {
+  /// Returns a revision with its history, its attachments apart from its document.
+  func replicated(_ request: RevisionRequest) throws -> RevisionAnswer {
     guard var document = try revision(request.revision, of: request.id) else { return .gone }
     let history = try revisions(leadingTo: request.revision, of: request.id)
     var attachments: [ReplicatedAttachment] = []

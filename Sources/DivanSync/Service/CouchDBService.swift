@@ -1,121 +1,179 @@
-package import Divan
-import Foundation
+public import Divan
 
 /// Answers the requests of CouchDB's protocol for databases of this process, without sockets.
 ///
-/// It is a value from request to response: a server reads requests from its connections and writes
-/// the responses. It has no users and no limits of rates yet, so it is not public.
-package struct CouchDBService: Sendable {
-  private let databases: [String: Database]
+/// A server reads requests from its connections, and writes the responses of this value:
+///
+/// ```swift
+/// let service = CouchDBService(["films": database])
+/// let response = await service.respond(to: request, body: HTTPBody(data))
+/// for try await piece in response.body { try await connection.write(piece) }
+/// ```
+///
+/// CouchDB, PouchDB and a ``Replicator`` with a ``CouchDBPeer`` can then replicate with the
+/// databases. Without ``Configuration/users`` every request may read and write, which is for tests
+/// and for connections from the same machine.
+///
+/// It answers concurrently. A request takes memory for its JSON at most, within
+/// ``Limits/bodyMemory`` for all requests together. Attachments and long answers are streamed.
+public struct CouchDBService: Sendable {
+  let databases: [String: Database]
+  let configuration: Configuration
+  let state: ServiceState
 
   /// Creates a service.
   ///
-  /// - Parameter databases: The databases by their names in paths.
-  package init(_ databases: [String: Database]) { self.databases = databases }
+  /// - Parameters:
+  ///   - databases: The databases by their names in paths.
+  ///   - configuration: The users, the limits and more.
+  public init(_ databases: [String: Database], configuration: Configuration = Configuration()) {
+    self.databases = databases
+    self.configuration = configuration
+    state = ServiceState(configuration)
+  }
 
-  /// The size of a body with JSON in bytes.
-  static var bodySizeLimit: Int { 64 << 20 }
+  /// The settings of a service.
+  ///
+  /// ```swift
+  /// var configuration = CouchDBService.Configuration()
+  /// configuration.users = [ada, byron]
+  /// configuration.limits.documentSize = 1 << 20
+  /// ```
+  public struct Configuration: Sendable {
+    /// The users; nil lets every request read and write everything.
+    public var users: [User]?
+    /// The limits.
+    public var limits = Limits()
+    /// How long a session lasts after its last request.
+    public var sessionDuration = Duration.seconds(600)
+    /// Whether cookies are sent over encrypted connections only.
+    public var hasSecureCookies = false
+    /// The origins of web pages that may use the service, such as `https://app.example.com`.
+    ///
+    /// With `*` any page may, but without the session of a user.
+    public var allowedOrigins: Set<String> = []
+    /// Receives an event for each request, after its response was made.
+    ///
+    /// It is called on the thread of the request, so it must not block.
+    public var eventHandler: (@Sendable (Event) -> Void)?
+
+    /// Creates the default settings, without users.
+    public init() {}
+  }
 
   /// Answers a request.
-  package func respond(to request: HTTPRequest, body: HTTPBody) async -> HTTPResponse {
+  ///
+  /// It never fails: what cannot be answered has an error as its answer. An error while the body of
+  /// a response is read means that the connection is to be cut.
+  ///
+  /// - Parameters:
+  ///   - request: The request, with an absolute URL. Its own body is not used.
+  ///   - body: The body of the request, which is read at most once, and a piece at a time.
+  /// - Returns: The response. Its body has no more memory than a piece, unless it is short.
+  public func respond(to request: HTTPRequest, body: HTTPBody) async -> HTTPResponse {
+    let start = ContinuousClock.now
+    var event = Event(request)
+    var response: HTTPResponse
+    var crossOrigin: CrossOrigin?
     do {
-      let call = try ServiceCall(request, body)
-      guard let name = call.path.first else {
-        return .json(200, ["couchdb": "Welcome", "vendor": ["name": "Divan"]])
-      }
-      guard let database = databases[name] else {
-        throw ServiceError(404, "not_found", "Database does not exist.")
-      }
-      return try await DatabaseService(name: name, database).respond(to: call)
-    } catch let error as ServiceError {
-      return .json(error.status, ["error": .string(error.code), "reason": .string(error.reason)])
-    } catch is HTTPBodyTooLarge {
-      return .json(413, ["error": "too_large", "reason": "the request entity is too large"])
-    } catch let error as DatabaseError {
+      let call = try ServiceCall(request, body, self)
+      let origin = try CrossOrigin(request, configuration.allowedOrigins)
+      crossOrigin = origin
+      response =
+        call.method == "OPTIONS" && call.headers["origin"] != nil
+        ? origin.preflight : try await answer(call, &event)
+      if call.method == "HEAD" { response.body = HTTPBody() }
+      // The request counts until its body was sent.
+      response.body = response.body.keeping([call.slot, call.memory])
+    } catch {
       let error = ServiceError(error)
-      return .json(error.status, ["error": .string(error.code), "reason": .string(error.reason)])
-    } catch {
-      return .json(500, ["error": "unknown_error", "reason": .string("\(error)")])
+      event.error = error.code
+      response = error.response
+      if request.method == "HEAD" { response.body = HTTPBody() }
+    }
+    response.headers.merge(crossOrigin?.headers ?? [:]) { $1 }
+    response.headers["cache-control"] = "must-revalidate"
+    response.headers["server"] = "Divan"
+    event.status = response.status
+    event.duration = ContinuousClock.now - start
+    configuration.eventHandler?(event)
+    return response
+  }
+
+  /// Ends the feeds that wait for changes, as if their time was over.
+  ///
+  /// Feeds that begin later do not wait. A server calls this before it stops, so that no connection
+  /// has to be cut.
+  public func endFeeds() { state.stop.send() }
+
+  private func answer(_ call: ServiceCall, _ event: inout Event) async throws -> HTTPResponse {
+    let authentication = try await authenticate(call, &event)
+    try state.takeRequest(of: authentication.user?.name)
+    var response = try await answer(call, authentication, &event)
+    if let cookie = authentication.renewedCookie, response.headers["set-cookie"] == nil {
+      response.headers["set-cookie"] = cookie
+    }
+    return response
+  }
+
+  private func answer(
+    _ call: ServiceCall, _ authentication: Authentication, _ event: inout Event
+  ) async throws -> HTTPResponse {
+    switch call.path.first {
+    case nil:
+      try call.allow("GET", "HEAD")
+      return .json(200, ["couchdb": "Welcome", "vendor": ["name": "Divan"]])
+    case "_up":
+      try call.allow("GET", "HEAD")
+      return try await health()
+    case "_session": return try await session(call, authentication, &event)
+    case "_all_dbs":
+      try call.allow("GET", "HEAD")
+      try authentication.requireUser()
+      return .json(200, .array(databaseNames(for: authentication).map { .string($0) }))
+    case let name? where name.hasPrefix("_"):
+      throw ServiceError(501, "not_implemented", "This service does not answer such requests.")
+    case let name?:
+      let permission = try authentication.permission(for: name)
+      guard let database = databases[name] else { throw Self.absence(of: name, call) }
+      return try await DatabaseService(
+        name: name, database, limits: configuration.limits,
+        access: .init(permission, authentication.user?.name), state: state
+      ).respond(to: call)
     }
   }
-}
 
-/// A request with its path and query decoded.
-struct ServiceCall {
-  let method: String
-  /// The parts of the path, decoded.
-  let path: [String]
-  let query: [String: String]
-  let headers: [String: String]
-  let body: HTTPBody
+  private func databaseNames(for authentication: Authentication) -> [String] {
+    databases.keys.filter { (try? authentication.permission(for: $0)) != nil }
+      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
 
-  init(_ request: HTTPRequest, _ body: HTTPBody) throws {
-    method = request.method
-    self.body = body
-    var lowercase: [String: String] = [:]
-    for (name, value) in request.headers { lowercase[name.lowercased()] = value }
-    headers = lowercase
-    guard let parts = URLComponents(url: request.url, resolvingAgainstBaseURL: true) else {
-      throw ServiceError(400, "bad_request", "the URL is invalid")
-    }
-    // Parts are separated before they are decoded, since an ID may contain a slash.
-    path = try parts.percentEncodedPath.split(separator: "/").map { part in
-      guard let text = part.removingPercentEncoding else {
-        throw ServiceError(400, "bad_request", "the path is invalid")
+  /// Whether all databases can be read.
+  private func health() async throws -> HTTPResponse {
+    for database in databases.values {
+      do {
+        _ = try await database.read { $0.sequence }
+      } catch {
+        return .json(503, ["status": "unavailable"])
       }
-      return text
     }
-    query = Dictionary(
-      (parts.queryItems ?? []).map { ($0.name, $0.value ?? "") }, uniquingKeysWith: { $1 })
+    return .json(200, ["status": "ok"])
   }
 
-  /// The JSON of the body; null if there is none.
-  func json() async throws -> Value {
-    let data = try await body.collect(sizeLimit: CouchDBService.bodySizeLimit)
-    guard !data.isEmpty else { return .null }
-    do {
-      return try Value(json: data)
-    } catch {
-      throw ServiceError(400, "bad_request", "invalid UTF-8 JSON")
+  private static func absence(of name: String, _ call: ServiceCall) -> ServiceError {
+    guard call.method == "PUT", call.path.count == 1 else {
+      return ServiceError(404, "not_found", "Database does not exist.")
     }
-  }
-
-  /// Whether a parameter of the query is true.
-  func isOn(_ name: String) -> Bool { query[name] == "true" }
-}
-
-/// An error that is an answer.
-struct ServiceError: Error {
-  let status: Int
-  let code: String
-  let reason: String
-
-  init(_ status: Int, _ code: String, _ reason: String) {
-    (self.status, self.code, self.reason) = (status, code, reason)
-  }
-
-  init(_ error: DatabaseError) {
-    switch error.code {
-    case .validationFailed:
-      self.init(403, "forbidden", error.validationFailure?.reason ?? error.message)
-    case .documentTooLarge, .transactionTooLarge:
-      self.init(413, "document_too_large", error.message)
-    case .conflict: self.init(409, "conflict", "Document update conflict.")
-    case .diskFull: self.init(507, "insufficient_storage", error.message)
-    case .suspended, .closed, .timedOut: self.init(503, "service_unavailable", error.message)
-    case .invalidDocumentID, .invalidJSON, .invalidRevisionID, .invalidValue, .invalidAttachment:
-      self.init(400, "bad_request", error.message)
-    default: self.init(500, "unknown_error", error.message)
+    let others = "_$()+-/".utf8
+    let isLegal = name.utf8.allSatisfy {
+      (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || others.contains($0)
     }
-  }
-}
-
-extension HTTPResponse {
-  static func json(_ status: Int, _ value: Value) -> HTTPResponse {
-    let data = Data((value.json + "\n").utf8)
-    return HTTPResponse(
-      status: status,
-      headers: ["content-type": "application/json", "content-length": "\(data.count)"],
-      body: HTTPBody(data))
+    guard isLegal, name.utf8.first.map({ (0x61...0x7A).contains($0) }) ?? false else {
+      return ServiceError(
+        400, "illegal_database_name",
+        "Name: '\(name)'. Only lowercase characters (a-z), digits (0-9), and any of the characters _, "
+          + "$, (, ), +, -, and / are allowed. Must begin with a letter.")
+    }
+    return ServiceError(403, "forbidden", "Databases are not created over HTTP here.")
   }
 }

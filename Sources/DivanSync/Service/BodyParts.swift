@@ -1,0 +1,75 @@
+import Divan
+import Foundation
+
+/// A part of a body that is made while it is read.
+enum BodyPart: Sendable {
+  case text(String)
+  /// The content of an attachment, or a range of it, which is not in memory.
+  case attachment(Document.Attachment, Range<Int>?)
+}
+
+extension HTTPBody {
+  /// Creates a body whose parts are made when they are needed.
+  ///
+  /// - Parameter makeNext: Returns a function that returns the next parts, and nil at the end.
+  init(parts makeNext: @escaping @Sendable () -> () async throws -> [BodyPart]?) {
+    self.init {
+      let next = makeNext()
+      var queue: ArraySlice<BodyPart> = []
+      var pieces: Document.Attachment.AsyncPieces.Iterator?
+      return {
+        while true {
+          if let piece = try await pieces?.next() { return piece }
+          pieces = nil
+          switch queue.popFirst() {
+          case .text(let text)?:
+            if !text.isEmpty { return Data(text.utf8) }
+          case .attachment(let attachment, let range)?:
+            pieces = attachment.asyncPieces(range).makeAsyncIterator()
+          case nil:
+            guard let more = try await next() else { return nil }
+            queue = more[...]
+          }
+        }
+      }
+    }
+  }
+
+  /// Creates a body from parts that are known.
+  init(_ parts: [BodyPart]) {
+    self.init(parts: {
+      var rest: [BodyPart]? = parts
+      return {
+        defer { rest = nil }
+        return rest
+      }
+    })
+  }
+
+  /// Returns the same body, which keeps objects until it is released.
+  func keeping(_ objects: [any AnyObject & Sendable]) -> HTTPBody {
+    HTTPBody(KeepingPieces(base: self, objects: objects))
+  }
+}
+
+/// The pieces of a body, with objects that live as long.
+private final class KeepingPieces: AsyncSequence, Sendable {
+  private let base: HTTPBody
+  private let objects: [any AnyObject & Sendable]
+
+  init(base: HTTPBody, objects: [any AnyObject & Sendable]) {
+    self.base = base
+    self.objects = objects
+  }
+
+  struct AsyncIterator: AsyncIteratorProtocol {
+    var base: HTTPBody.AsyncIterator
+    let owner: KeepingPieces
+
+    mutating func next() async throws -> Data? { try await base.next() }
+  }
+
+  func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(base: base.makeAsyncIterator(), owner: self)
+  }
+}

@@ -1,0 +1,294 @@
+import Divan
+import Foundation
+
+extension DatabaseService {
+  /// Answers with the changes in rows, as they are read.
+  func changes(_ call: ServiceCall) async throws -> HTTPResponse {
+    if call.method == "POST" { try call.requireJSON() }
+    let request = try await ChangesRequest(call)
+    let end = try await database.read { $0.sequence }
+    var stream = ChangesStream(self, request, call.memory, since: 0, through: end)
+    switch request.since {
+    case .beginning: break
+    case .now: stream.position = end
+    case .after(let text):
+      // CouchDB ignores the start of a descending feed, too.
+      guard !request.isDescending else { break }
+      guard let start = FeedPosition(text), start.storeID == database.storeID, start.sequence <= end
+      else { throw ServiceError(ReplicationError(.unknownPosition, "")) }
+      stream.position = start.sequence
+    }
+    if request.feed != .normal {
+      // A feed that waits costs little, so it does not keep others from being answered.
+      stream.slot = try state.takeFeedSlot()
+      call.slot.release()
+    }
+    let type = request.feed == .eventsource ? "text/event-stream" : "application/json"
+    return HTTPResponse(
+      status: 200, headers: ["content-type": type],
+      body: HTTPBody(parts: { [stream] in
+        var stream = stream
+        return { try await stream.next().map { [.text($0)] } }
+      }))
+  }
+}
+
+/// The rows of changes, in their order or in the opposite one, until the feed ends.
+struct ChangesStream: Sendable {
+  private enum Phase { case start, rows, end, done }
+
+  private let service: DatabaseService
+  private let request: ChangesRequest
+  private let memory: MemoryReservation
+  /// The sequence number after which the next rows are read; before which, in descending order.
+  var position: UInt64
+  /// Counts the feed.
+  var slot: Slot?
+  /// The last change of a normal feed: what comes later is for the next request.
+  private let end: UInt64
+  private var phase = Phase.start
+  private var rowCount = 0
+  /// When the feed ends unless there is a change.
+  private var deadline: ContinuousClock.Instant?
+  private var backward: BackwardChanges
+  private var pendingCount = 0
+
+  init(
+    _ service: DatabaseService, _ request: ChangesRequest, _ memory: MemoryReservation,
+    since position: UInt64, through end: UInt64
+  ) {
+    self.service = service
+    self.request = request
+    self.memory = memory
+    self.position = position
+    self.end = end
+    backward = BackwardChanges(through: end)
+    if request.isDescending { self.position = end }
+  }
+
+  private var isList: Bool { [.normal, .longpoll].contains(request.feed) }
+
+  /// Returns the next rows, or a line break if there were none for a while; nil at the end.
+  mutating func next() async throws -> String? {
+    while true {
+      let text: String
+      switch phase {
+      case .start:
+        phase = .rows
+        text = isList ? "{\"results\":[\n" : "\n"
+      case .rows: text = try await nextRows()
+      case .end:
+        phase = .done
+        text = trailer
+      case .done: return nil
+      }
+      if !text.isEmpty { return text }
+    }
+  }
+
+  private var trailer: String {
+    let last = "\"last_seq\":\"\(service.position(position))\",\"pending\":\(pendingCount)}\n"
+    switch request.feed {
+    case .normal, .longpoll: return "\n],\n" + last
+    case .continuous: return "{" + last
+    case .eventsource: return ""
+    }
+  }
+
+  /// Returns the next rows; empty if there are none yet.
+  private mutating func nextRows() async throws -> String {
+    guard rowCount < request.limit else {
+      pendingCount = try await followingCount()
+      phase = .end
+      return ""
+    }
+    let batch = try await readBatch()
+    position = batch.position
+    let text = texts(of: batch.rows)
+    guard batch.rows.isEmpty else {
+      deadline = nil
+      // One row ends a longpoll, and a continuous feed goes on.
+      if batch.isEnd, request.feed == .longpoll { phase = .end }
+      return text
+    }
+    guard batch.isEnd else { return "" }
+    if request.feed == .normal || request.isDescending || isList && rowCount > 0 {
+      phase = .end
+      return ""
+    }
+    return try await wait()
+  }
+
+  private mutating func texts(of rows: [String]) -> String {
+    var text = ""
+    for row in rows {
+      if isList, rowCount > 0 { text += ",\n" }
+      text += row
+      switch request.feed {
+      case .normal, .longpoll: break
+      case .continuous: text += "\n"
+      case .eventsource: text += "\n\n"
+      }
+      rowCount += 1
+    }
+    return text
+  }
+
+  private func followingCount() async throws -> Int {
+    guard !request.isDescending else { return 0 }
+    let position = position
+    return try await service.database.read { try $0.changeCount(since: position) }
+  }
+
+  /// Waits for a change, for the next heartbeat or for the end of the feed.
+  private mutating func wait() async throws -> String {
+    let now = ContinuousClock.now
+    if deadline == nil { deadline = request.timeout.map { now + $0 } }
+    let rest = deadline.map { $0 - now } ?? .seconds(3600)
+    guard rest > .zero else {
+      phase = .end
+      return ""
+    }
+    let time = min(rest, request.heartbeat ?? rest)
+    let stop = service.state.stop
+    switch try await service.database.wait(since: position, within: time, stop) {
+    case .changed: return ""
+    case .elapsed: break
+    case .stopped:
+      phase = .end
+      return ""
+    }
+    guard request.heartbeat != nil, deadline.map({ ContinuousClock.now < $0 }) ?? true else {
+      return ""
+    }
+    return request.feed == .eventsource ? "event: heartbeat\ndata: \n\n" : "\n"
+  }
+}
+
+// MARK: Reading rows
+
+extension ChangesStream {
+  private struct Batch: Sendable {
+    var rows: [String] = []
+    var position: UInt64
+    var isEnd = false
+  }
+
+  /// How many bytes of rows are read at once, about.
+  private static var sizeLimit: Int { 256 << 10 }
+  /// How many changes are read at once, whether the filter includes them or not.
+  private static var countLimit: Int { 5000 }
+
+  private mutating func readBatch() async throws -> Batch {
+    let count = request.limit - rowCount
+    if request.isDescending { return try await readBackward() }
+    let (request, service, memory, rowCount) = (request, service, memory, rowCount)
+    let (position, end) = (position, request.feed == .normal ? end : .max)
+    return try await service.database.read { snapshot in
+      var batch = Batch(position: position)
+      var cursor = snapshot.changes(since: position)
+      var (size, readCount) = (0, 0)
+      while batch.rows.count < count, size < Self.sizeLimit, readCount < Self.countLimit {
+        readCount += 1
+        do {
+          guard let change = try cursor.next(), change.sequence <= end else {
+            batch.isEnd = true
+            batch.position = max(position, min(end, snapshot.sequence))
+            break
+          }
+          batch.position = change.sequence
+          guard request.filter.includes(change) else { continue }
+          let index = rowCount + batch.rows.count
+          let row = try service.row(change, index, request, memory, snapshot)
+          size += row.utf8.count
+          batch.rows.append(row)
+        } catch let error as DatabaseError where error.code == .damaged {
+          // The cursor continues after a change that it cannot read.
+          readCount -= 1
+        }
+      }
+      return batch
+    }
+  }
+
+  private mutating func readBackward() async throws -> Batch {
+    let (request, service, memory, rowCount) = (request, service, memory, rowCount)
+    let (position, backward) = (position, backward)
+    let (batch, rest) = try await service.database.read { snapshot in
+      var backward = backward
+      var batch = Batch(position: position)
+      var size = 0
+      while batch.rows.count < request.limit - rowCount, size < Self.sizeLimit {
+        guard let change = try backward.next(in: snapshot) else {
+          batch.isEnd = true
+          break
+        }
+        guard request.filter.includes(change) else { continue }
+        let index = rowCount + batch.rows.count
+        let row = try service.row(change, index, request, memory, snapshot)
+        size += row.utf8.count
+        batch.rows.append(row)
+        batch.position = change.sequence
+      }
+      return (batch, backward)
+    }
+    self.backward = rest
+    return batch
+  }
+}
+
+extension DatabaseService {
+  /// Returns the JSON of a row.
+  fileprivate func row(
+    _ change: Change, _ index: Int, _ request: ChangesRequest, _ memory: MemoryReservation,
+    _ snapshot: Snapshot
+  ) throws -> String {
+    let leaves = request.hasAllLeaves ? change.leaves : Array(change.leaves.prefix(1))
+    let revisions = leaves.map { "{\"rev\":\"\($0.id)\"}" }.joined(separator: ",")
+    let hasPosition = (index + 1).isMultiple(of: request.positionInterval)
+    let place = "\"\(position(change.sequence))\""
+    var text =
+      "{\"seq\":\(hasPosition ? place : "null"),\"id\":\(Value.string(change.id).json),"
+      + "\"changes\":[\(revisions)]"
+    if change.isDeleted { text += ",\"deleted\":true" }
+    if request.includesDocuments, let revision = change.revision {
+      let served = try snapshot.served(revision, of: change.id, request.documentOptions, limits)
+      text += ",\"doc\":" + (served.map { Value.object($0.members).json } ?? "null")
+    }
+    text += "}"
+    guard request.feed == .eventsource else { return text }
+    return "data: \(text)\nid: \(place)"
+  }
+}
+
+private enum WaitResult { case changed, elapsed, stopped }
+
+extension Database {
+  /// Waits for a change, for a time at most.
+  ///
+  /// - Throws: `CancellationError` if the task was cancelled.
+  fileprivate func wait(
+    since sequence: UInt64, within time: Duration, _ stop: StopSignal
+  ) async throws -> WaitResult {
+    try await withThrowingTaskGroup(of: WaitResult.self) { group in
+      group.addTask {
+        var feed = self.changeFeed(since: sequence).makeAsyncIterator()
+        do {
+          _ = try await feed.next()
+        } catch let error as DatabaseError where error.code == .damaged {
+          // It is a change, too.
+        }
+        return .changed
+      }
+      group.addTask {
+        try await Task.sleep(for: time)
+        return .elapsed
+      }
+      group.addTask { await stop.wait() ? .stopped : .elapsed }
+      defer { group.cancelAll() }
+      let result = try await group.next() ?? .elapsed
+      try Task.checkCancellation()
+      return result
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import Divan
+import Foundation
+
+extension DatabaseService {
+  /// Reads a document that is followed by its attachments, whose content is stored as it arrives.
+  func multipartDocument(
+    _ id: String, _ type: String, _ call: ServiceCall
+  ) async throws -> IncomingDocument {
+    guard let boundary = Self.boundary(of: type) else {
+      throw ServiceError.badRequest("The boundary is missing")
+    }
+    let reader = MultipartReader(call.body, boundary: boundary)
+    do {
+      guard try await reader.nextPart() != nil else {
+        throw ServiceError.badRequest("There is no document")
+      }
+      var data = Data()
+      while let piece = try await reader.nextPiece() {
+        guard data.count + piece.count <= limits.bodySize else { throw HTTPBodyTooLarge() }
+        try call.memory.add(piece.count)
+        data.append(piece)
+      }
+      let value = try ServiceCall.json(data)
+      var document = try IncomingDocument(value, id: id, limits)
+      document.sent = try await storeAttachments(of: document, data, from: reader, call.memory)
+      return document
+    } catch let error as ReplicationError where error.code == .invalidAnswer {
+      throw ServiceError.badRequest(error.message)
+    }
+  }
+
+  private static func boundary(of type: String) -> String? {
+    guard let start = type.range(of: "boundary=")?.upperBound else { return nil }
+    let text = type[start...].prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)
+    let boundary = text.trimmingCharacters(in: CharacterSet(charactersIn: "\""))
+    return boundary.isEmpty || boundary.utf8.count > 200 ? nil : boundary
+  }
+
+  /// Stores the content of the attachments that follow, by their names.
+  private func storeAttachments(
+    of document: IncomingDocument, _ json: Data, from reader: MultipartReader,
+    _ memory: MemoryReservation
+  ) async throws -> Document.Attachments {
+    let entries = document.members["_attachments"]?.objectValue ?? [:]
+    var expected = Self.order(
+      of: entries.filter { $0.value["follows"] == true }.map(\.key), in: json)
+    var sent = Document.Attachments()
+    while !expected.isEmpty, let headers = try await reader.nextPart() {
+      let index = try Self.index(of: headers, among: expected)
+      let name = expected.remove(at: index)
+      let entry = entries[name] ?? [:]
+      guard let length = entry["length"]?.intValue, length >= 0 else {
+        throw ServiceError.badRequest("The length of an attachment is missing: \(name)")
+      }
+      guard length <= limits.attachmentSize else {
+        throw ServiceError(413, "attachment_too_large", name)
+      }
+      let type = entry["content_type"]?.stringValue ?? "application/octet-stream"
+      sent[name] = try await database.storeAttachment(
+        contentType: type,
+        pieces: PartPieces(try await content(of: reader, headers, memory), length: length))
+    }
+    guard expected.isEmpty else {
+      throw ServiceError.badRequest("attachment shorter than expected")
+    }
+    return sent
+  }
+
+  /// Returns a function that returns the content of a part, decompressed.
+  private func content(
+    of reader: MultipartReader, _ headers: [String: String], _ memory: MemoryReservation
+  ) async throws -> () async throws -> Data? {
+    switch headers["content-encoding"]?.lowercased() {
+    case nil, "identity": return { try await reader.nextPiece() }
+    case "gzip":
+      // CouchDB compresses text, which is mostly short.
+      var data = Data()
+      while let piece = try await reader.nextPiece() {
+        guard data.count + piece.count <= limits.bodySize else { throw HTTPBodyTooLarge() }
+        try memory.add(piece.count)
+        data.append(piece)
+      }
+      do {
+        var gzip = try GzipReader(data)
+        return {
+          do {
+            return try gzip.next()
+          } catch {
+            throw ServiceError.badRequest("An attachment is no valid gzip")
+          }
+        }
+      } catch {
+        throw ServiceError.badRequest("An attachment is no valid gzip")
+      }
+    case let encoding?:
+      throw ServiceError(
+        415, "bad_content_type", "The encoding of an attachment is not known: \(encoding)")
+    }
+  }
+
+  /// Returns the names in the order in which they are in the JSON, which is that of the parts.
+  private static func order(of names: [String], in json: Data) -> [String] {
+    guard names.count > 1, let start = json.range(of: Data("\"_attachments\"".utf8)) else {
+      return names
+    }
+    let rest = json[start.upperBound...]
+    let places = names.map { name in
+      rest.range(of: Data(Value.string(name).json.utf8))?.lowerBound ?? rest.endIndex
+    }
+    return names.indices.sorted { places[$0] < places[$1] }.map { names[$0] }
+  }
+
+  /// Returns which attachment a part is: the one that it names, or the next one.
+  private static func index(of headers: [String: String], among names: [String]) throws -> Int {
+    let disposition = headers["content-disposition"] ?? ""
+    guard let start = disposition.range(of: "filename=\"")?.upperBound else { return 0 }
+    let text = String(disposition[start...].prefix { $0 != "\"" })
+    let decoded = text.removingPercentEncoding ?? text
+    let index =
+      names.firstIndex { $0.utf8.elementsEqual(text.utf8) }
+      ?? names.firstIndex { $0.utf8.elementsEqual(decoded.utf8) }
+    guard let index else {
+      throw ServiceError.badRequest("A part is no attachment of the document")
+    }
+    return index
+  }
+}
+
+/// The content of a part of a multipart body, which must have the announced length.
+private struct PartPieces: AsyncSequence {
+  let base: () async throws -> Data?
+  let length: Int
+
+  init(_ base: @escaping () async throws -> Data?, length: Int) {
+    self.base = base
+    self.length = length
+  }
+
+  struct AsyncIterator: AsyncIteratorProtocol {
+    let base: () async throws -> Data?
+    var rest: Int
+
+    mutating func next() async throws -> Data? {
+      let piece = try await base()
+      rest -= piece?.count ?? 0
+      guard rest >= 0 else {
+        throw ServiceError.badRequest("attachment longer than expected")
+      }
+      guard piece != nil || rest == 0 else {
+        throw ServiceError.badRequest("attachment shorter than expected")
+      }
+      return piece
+    }
+  }
+
+  func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: base, rest: length) }
+}

@@ -1,0 +1,71 @@
+import Dispatch
+import Divan
+import DivanLog
+import Foundation
+import Synchronization
+
+/// Checks names and passwords, one at a time and on a thread of its own.
+///
+/// A pair that was right is remembered as a code of it, so that not every request with Basic
+/// credentials costs a check. Wrong pairs are not remembered, and only so many are checked.
+final class PasswordChecker: Sendable {
+  private let users: [String: CouchDBService.User]
+  private let rates: RateLimiter
+  private let known = Mutex<Set<[UInt8]>>([])
+  private let knownKey = HMAC256.Key.random()
+  private let waiting = Counter(32)
+  private let queue = DispatchQueue(label: "divan.sync.passwords")
+  /// What a name is checked against that no user has, so that it takes as long.
+  private let absent: PasswordHash
+
+  private static let knownLimit = 4096
+
+  init(_ configuration: CouchDBService.Configuration) {
+    let users = configuration.users ?? []
+    self.users = Dictionary(users.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
+    let iterationCount = users.map(\.password.iterationCount).max() ?? 1
+    absent = PasswordHash(
+      iterationCount: iterationCount, salt: [UInt8](repeating: 0, count: 16),
+      hash: [UInt8](repeating: 0, count: 32))
+    let limits = configuration.limits
+    rates = RateLimiter(rate: limits.passwordChecksPerSecond, burst: limits.passwordCheckBurst)
+  }
+
+  func user(_ name: String) -> CouchDBService.User? {
+    guard let user = users[name] else { return nil }
+    // Strings are equal if their characters are; names are compared by their bytes.
+    return user.name.utf8.elementsEqual(name.utf8) ? user : nil
+  }
+
+  /// Returns the user with a name and a password.
+  ///
+  /// - Throws: ``ServiceError`` with the status 401 if there is none, and 429 or 503 if too many
+  ///   are checked.
+  func user(_ name: String, _ password: String) async throws -> CouchDBService.User {
+    let user = user(name)
+    // The length of the name tells where the password begins.
+    let pair = [UInt8]("\(name.utf8.count):\(name)\(password)".utf8)
+    let code = HMAC256.code(of: pair, knownKey).bytes
+    if let user, known.withLock({ $0.contains(code) }) { return user }
+    // Names that no user has count together, so that there are not many of them.
+    try rates.take(user?.name ?? "")
+    guard waiting.increment() else {
+      throw ServiceError(
+        503, "service_unavailable", "Too many passwords are being checked.",
+        headers: ["retry-after": "5"])
+    }
+    defer { waiting.decrement() }
+    let hash = user?.password ?? absent
+    let matches = await withCheckedContinuation { continuation in
+      queue.async { continuation.resume(returning: hash.matches(password)) }
+    }
+    guard let user, matches else {
+      throw ServiceError(401, "unauthorized", "Name or password is incorrect.")
+    }
+    known.withLock { known in
+      if known.count >= Self.knownLimit { known.removeAll() }
+      known.insert(code)
+    }
+    return user
+  }
+}
