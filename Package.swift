@@ -35,6 +35,9 @@ let package = Package(
     .executableTarget(
       name: "Proofs", dependencies: ["ProofKit", "OtherProcess"], path: "Tests/Proofs"),
     .executableTarget(
+      name: "SyncServer", dependencies: ["DivanSync", "Divan", "TestSupport"],
+      path: "Tests/SyncServer"),
+    .executableTarget(
       name: "OtherProcess", dependencies: ["Divan", "ProofKit"], path: "Tests/OtherProcess"),
     .testTarget(
       name: "DivanLogTests",
@@ -52,7 +55,8 @@ let package = Package(
       name: "logdumpTests",
       dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport"]),
     .testTarget(
-      name: "DivanSyncTests", dependencies: ["DivanSync", "Divan", "DivanTesting", "TestSupport"]),
+      name: "DivanSyncTests",
+      dependencies: ["DivanSync", "Divan", "DivanTesting", "TestSupport", "SyncServer"]),
     .testTarget(name: "DivanTestingTests", dependencies: ["Divan", "DivanTesting"]),
     .testTarget(
       name: "FilmNotesTests", dependencies: ["film-notes", "Divan", "DivanTesting", "TestSupport"],

@@ -136,7 +136,7 @@ extension ReplicatedAttachment {
       name: name, contentType: entry["content_type"]?.stringValue ?? "application/octet-stream",
       length: length, generation: UInt64(max(1, entry["revpos"]?.intValue ?? 1)), content)
     guard let text = entry["digest"]?.stringValue else { return }
-    if text.hasPrefix("sha256-") {
+    if text.hasPrefix("sha256-"), Data(base64Encoded: String(text.dropFirst(7)))?.count == 32 {
       digest = text
     } else {
       let encoding = entry["encoding"]?.stringValue

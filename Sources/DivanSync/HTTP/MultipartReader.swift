@@ -5,8 +5,9 @@ package import Foundation
 /// At most a piece of the body and a delimiter are in memory.
 package final class MultipartReader {
   private var base: HTTPBody.AsyncIterator
-  /// What was read and not returned.
+  /// What was read; the bytes before `start` were returned.
   private var buffer: Data
+  private var start = 0
   /// What ends a part: a line break, two hyphens and the boundary.
   private let delimiter: Data
   private var isEnded = false
@@ -27,21 +28,15 @@ package final class MultipartReader {
   package func nextPart() async throws -> [String: String]? {
     guard !isEnded else { return nil }
     while try await nextPiece() != nil {}
-    buffer = Data(buffer.dropFirst(delimiter.count))
-    while buffer.count < 2 { try await readMore() }
-    if buffer.prefix(2) == Data("--".utf8) {
+    start += delimiter.count
+    while buffer.count - start < 2 { try await readMore() }
+    if buffer[start..<start + 2] == Data("--".utf8) {
       isEnded = true
       return nil
     }
-    var headerEnd = buffer.range(of: Data("\r\n\r\n".utf8))
-    while headerEnd == nil {
-      guard buffer.count <= Self.headerSizeLimit else { throw invalid("a part has long headers") }
-      try await readMore()
-      headerEnd = buffer.range(of: Data("\r\n\r\n".utf8))
-    }
-    guard let end = headerEnd else { return nil }
-    let text = String(decoding: buffer[..<end.lowerBound], as: UTF8.self)
-    buffer = Data(buffer[end.upperBound...])
+    let end = try await endOfHeaders()
+    let text = String(decoding: buffer[start..<end.lowerBound], as: UTF8.self)
+    start = end.upperBound
     var headers: [String: String] = [:]
     for line in text.split(separator: "\r\n") {
       let parts = line.split(separator: ":", maxSplits: 1)
@@ -51,20 +46,27 @@ package final class MultipartReader {
     return headers
   }
 
+  /// Finds the empty line after the headers of a part, which may have none.
+  private func endOfHeaders() async throws -> Range<Int> {
+    while true {
+      let searched = start..<min(buffer.count, start + Self.headerSizeLimit)
+      if let end = buffer.range(of: Data("\r\n\r\n".utf8), in: searched) { return end }
+      guard searched.count < Self.headerSizeLimit else { throw invalid("a part has long headers") }
+      try await readMore()
+    }
+  }
+
   /// Returns the next piece of the content of the present part; nil at its end.
   package func nextPiece() async throws -> Data? {
     while true {
-      if let range = buffer.range(of: delimiter) {
-        guard range.lowerBound > buffer.startIndex else { return nil }
-        let piece = Data(buffer[..<range.lowerBound])
-        buffer = Data(buffer[range.lowerBound...])
-        return piece
+      var end = buffer.count - delimiter.count
+      if let range = buffer.range(of: delimiter, in: start..<buffer.count) {
+        guard range.lowerBound > start else { return nil }
+        end = range.lowerBound
       }
-      let safeCount = buffer.count - delimiter.count
-      if safeCount > 0 {
-        let piece = Data(buffer.prefix(safeCount))
-        buffer = Data(buffer.dropFirst(safeCount))
-        return piece
+      if end > start {
+        defer { start = end }
+        return Data(buffer[start..<end])
       }
       try await readMore()
     }
@@ -72,7 +74,8 @@ package final class MultipartReader {
 
   private func readMore() async throws {
     guard let piece = try await base.next() else { throw invalid("it ends before its last part") }
-    buffer.append(piece)
+    buffer = Data(buffer[start...]) + piece
+    start = 0
   }
 
   private func invalid(_ reason: String) -> ReplicationError {
