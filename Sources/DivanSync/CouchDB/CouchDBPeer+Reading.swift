@@ -109,13 +109,15 @@ extension CouchDBPeer {
   private func revision(from members: Value.Object) throws -> ReplicatedRevision {
     let id = members["_id"]?.stringValue ?? ""
     let revision = members["_rev"]?.stringValue ?? ""
-    return try CouchDBDocument.revision(from: members) { name, _ in
-      .sent { [connection] in
+    return try CouchDBDocument.revision(from: members) { name, entry in
+      let isPage = entry["content_type"]?.stringValue?.lowercased().contains("html") == true
+      return .sent { [connection] in
         let target = CouchDBConnection.Target(
           "GET", CouchDBConnection.encoded(id), CouchDBConnection.encoded(name),
           query: [("rev", revision)])
         let response = try await connection.send(target)
         try await CouchDBConnection.check(response, of: target)
+        guard isPage || !response.isPage else { throw CouchDBConnection.page(response, target) }
         return AttachmentBody(body: response.body)
       }
     }

@@ -48,7 +48,7 @@ extension DatabasePeer {
       changes.isEnd = changes.changes.count < limit
       if changes.isEnd { last = snapshot.sequence }
       changes.position = ReplicationPosition(.string("\(last)-\(database.storeID)"))
-      changes.followingCount = changes.isEnd ? 0 : try snapshot.changeCount(since: last)
+      changes.followingCount = changes.isEnd ? 0 : try snapshot.followingCount(after: last)
       return changes
     }
   }
@@ -116,6 +116,14 @@ extension DatabasePeer {
 }
 
 extension Snapshot {
+  /// Returns the number of changes that follow, or an upper bound if there are many.
+  ///
+  /// It is asked for with each batch, and counting takes time in proportion to it.
+  fileprivate func followingCount(after sequence: UInt64) throws -> Int {
+    let revisionCount = self.sequence - sequence
+    return revisionCount > 100_000 ? Int(clamping: revisionCount) : try changeCount(since: sequence)
+  }
+
   /// Returns a revision with its history, its attachments apart from its document.
   func replicated(_ request: RevisionRequest) throws -> RevisionAnswer {
     guard var document = try revision(request.revision, of: request.id) else { return .gone }
