@@ -71,6 +71,22 @@ extension FrameHeader {
 
   package static func padded(_ size: Int) -> Int { (size + alignment - 1) & ~(alignment - 1) }
 
+  /// Whether a payload with its padding is the one that the header states.
+  package func isChecksum(of padded: SharedBytes) -> Bool {
+    padded.count == paddedSize && CRC32C.checksum(padded) == payloadChecksum
+  }
+
+  /// Returns the payload of a frame of a checkpoint or of a view's file, checked.
+  ///
+  /// Every payload of such a file that is read passes here. `padded` is the payload with its
+  /// padding.
+  func payload(in padded: SharedBytes) throws(ByteError) -> SharedBytes {
+    guard isChecksum(of: padded) else {
+      throw ByteError(offset: 0, reason: "the frame's payload does not match its checksum")
+    }
+    return padded.prefix(payloadSize)
+  }
+
   /// Writes the header at `position` of a writer, and returns the next frame's chain value.
   ///
   /// The header overwrites 32 bytes. The frame will be at `offset` of a file with this salt.

@@ -78,20 +78,15 @@ extension AttachmentFiles {
   /// Throws ``LogError/damaged(_:)`` if the file's bytes do not match its name.
   package func record(of digest: SHA256.Digest) throws(LogError) -> AttachmentRecord? {
     let path = path(of: digest)
-    guard let file = try openFile(path) else { return nil }
-    defer { try? file.close() }
+    guard let bytes = try openBlob(path) else { return nil }
+    defer { bytes.close() }
     var hash = SHA256()
     var chunks = AttachmentChunks.Maker(settings.chunks)
     var length = 0
     var buffer = ByteWriter(capacity: settings.bufferSize)
     while true {
       buffer.removeAll()
-      let count: Int
-      do throws(SystemError) {
-        count = try file.read(settings.bufferSize, at: length, into: &buffer)
-      } catch {
-        throw .system(error)
-      }
+      let count = try bytes.read(settings.bufferSize, at: length, into: &buffer)
       guard count > 0 else { break }
       length += count
       guard length <= settings.chunks.lengthLimit else {

@@ -84,14 +84,11 @@ extension CheckpointFile {
       throw .damaged(
         Damage(path: path, offset: offset, reason: "there is no frame of a checkpoint here"))
     }
-    let padded = frame.suffix(from: FrameHeader.size)
-    guard CRC32C.checksum(padded) == frameHeader.payloadChecksum else {
-      throw .damaged(
-        Damage(
-          path: path, offset: offset, size: size,
-          reason: "the frame's payload does not match its checksum"))
+    do throws(ByteError) {
+      return try frameHeader.payload(in: frame.suffix(from: FrameHeader.size))
+    } catch {
+      throw .damaged(Damage(path: path, offset: offset, size: size, reason: error.reason))
     }
-    return padded.prefix(frameHeader.payloadSize)
   }
 }
 

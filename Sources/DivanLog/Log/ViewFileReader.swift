@@ -46,14 +46,17 @@ package struct ViewFileReader {
       UInt64(offset + frame.frameSize) <= header.fileSize
     else { throw damage("there is no frame of a view's file here") }
     let padded = try read(frame.paddedSize, at: offset + FrameHeader.size)
-    // The file may have become shorter since it was opened.
-    guard padded.count == frame.paddedSize, CRC32C.checksum(padded) == frame.payloadChecksum else {
-      throw damage("the frame's payload does not match its checksum")
+    let payload: SharedBytes
+    do throws(ByteError) {
+      // The file may have become shorter since it was opened.
+      payload = try frame.payload(in: padded)
+    } catch {
+      throw damage(error.reason)
     }
     chain = FrameHeader.chain(after: bytes)
     offset += frame.frameSize
     frameCount += 1
-    return padded.prefix(frame.payloadSize)
+    return payload
   }
 
   private func read(_ count: Int, at offset: Int) throws(LogError) -> SharedBytes {
