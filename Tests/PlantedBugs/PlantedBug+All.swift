@@ -27,7 +27,6 @@ enum Place {
   static let chain = "SegmentChain.swift"
   static let scan = "RecordScan.swift"
   static let buffer = "TransactionBuffer.swift"
-  static let checkpointFile = "CheckpointFile.swift"
   static let frame = "FrameHeader.swift"
   static let preamble = "FilePreamble.swift"
   static let header = "SegmentHeader.swift"

@@ -11,11 +11,9 @@ extension PlantedBug {
     PlantedBug(
       "view-unchecked", rule: "views", "the checksums of a view's file are not verified",
       in: Place.viewFrames,
-      find: """
-        guard padded.count == frame.paddedSize, CRC32C.checksum(padded) == frame.payloadChecksum else {
-        """,
+      find: "payload = try frame.payload(in: padded)",
       plant: """
-        guard PLANTED || padded.count == frame.paddedSize && CRC32C.checksum(padded) == frame.payloadChecksum else {
+        if PLANTED { payload = padded.prefix(frame.payloadSize) } else { payload = try frame.payload(in: padded) }
         """,
       killedBy: .rules("a view's file with a changed byte is not used")),
     PlantedBug(

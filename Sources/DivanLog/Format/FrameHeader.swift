@@ -71,17 +71,12 @@ extension FrameHeader {
 
   package static func padded(_ size: Int) -> Int { (size + alignment - 1) & ~(alignment - 1) }
 
-  /// Whether a payload with its padding is the one that the header states.
-  package func isChecksum(of padded: SharedBytes) -> Bool {
-    padded.count == paddedSize && CRC32C.checksum(padded) == payloadChecksum
-  }
-
   /// Returns the payload of a frame of a checkpoint or of a view's file, checked.
   ///
   /// Every payload of such a file that is read passes here. `padded` is the payload with its
   /// padding.
   func payload(in padded: SharedBytes) throws(ByteError) -> SharedBytes {
-    guard isChecksum(of: padded) else {
+    guard padded.count == paddedSize, CRC32C.checksum(padded) == payloadChecksum else {
       throw ByteError(offset: 0, reason: "the frame's payload does not match its checksum")
     }
     return padded.prefix(payloadSize)

@@ -55,7 +55,7 @@ package struct FrameReader {
     let start = offset
     offset += header.frameSize
     chain = FrameHeader.chain(after: headerBytes)
-    guard header.isChecksum(of: payload) else {
+    guard CRC32C.checksum(payload) == header.payloadChecksum else {
       return .badPayload(header, offset: start)
     }
     return .frame(header, offset: start, payload: payload.prefix(header.payloadSize))
