@@ -11,9 +11,15 @@ extension PlantedBug {
     PlantedBug(
       "view-unchecked", rule: "views", "the checksums of a view's file are not verified",
       in: Place.viewFrames,
-      find: "payload = try frame.payload(in: padded)",
+      find: """
+        payload = try frame.payload(
+          in: padded, at: offset, salt: header.preamble.salt, sealedBy: sealing)
+        """,
       plant: """
-        if PLANTED { payload = padded.prefix(frame.payloadSize) } else { payload = try frame.payload(in: padded) }
+        if PLANTED { payload = padded.prefix(frame.payloadSize) } else {
+          payload = try frame.payload(
+            in: padded, at: offset, salt: header.preamble.salt, sealedBy: sealing)
+        }
         """,
       killedBy: .rules("a view's file with a changed byte is not used")),
     PlantedBug(

@@ -34,7 +34,7 @@ extension AttachmentFiles {
       return AttachmentReader(record: record, blob: .inline(bytes))
     case .file(let chunks):
       let path = path(of: record.digest)
-      guard let bytes = try openBlob(path) else {
+      guard let bytes = try openBlob(of: record.digest) else {
         throw .damaged(
           Damage(
             path: path, offset: 0, size: record.length, reason: "the attachment's file is missing"))
@@ -46,26 +46,29 @@ extension AttachmentFiles {
             path: path, offset: min(size, record.length),
             reason: "the attachment has \(size) bytes instead of \(record.length)"))
       }
-      let isMapRetained = settings.isMapped && size <= settings.retainedMapSizeLimit
+      let isMappable = settings.isMapped && bytes.isMappable
+      let isMapRetained = isMappable && size <= settings.retainedMapSizeLimit
       return AttachmentReader(
         record: record,
         blob: .file(
           BlobFile(
-            bytes: bytes, chunks: chunks, length: size, isMappable: settings.isMapped,
+            bytes: bytes, chunks: chunks, length: size, isMappable: isMappable,
             // If the system has no room for the map, reads work without it.
             mapped: isMapRetained ? bytes.map(size) ?? .empty : .empty)))
     }
   }
 
   /// Opens the file of a blob; nil if there is none.
-  func openBlob(_ path: String) throws(LogError) -> BlobBytes? {
+  func openBlob(of digest: SHA256.Digest) throws(LogError) -> BlobBytes? {
+    let file: any OpenFile
     do throws(SystemError) {
-      return BlobBytes(try directory.fileSystem.open(path, .readingOwn))
+      file = try directory.fileSystem.open(path(of: digest), .readingOwn)
     } catch  where error.code == .notFound {
       return nil
     } catch {
       throw .system(error)
     }
+    return try BlobBytes(file, of: digest, directory.cipher)
   }
 }
 

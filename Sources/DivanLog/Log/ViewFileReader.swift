@@ -3,6 +3,7 @@ package struct ViewFileReader {
   package let path: String
   package let header: ViewFileHeader
   private let file: any OpenFile
+  private let sealing: Sealing?
   private var offset = ViewFileHeader.size
   private var chain: UInt32
   private var frameCount: UInt64 = 0
@@ -19,6 +20,7 @@ package struct ViewFileReader {
       try file.read(ViewFileHeader.size, at: 0)
     }
     header = try ViewFileHeader.decode(block, path: path)
+    sealing = try directory.sealing(header.preamble, path: path)
     chain = CRC32C.checksum(block.prefix(FilePreamble.size))
     let size = try attempt { () throws(SystemError) in try file.size() }
     guard UInt64(size) == header.fileSize else {
@@ -49,7 +51,8 @@ package struct ViewFileReader {
     let payload: SharedBytes
     do throws(ByteError) {
       // The file may have become shorter since it was opened.
-      payload = try frame.payload(in: padded)
+      payload = try frame.payload(
+        in: padded, at: offset, salt: header.preamble.salt, sealedBy: sealing)
     } catch {
       throw damage(error.reason)
     }
