@@ -33,7 +33,7 @@ package struct RuleCase: Sendable, CustomStringConvertible {
   package static let all: [RuleCase] =
     order + merging + segments + evidence + opening + checkpoints + failures + frames
     + promises + revisions + secondaryIndexes + views + ownership
-    + damage + sharing
+    + damage + sharing + encryption
 }
 
 /// Throws unless a condition is true.
