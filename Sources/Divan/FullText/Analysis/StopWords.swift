@@ -1,7 +1,7 @@
 /// Words that are so frequent that an index may leave them out.
 ///
-/// The lists are those of the Snowball project (https://snowballstem.org). Words are compared folded,
-/// with and without diacritics.
+/// The lists follow those of the Snowball project (https://snowballstem.org). Words are compared
+/// folded, with and without diacritics.
 struct StopWords: Sendable {
   private let words: Set<[UInt8]>
   private let greatestSize: Int
