@@ -107,7 +107,8 @@ struct FilmTextTests {
       let frequency = (0..<3).reduce(0.0) { sum, field in
         let average = Double(totals[field]) / Double(texts.count)
         let share = Double(text[field].count) / average
-        return sum + weights[field] * Double(text[field].count { $0 == term }) / (0.25 + 0.75 * share)
+        return sum + weights[field] * Double(text[field].count { $0 == term })
+          / (0.25 + 0.75 * share)
       }
       return sum + rarity * frequency * 2.2 / (frequency + 1.2)
     }

@@ -23,7 +23,7 @@ enum FullTextFixtures {
   }
 
   static func folded(_ text: [UInt8], removesDiacritics: Bool = false) -> [UInt8] {
-    var folding = TextFolding(removesDiacritics: removesDiacritics)
+    var folding = WordFolding(removesDiacritics: removesDiacritics)
     var result: [UInt8] = []
     folding.fold(text, 0..<text.count, into: &result)
     return result

@@ -43,9 +43,10 @@ struct FuzzyMatcherTests {
         #expect(
           matcher.distance(of: term) == (exact <= maxDistance ? exact : nil),
           "seed \(seed): \(word) \(term)")
-        let best = (0...term.scalars.count).map {
-          FuzzyMatcherTests.distance(word.scalars, Array(term.scalars.prefix($0)))
-        }.min() ?? 0
+        let best =
+          (0...term.scalars.count).map {
+            FuzzyMatcherTests.distance(word.scalars, Array(term.scalars.prefix($0)))
+          }.min() ?? 0
         #expect(
           prefixes.distance(of: term) == (best <= maxDistance ? best : nil),
           "seed \(seed): \(word) \(term)")
@@ -60,11 +61,14 @@ struct FuzzyMatcherTests {
     for _ in 0..<60 {
       let terms = Set((0..<800).map { _ in FuzzyMatcherTests.word(&random) })
         .sorted { $0.lexicographicallyPrecedes($1) }
-      let entries = terms.map { TermEntry(term: $0, documentCount: .random(in: 1...9, using: &random)) }
+      let entries = terms.map {
+        TermEntry(term: $0, documentCount: .random(in: 1...9, using: &random))
+      }
       let word = FuzzyMatcherTests.word(&random)
       let maxDistance = Int.random(in: 0...2, using: &random)
       let shared = Int.random(in: 0...2, using: &random)
-      let found = TermList(entries).terms(near: word, maxDistance: maxDistance, sharedLength: shared)
+      let found = TermList(entries).terms(
+        near: word, maxDistance: maxDistance, sharedLength: shared)
       let expected = entries.filter {
         FuzzyMatcherTests.distance(word.scalars, $0.term.scalars) <= maxDistance
           && $0.term.scalars.prefix(shared) == word.scalars.prefix(shared)
@@ -112,9 +116,11 @@ struct FuzzyMatcherTests {
       }
     }
     #expect(suggestions("metropoli") == ["metropolis", "metropolia", "metropole"])
-    #expect(suggestions("metropolis") == ["metropolia", "metropole", "necropolis"].filter {
-      FuzzyMatcherTests.distance(Array($0.utf8).scalars, Array("metropolis".utf8).scalars) <= 2
-    })
+    #expect(
+      suggestions("metropolis")
+        == ["metropolia", "metropole", "necropolis"].filter {
+          FuzzyMatcherTests.distance(Array($0.utf8).scalars, Array("metropolis".utf8).scalars) <= 2
+        })
     #expect(suggestions("metropoli", limit: 1) == ["metropolis"])
     #expect(suggestions("xyz").isEmpty && suggestions("metropoli", limit: 0).isEmpty)
   }

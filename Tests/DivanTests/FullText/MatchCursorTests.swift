@@ -16,7 +16,9 @@ struct MatchCursorTests {
         (0..<2).map { _ in
           (0..<Int.random(in: 0...12, using: &random)).map { _ in
             // Low words are frequent.
-            min(.random(in: 0..<wordCount, using: &random), .random(in: 0..<wordCount, using: &random))
+            min(
+              .random(in: 0..<wordCount, using: &random), .random(in: 0..<wordCount, using: &random)
+            )
           }
         }
       }
@@ -36,7 +38,8 @@ struct MatchCursorTests {
     func cursor(_ word: Int, _ fields: FieldSet, part: Int? = nil) throws -> TermMatches {
       let list = lists[word]
       return try TermMatches(
-        list?.postings ?? [], documentCount: list?.documentCount ?? 0, fieldCount: 2, fields: fields,
+        list?.postings ?? [], documentCount: list?.documentCount ?? 0, fieldCount: 2,
+        fields: fields,
         part: part)
     }
   }
@@ -72,7 +75,9 @@ struct MatchCursorTests {
           (0..<Int.random(in: 1...3, using: &random)).map { _ in
             defer { offset += Int.random(in: 1...2, using: &random) }
             // Several words at one place, as a prefix has them.
-            return (Array(Set((0..<Int.random(in: 1...2, using: &random)).map { _ in word() })), offset)
+            return (
+              Array(Set((0..<Int.random(in: 1...2, using: &random)).map { _ in word() })), offset
+            )
           })
       case 6:
         return .near(
@@ -112,14 +117,15 @@ struct MatchCursorTests {
       case .all(let parts): parts.allSatisfy { $0.matches(fields) }
       case .any(let parts): parts.contains { $0.matches(fields) }
       case .without(let base, let out): base.matches(fields) && !out.matches(fields)
-      case .phrase(let words): fields.contains { text in
-        text.indices.contains { start in
-          words.allSatisfy { word in
-            let place = start + word.offset - words[0].offset
-            return place < text.count && word.words.contains(text[place])
+      case .phrase(let words):
+        fields.contains { text in
+          text.indices.contains { start in
+            words.allSatisfy { word in
+              let place = start + word.offset - words[0].offset
+              return place < text.count && word.words.contains(text[place])
+            }
           }
         }
-      }
       case .near(let parts, let distance):
         fields.contains { Query.isNear($0, parts, distance) }
       }
@@ -185,7 +191,8 @@ struct MatchCursorTests {
     let lists = Dictionary(
       uniqueKeysWithValues: builder.finish().map { (String(decoding: $0.term, as: UTF8.self), $0) })
     func term(_ word: String, part: Int?) throws -> TermMatches {
-      try TermMatches(try #require(lists[word]).postings, documentCount: 1, fieldCount: 2, part: part)
+      try TermMatches(
+        try #require(lists[word]).postings, documentCount: 1, fieldCount: 2, part: part)
     }
     let phrase = try PhraseMatches(
       [(try term("a", part: nil), 0), (try term("b", part: nil), 1)], part: 1)

@@ -37,7 +37,8 @@ struct PostingsTests {
       let places = (0..<Int.random(in: 1...6, using: &random)).map { _ in
         Occurrence(
           field: .random(in: 0..<fieldCount, using: &random),
-          position: .random(in: 0..<([10, 1000, 1 << 31].randomElement(using: &random) ?? 9), using: &random))
+          position: .random(
+            in: 0..<([10, 1000, 1 << 31].randomElement(using: &random) ?? 9), using: &random))
       }
       model[.random(in: 0..<range, using: &random)] = Set(places).sorted()
     }
@@ -81,7 +82,8 @@ struct PostingsTests {
           #expect(counts == Dictionary(grouping: places, by: \.field).mapValues(\.count))
         }
         let index = documents.firstIndex(of: cursor.document) ?? 0
-        let ahead = documents[min(documents.count - 1, index + Int.random(in: 0...200, using: &random))]
+        let ahead = documents[
+          min(documents.count - 1, index + Int.random(in: 0...200, using: &random))]
         target = max(cursor.document + 1, Bool.random(using: &random) ? ahead : cursor.document + 1)
       }
     }
@@ -96,7 +98,7 @@ struct PostingsTests {
       writer.append(document: document, [Occurrence(field: 0, position: 7)])
     }
     let size = writer.finish().count
-    #expect(size < 3_050_000, "\(size)")
+    #expect(size < 3_060_000, "\(size)")
   }
 
   @Test func `any bytes are read, or refused with an error`() {

@@ -30,7 +30,9 @@ struct RelevanceTests {
     for _ in 0..<50 {
       let texts = (0..<Int.random(in: 1...60, using: &random)).map { _ in
         (0..<2).map { _ in
-          (0..<Int.random(in: 0...20, using: &random)).map { _ in Int.random(in: 0..<8, using: &random) }
+          (0..<Int.random(in: 0...20, using: &random)).map { _ in
+            Int.random(in: 0..<8, using: &random)
+          }
         }
       }
       let weights = [Double.random(in: 0...5, using: &random), 1]
@@ -90,7 +92,8 @@ struct RelevanceTests {
       }.shuffled(using: &random)
       var top = TopMatches(limit: limit)
       for match in matches { top.insert(document: match.document, score: match.score) }
-      let expected = matches.sorted { ($1.score, $0.document) < ($0.score, $1.document) }.prefix(limit)
+      let expected = matches.sorted { ($1.score, $0.document) < ($0.score, $1.document) }.prefix(
+        limit)
       #expect(top.sorted == Array(expected), "seed \(seed)")
     }
   }

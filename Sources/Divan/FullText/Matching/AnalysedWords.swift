@@ -12,7 +12,7 @@ struct AnalysedWords: Hashable, Sendable {
     var offset: Int
   }
 
-  /// The words in their order. It is empty for text that has no terms, such as stop words.
+  /// The words in their order; empty for text that has no terms, such as stop words.
   private(set) var words: [Word] = []
   /// The edit distance within which terms match.
   let maxDistance: Int
@@ -60,7 +60,7 @@ extension AnalysedWords.Word {
 extension FullTextExpression {
   /// The words that a matching text can have, outside of what is excluded, in their order.
   ///
-  /// - Parameter field: The name of the property to take the words for; nil for those of all.
+  /// They are the words for the property with a name, or for all of them if it is nil.
   func wordsToFind(in field: String?) -> [FullTextWords] {
     switch self {
     case .words(let words): [words]

@@ -75,7 +75,8 @@ final class PhraseMatches: PositionMatches {
     let first = offsets[0]
     let length = offsets[offsets.count - 1] - first + 1
     // Several terms of a prefix cannot be at one place, but the same match must not count twice.
-    for span in lists[0] where spans.last.map({ $0.field != span.field || $0.start != span.start }) ?? true {
+    for span in lists[0]
+    where spans.last.map({ $0.field != span.field || $0.start != span.start }) ?? true {
       let isPhrase = lists.indices.dropFirst().allSatisfy { index in
         let place = span.start + offsets[index] - first
         let list = lists[index]

@@ -7,7 +7,8 @@ struct Occurrence: Hashable, Comparable, Sendable {
   let bits: UInt64
 
   init(field: Int, position: Int) {
-    bits = UInt64(UInt32(truncatingIfNeeded: field)) << 32
+    bits =
+      UInt64(UInt32(truncatingIfNeeded: field)) << 32
       | UInt64(UInt32(truncatingIfNeeded: position))
   }
 

@@ -30,7 +30,9 @@ struct PostingsBuilder {
   init(fieldCount: Int) { self.fieldCount = fieldCount }
 
   /// The memory in use, in bytes.
-  var byteCount: Int { terms.byteCount + 4 * counts.count + 16 * numbers.count + 8 * documents.count }
+  var byteCount: Int {
+    terms.byteCount + 4 * counts.count + 16 * numbers.count + 8 * documents.count
+  }
   /// The number of different terms.
   var termCount: Int { terms.count }
   /// The number of words.

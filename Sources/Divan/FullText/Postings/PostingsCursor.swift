@@ -77,7 +77,8 @@ struct PostingsCursor {
       let header = try span.readVarint(at: &offset)
       let count = Int(truncatingIfNeeded: header >> 1)
       guard header >> 1 > 0, header >> 1 <= PostingsWriter.blockCapacity else {
-        throw ByteError(offset: nextBlock, reason: "a block of postings has \(header >> 1) documents")
+        throw ByteError(
+          offset: nextBlock, reason: "a block of postings has \(header >> 1) documents")
       }
       var long: LongBlock?
       if header & 1 == 1 {

@@ -5,7 +5,7 @@
 struct TermTable {
   private var bytes: [UInt8] = []
   private var ends: [Int] = []
-  /// The number of a term plus one; zero for an empty slot. Their number is a power of two.
+  /// The number of a term plus one, or zero: a power of two of them, of which half are zero or more.
   private var slots: [UInt32]
   /// The high half of each term's hash, to compare before the bytes.
   private var hashes: [UInt32] = []

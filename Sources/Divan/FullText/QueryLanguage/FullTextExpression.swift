@@ -36,7 +36,8 @@ extension FullTextWords: CustomStringConvertible {
   package var description: String {
     let isBare =
       !text.isEmpty && !QueryLexer.operators.contains(text) && text != "NEAR"
-      && text.unicodeScalars.first != "-" && text.unicodeScalars.allSatisfy { QueryLexer.isWord($0) }
+      && text.unicodeScalars.first != "-"
+      && text.unicodeScalars.allSatisfy { QueryLexer.isWord($0) }
     let written = isBare ? text : QueryLexer.quoted(text)
     return written + (isPrefix ? "*" : "") + (maxDistance > 0 ? "~\(maxDistance)" : "")
   }

@@ -64,10 +64,8 @@ package struct FullTextParser {
   ///
   /// Signs and operators that do not fit are left out, and quotation marks and parentheses that are
   /// open are closed at the end. A query of excluded words only asks for these words. What follows
-  /// ``tokenLimit`` tokens is ignored.
-  ///
-  /// - Parameter isField: Whether a text before a colon is the name of a property. If it is not, it
-  ///   is a word: `http://` has no property `http`.
+  /// ``tokenLimit`` tokens is ignored. `isField` says whether a text before a colon is the name of a
+  /// property. If it is not, it is a word: `http://` has no property `http`.
   package static func parseLeniently(
     _ text: String, isField: @escaping (String) -> Bool = { _ in false }
   ) -> FullTextExpression? {
@@ -257,7 +255,9 @@ extension FullTextParser {
       }
     }
     if parts.isEmpty { try refuse("NEAR has no words in it") }
-    if !accept(.close) { try refuse("the parenthesis of NEAR is not closed, or has more than words") }
+    if !accept(.close) {
+      try refuse("the parenthesis of NEAR is not closed, or has more than words")
+    }
     return parts.isEmpty ? nil : .near(parts, distance: distance)
   }
 }

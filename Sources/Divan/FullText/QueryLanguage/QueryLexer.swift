@@ -21,7 +21,7 @@ struct QueryToken: Equatable {
   let isAttached: Bool
 }
 
-/// Splits the text of a full-text query into tokens. Any text has tokens.
+/// Splits the text of a full-text query into tokens, whatever the text is.
 struct QueryLexer {
   static let operators: Set<String> = ["AND", "OR", "NOT"]
 
@@ -113,7 +113,7 @@ struct QueryLexer {
     return .tilde(number)
   }
 
-  /// A text to the next quotation mark. In straight ones, a doubled one is part of the text.
+  /// A text to the next quotation mark, except that two straight ones are one that is in the text.
   private mutating func quotation() -> QueryToken.Kind {
     let isStraight = take() == "\""
     var content = String.UnicodeScalarView()

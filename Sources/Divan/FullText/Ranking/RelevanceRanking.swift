@@ -27,11 +27,9 @@ struct RelevanceRanking {
 
   /// Creates the ranking of one query.
   ///
-  /// - Parameters:
-  ///   - documentCount: The number of documents in the index.
-  ///   - partCounts: The number of documents with each part of the query; estimates will do.
-  ///   - totalLengths: The number of words of each property in all documents.
-  ///   - weights: The weight of each property, not negative.
+  /// `partCounts` has the number of documents with each part of the query, for which estimates will
+  /// do. `totalLengths` has the number of words of each property in all documents, and `weights` its
+  /// weight, which is not negative.
   init(
     documentCount: Int, partCounts: [Int], totalLengths: [Int], weights: [Double],
     saturation: Double = defaultSaturation, lengthDiscount: Double = defaultLengthDiscount

@@ -27,9 +27,7 @@ struct TextHighlighter {
   private var inexact: [(part: Int, word: Int)] = []
   private var exact: [[UInt8]: [(part: Int, word: Int)]] = [:]
 
-  /// Creates a highlighter of a query.
-  ///
-  /// - Parameter field: The name of the property whose text is searched; nil to ignore names.
+  /// Creates a highlighter of a query in the text of a property; nil ignores names of properties.
   init(_ query: FullTextExpression, _ options: AnalysisOptions, field: String? = nil) {
     self.options = options
     parts = query.wordsToFind(in: field).map { AnalysedWords($0, options) }

@@ -16,9 +16,7 @@ extension TextHighlighter {
   /// It has the most different parts of the query that are within `wordCount` words, then the most
   /// matches, and then it is the first such part of the text. The matches are in its middle. If the
   /// text has no match, the snippet is its beginning. A phrase that begins in the snippet is shown
-  /// as a whole.
-  ///
-  /// - Parameter wordCount: The number of words, at least 1. Stop words are not counted.
+  /// as a whole. Stop words are not counted, and one word is the least.
   func snippet(in text: [UInt8], wordCount: Int) -> TextSnippet {
     let wordCount = max(wordCount, 1)
     let findings = findings(in: text)
@@ -36,14 +34,16 @@ extension TextHighlighter {
       start = max(0, min(first.terms.lowerBound - free / 2, count - wordCount))
       end = max(lastTerm, min(start + wordCount, count))
     }
-    let range =
-      (start == 0 ? 0 : findings.ranges[start].lowerBound)..<(end == count
-      ? text.count : findings.ranges[start..<end].reduce(0) { max($0, $1.upperBound) })
+    let lower = start == 0 ? 0 : findings.ranges[start].lowerBound
+    let upper =
+      end == count
+      ? text.count : findings.ranges[start..<end].reduce(0) { max($0, $1.upperBound) }
     let highlights = TextHighlighter.joined(
       findings.matches.filter { $0.terms.lowerBound >= start && $0.terms.upperBound <= end }
         .map(\.range))
     return TextSnippet(
-      range: range, highlights: highlights, isCutAtStart: start > 0, isCutAtEnd: end < count)
+      range: lower..<upper, highlights: highlights, isCutAtStart: start > 0, isCutAtEnd: end < count
+    )
   }
 
   /// The matches of the best snippet, by where they begin.

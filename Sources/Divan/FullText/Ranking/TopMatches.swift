@@ -21,9 +21,7 @@ struct TopMatches {
 
   init(limit: Int) { self.limit = max(limit, 0) }
 
-  /// Inserts a match, which drops the last one if there are too many.
-  ///
-  /// - Parameter score: Not NaN.
+  /// Inserts a match, whose score is not NaN, and drops the last one if there are too many.
   mutating func insert(document: UInt64, score: Double) {
     let match = Match(document: document, score: score)
     if heap.count < limit {

@@ -161,7 +161,8 @@ struct EnglishStemmer {
 
   private mutating func step1c() {
     let last = letters.count - 1
-    guard last >= 2, letters[last] == EnglishStemmer.y || letters[last] == EnglishStemmer.consonantY,
+    guard last >= 2,
+      letters[last] == EnglishStemmer.y || letters[last] == EnglishStemmer.consonantY,
       !isVowel(last - 1)
     else { return }
     letters[last] = UInt8(ascii: "i")
@@ -224,7 +225,8 @@ struct EnglishStemmer {
       return
     }
     if case .afterSOrT = action {
-      guard start > 0, letters[start - 1] == UInt8(ascii: "s") || letters[start - 1] == UInt8(ascii: "t")
+      guard start > 0,
+        letters[start - 1] == UInt8(ascii: "s") || letters[start - 1] == UInt8(ascii: "t")
       else { return }
     }
     letters.removeSubrange(start...)

@@ -103,7 +103,8 @@ struct GermanStemmer {
 
   private enum Inflection { case em, er, e, s, ln }
   private static let inflections = SuffixTable([
-    ("em", Inflection.em), ("ern er erin erinnen", .er), ("e en es", .e), ("s", .s), ("ln lns", .ln),
+    ("em", Inflection.em), ("ern er erin erinnen", .er), ("e en es", .e), ("s", .s),
+    ("ln lns", .ln),
   ])
   private static let syst = StaticText("syst").bytes
   private static let niss = StaticText("niss").bytes

@@ -17,7 +17,7 @@ struct FuzzyMatcher {
   private let isPrefix: Bool
 
   private var term: [UInt32] = []
-  /// The rows, each with ``width`` cells. Cell `c` of row `r` is for the column `c + r − maxDistance`.
+  /// The rows, each with ``width`` cells: cell `c` of row `r` is for the column `c + r − maxDistance`.
   private var rows: [UInt8] = []
   private let width: Int
   private let beyond: UInt8
@@ -28,9 +28,7 @@ struct FuzzyMatcher {
   /// For prefixes: the least distance of the word from a beginning of each length.
   private var best: [UInt8] = []
 
-  /// Creates a matcher of terms, or of their beginnings.
-  ///
-  /// - Parameter maxDistance: At most ``distanceLimit``.
+  /// Creates a matcher of terms, or of their beginnings, within at most ``distanceLimit``.
   init(_ word: [UInt8], maxDistance: Int, isPrefix: Bool = false) {
     self.word = word.scalars
     let maxDistance = min(max(maxDistance, 0), FuzzyMatcher.distanceLimit)

@@ -149,7 +149,9 @@ extension WordSegmenter {
         let next = ascii[Int(text[end + 1])]
         guard next != ASCIIWords.beyond else { return nil }
         // The middle bit says for which neighbours the punctuation is within a word.
-        guard here & last & next & ASCIIWords.middle != 0, next & ASCIIWords.word != 0 else { break }
+        guard here & last & next & ASCIIWords.middle != 0, next & ASCIIWords.word != 0 else {
+          break
+        }
       } else {
         isWord = isWord || here & ASCIIWords.middle != 0
       }

@@ -5,7 +5,7 @@
 /// Divan's own, so the result is the same on every system. Bytes that are not UTF-8 become U+FFFD.
 ///
 /// Apostrophes of typography become `'`, which the stemmers know.
-struct TextFolding {
+struct WordFolding {
   /// Whether marks above, below and across letters are removed.
   ///
   /// These are the combining marks of the classes 10 to 36 (points of Hebrew, Arabic and Syriac)
@@ -90,7 +90,7 @@ struct TextFolding {
     for index in scalars.indices {
       let combiningClass = classes[index]
       if combiningClass >= 200 || (10...36).contains(combiningClass) { continue }
-      (scalars[count], classes[count]) = (TextFolding.withoutStroke(scalars[index]), combiningClass)
+      (scalars[count], classes[count]) = (WordFolding.withoutStroke(scalars[index]), combiningClass)
       count += 1
     }
     scalars.removeSubrange(count...)
