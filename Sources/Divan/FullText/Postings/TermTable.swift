@@ -5,11 +5,11 @@
 struct TermTable {
   private var bytes: [UInt8] = []
   private var ends: [Int] = []
-  /// The number of a term plus one, or zero: a power of two of them, of which half are zero or more.
+  /// The number of a term plus one in each slot, or zero; at most half of the slots are taken.
   private var slots: [UInt32]
   /// The high half of each term's hash, to compare before the bytes.
   private var hashes: [UInt32] = []
-  /// Makes the places of terms differ between runs, so that no text makes them collide.
+  /// Differs from table to table, so that it is hard to write a text whose terms collide.
   private let seed: UInt64
 
   init() {
