@@ -93,7 +93,7 @@ struct FilmTextTests {
     let scores = texts.map { FilmTextTests.score($0, terms, texts, totals) }
     let expected = scores.indices.filter { scores[$0] > 0 }
       .sorted { (scores[$1], $0) < (scores[$0], $1) }.prefix(20)
-    #expect(top.sorted.map(\.document) == expected.map(UInt64.init))
+    #expect(top.sorted.map(\.document) == expected.map { UInt64($0) })
   }
 
   private static func score(
