@@ -187,8 +187,8 @@ enum RandomExpression {
     case 4: return .any(parts(&random))
     case 5: return .without(make(&random, depth: depth - 1), make(&random, depth: depth - 1))
     default:
-      let words = (0..<Int.random(in: 1...3, using: &random)).map { _ in words(&random) }
-      return .near(words, distance: .random(in: 0...20, using: &random))
+      let parts = (0..<Int.random(in: 1...3, using: &random)).map { _ in words(&random) }
+      return .near(parts, distance: .random(in: 0...20, using: &random))
     }
   }
 }
