@@ -1,6 +1,7 @@
 import DivanSync
 import DivanTesting
 import Foundation
+import Synchronization
 
 /// An answer that a caching proxy has kept.
 struct SavedAnswer: Sendable {

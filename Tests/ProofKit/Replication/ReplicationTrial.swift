@@ -188,7 +188,7 @@ extension ReplicationTrial {
     let network = networks[number]
     network.conditions =
       random.below(4) == 0
-      ? .good : SimulatedNetwork.Conditions(each: Double(1 + random.below(40)) / 1000)
+      ? .good : SimulatedNetwork.Conditions(each: Double(1 + random.below(80)) / 1000)
     network.conditions.latency = .zero ... .milliseconds(50)
     var options = Replicator.Options()
     options.batchCount = 1 + random.below(200)
