@@ -81,7 +81,8 @@ if let libFuzzer = Context.environment["DIVAN_FUZZ"] {
       name: "Fuzzer", dependencies: ["FuzzTargets"], path: "Tests/Fuzzers/Fuzzer"))
   for target in package.targets {
     switch target.name {
-    case "DivanLog", "Divan", "DivanSync": target.swiftSettings = [.unsafeFlags(["-sanitize=fuzzer"])]
+    case "DivanLog", "Divan", "DivanSync":
+      target.swiftSettings = [.unsafeFlags(["-sanitize=fuzzer"])]
     case _ where target.type == .executable:
       target.linkerSettings = [.unsafeFlags([libFuzzer, "-lstdc++", "-lm"])]
     default: break

@@ -29,6 +29,8 @@ final class ReplicatedStore {
     // The network moves this clock, and a restarted disk would have another one.
     configuration.now = clock.read
     if isWeak { configuration.durability = .none }
+    // Several threads write: the edits, and the replications in both directions.
+    configuration.maintenance = .background
     return try Database(at: "/\(Self.folder)", configuration: configuration)
   }
 
