@@ -85,7 +85,10 @@ extension Workload {
     _ here: Database, _ there: Database, _ direction: Replicator.Direction
   ) throws -> Replicator {
     guard let url = URL(string: "http://localhost/db") else { throw BenchmarkError("no URL") }
-    let transport = ServiceTransport(service: CouchDBService(["db": there]))
+    var configuration = CouchDBService.Configuration()
+    configuration.limits.requestsPerSecond = 1e9
+    let service = CouchDBService(["db": there], configuration: configuration)
+    let transport = ServiceTransport(service: service)
     return Replicator(here, CouchDBPeer(url: url, transport: transport), direction: direction)
   }
 

@@ -35,7 +35,7 @@ extension SimulatedNetwork {
     public var proxyAnswers = 0.0
     /// The part of exchanges before which the clock jumps, by up to a day in either direction.
     ///
-    /// It has no effect on a network without a ``SimulatedClock``.
+    /// It has no effect on a network without a `SimulatedClock`.
     public var clockJumps = 0.0
 
     /// Creates conditions without faults.

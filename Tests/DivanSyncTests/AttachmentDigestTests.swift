@@ -30,10 +30,10 @@ struct AttachmentDigestTests {
   }
 
   // Of “fives”, as Python's `hashlib` computes them.
-  private static let md5 = "md5-Fuszx81QA0Pvx6YsJvh+gw=="
+  private static let checksum = "md5-Fuszx81QA0Pvx6YsJvh+gw=="
   private static let sha1 = "sha1-mBXiD5QtRw09KxFfgNo/mg2Djr8="
 
-  @Test(arguments: [md5, sha1, "md5-00000000000000000000000000000000", "xyz-1"])
+  @Test(arguments: [checksum, sha1, "md5-00000000000000000000000000000000", "xyz-1"])
   func `a digest is kept as it came`(_ digest: String) async throws {
     let source = ScriptedSource(
       [try Self.document("a", digest: digest)], contents: ["a/x": Data("fives".utf8)])
@@ -44,7 +44,7 @@ struct AttachmentDigestTests {
     #expect(try await attachment?.data() == Data("fives".utf8))
   }
 
-  @Test(arguments: [md5, sha1])
+  @Test(arguments: [checksum, sha1])
   func `content that does not have its digest is not stored`(_ digest: String) async throws {
     let source = ScriptedSource(
       [
@@ -115,7 +115,7 @@ struct AttachmentDigestTests {
           history: """
             "_revisions":{"start":2,"ids":["\(revision.dropFirst(2))",
             "00000000000000000000000000000001"]},
-            """, digest: Self.md5)
+            """, digest: Self.checksum)
       }, contents: ["a/x": Data("fives".utf8)])
     let database = try Database.inMemory()
     #expect(try await pull(source, into: database).failures.isEmpty)
@@ -125,7 +125,7 @@ struct AttachmentDigestTests {
     for leaf in leaves { #expect(try await leaf.attachments["x"]?.data() == Data("fives".utf8)) }
     // Another branch comes later.
     source.update(
-      try Self.document("a", rev: "1-000000000000000000000000000000cc", digest: Self.md5))
+      try Self.document("a", rev: "1-000000000000000000000000000000cc", digest: Self.checksum))
     #expect(try await pull(source, into: database).failures.isEmpty)
     #expect(try database.snapshot().leaves(of: "a").count == 3)
     #expect(source.attachmentRequests == ["GET /a/x"])
@@ -133,7 +133,7 @@ struct AttachmentDigestTests {
 
   @Test(arguments: [
     // Computed by the other side, of the content and of the compressed content.
-    (md5, "", 0), ("md5-7mkg+nM0HN26sZkLN8KVSA==", #""encoding":"gzip","encoded_length":31,"#, 0),
+    (checksum, "", 0), ("md5-7mkg+nM0HN26sZkLN8KVSA==", #""encoding":"gzip","encoded_length":31,"#, 0),
     // Of other content with the same length.
     ("md5-kAFQmDzST7DWlj99KOF/cg==", "", 1),
   ])
@@ -184,8 +184,8 @@ struct AttachmentDigestTests {
       #expect(response.status == 201)
       return try database.snapshot().document(id)?.attachments["x"]
     }
-    let right = try await put("right", digest: Self.md5)
-    #expect(right?.foreignDigest?.text == Self.md5)
+    let right = try await put("right", digest: Self.checksum)
+    #expect(right?.foreignDigest?.text == Self.checksum)
     // CouchDB returns a text with the digest of its compressed bytes, and PouchDB has another
     // spelling.
     let compressed = try await put("compressed", digest: "md5-7mkg+nM0HN26sZkLN8KVSA==")

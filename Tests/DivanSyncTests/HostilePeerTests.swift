@@ -322,7 +322,7 @@ struct HostilePeerTests {
       case "/notes/_bulk_get": ScriptedTransport.json(404, #"{"error":"not_found"}"#)
       default:
         ScriptedTransport.json(
-          200, #"{"_id":"a","_rev":"1-00000000000000000000000000000001","n":1}"#)
+          200, #"[{"ok":{"_id":"a","_rev":"1-00000000000000000000000000000001","n":1}}]"#)
       }
     }
     #expect(status.failures.isEmpty)

@@ -183,11 +183,13 @@ async function randomEdits(seed, count) {
     await run();
     console.log(`passed: ${name} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
   }
-  for (const seed of seeds.length ? seeds.map(Number) : [1, 2, 3]) {
+  for (const seed of seeds.length ? seeds.map(Number) : [1]) {
     const start = Date.now();
     const summary = await randomEdits(seed, 1000);
     console.log(`passed: 1,000 random edits, seed ${seed}: ${summary} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
   }
+  // A replication that was cut may never end, and would keep the process alive.
+  process.exit(0);
 })().catch(error => {
   console.error('failed:', error);
   process.exit(1);

@@ -30,7 +30,7 @@ public import Divan
 ///
 /// ### Differences from CouchDB
 ///
-/// - Texts are ordered by ``Divan/Collation``, which differs from CouchDB's order for a few
+/// - Texts are ordered by `Collation`, which differs from CouchDB's order for a few
 ///   scalars: it sorts emoji after `$`, not before it. Texts are equal as they are there: scalars
 ///   without width are ignored, and `é` is one scalar or two.
 /// - Objects are compared property by property in the order of their names. CouchDB uses the order

@@ -28,7 +28,7 @@ struct CutTrial {
     self.there = there
     network = SimulatedNetwork(
       { request, body in
-        await CouchDBService(["db": there]).respond(to: request, body: body)
+        await CouchDBService.unlimited(["db": there]).respond(to: request, body: body)
       }, seed: 0)
     try fill()
   }

@@ -25,10 +25,10 @@ struct ReplicationTrial {
   private final class ServiceBox: Sendable {
     private let service: Mutex<CouchDBService>
 
-    init(_ database: Database) { service = Mutex(CouchDBService(["db": database])) }
+    init(_ database: Database) { service = Mutex(CouchDBService.unlimited(["db": database])) }
 
     func replace(_ database: Database) {
-      service.withLock { $0 = CouchDBService(["db": database]) }
+      service.withLock { $0 = CouchDBService.unlimited(["db": database]) }
     }
 
     func respond(to request: HTTPRequest, _ body: HTTPBody) async -> HTTPResponse {
