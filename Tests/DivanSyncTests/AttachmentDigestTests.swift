@@ -133,7 +133,8 @@ struct AttachmentDigestTests {
 
   @Test(arguments: [
     // Computed by the other side, of the content and of the compressed content.
-    (checksum, "", 0), ("md5-7mkg+nM0HN26sZkLN8KVSA==", #""encoding":"gzip","encoded_length":31,"#, 0),
+    (checksum, "", 0),
+    ("md5-7mkg+nM0HN26sZkLN8KVSA==", #""encoding":"gzip","encoded_length":31,"#, 0),
     // Of other content with the same length.
     ("md5-kAFQmDzST7DWlj99KOF/cg==", "", 1),
   ])
