@@ -71,7 +71,7 @@ struct FuzzyMatcherTests {
         near: word, maxDistance: maxDistance, sharedLength: shared)
       let expected = entries.filter {
         FuzzyMatcherTests.distance(word.scalars, $0.term.scalars) <= maxDistance
-          && $0.term.scalars.prefix(shared) == word.scalars.prefix(shared)
+          && $0.term.scalars.starts(with: word.scalars.prefix(shared))
       }
       #expect(found.map(\.entry) == expected, "seed \(seed)")
       let prefix = Array(word.prefix(2))
