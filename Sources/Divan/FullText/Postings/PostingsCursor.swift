@@ -130,8 +130,14 @@ struct PostingsCursor {
       fields.append(offset)
       var own = 0
       var isLast = false
+      var nextField: UInt64 = 0
       while !isLast {
         let entry = try span.readVarint(at: &offset)
+        let field = entry >> 1 % UInt64(fieldCount)
+        guard field >= nextField else {
+          throw ByteError(offset: offset, reason: "the properties of a posting do not ascend")
+        }
+        nextField = field + 1
         isLast = entry & 1 == 1
         own += try occurrences(entry, at: offset)
       }
