@@ -57,6 +57,8 @@ final class Maintenance: Sendable {
 
   let state: Guarded<State>
   private let queue = DispatchQueue(label: "divan.maintenance", qos: .utility)
+  /// Taken while a pass or exclusive work runs in inline mode, where passes are not on the queue.
+  private let inlineWork = DispatchSemaphore(value: 1)
   let expiry: ExpiryTimer
 
   /// Begins with the checkpoint that was opened, and the number of bytes of log after it.
@@ -122,10 +124,17 @@ extension Maintenance {
   }
 
   /// Runs a pass on the caller's thread when it is due, in inline mode.
+  ///
+  /// While another thread runs one, or while this thread or another does exclusive work, it returns
+  /// at once. The pass remains due, and a later commit runs it. To wait could be a deadlock: the
+  /// exclusive work may be a copy whose progress is reported to a closure that writes.
   func runInline(_ store: Store) {
     guard store.configuration.maintenance == .inline,
-      state.withLock({ $0.isPassDue(every: store.configuration.checkpointInterval) })
+      state.withLock({ $0.isPassDue(every: store.configuration.checkpointInterval) }),
+      inlineWork.wait(timeout: .now()) == .success
     else { return }
+    defer { inlineWork.signal() }
+    guard !isStopped else { return }
     while runPass(store) {}
   }
 
@@ -210,6 +219,8 @@ extension Maintenance {
     }
     expiry.stop()
     queue.sync {}
+    inlineWork.wait()
+    inlineWork.signal()
   }
 
   /// Continues with the state of a store that was opened again.
@@ -250,6 +261,8 @@ extension Maintenance {
         hint: "Make it after `write` returns")
     }
     let result: Result<R, DatabaseError> = queue.sync {
+      inlineWork.wait()
+      defer { inlineWork.signal() }
       // Closing has waited for this queue, and does its own last work without it.
       let (isStopped, isPaused) = state.withLock { ($0.isStopped, $0.isPaused) }
       guard !isStopped else {
