@@ -96,7 +96,7 @@ struct ChangeFeedConcurrencyTests {
 
   private static func write(_ database: Database, seed: UInt64) async throws {
     var random = SeededGenerator(seed: seed)
-    for step in 0..<100 {
+    for step in 0..<effort(100, underThreadSanitizer: 40) {
       let durability: Durability =
         Int.random(in: 0..<4, using: &random) == 0 ? .full : .relaxed(maxDelay: .milliseconds(2))
       let ids = (0..<Int.random(in: 1...5, using: &random)).map { _ in

@@ -13,7 +13,7 @@ import Testing
 /// Run under the thread sanitizer by `.ci/run`.
 @Suite(.serialized)
 struct IndexBuildConcurrencyTests {
-  private static let documentCount = 1000
+  private static let documentCount = effort(1000, underThreadSanitizer: 400)
   private static let byYear = DocumentIndex("by year", on: "year")
   private static let byTag = DocumentIndex("by tag", on: "tags", eachElement: true)
 
@@ -82,7 +82,7 @@ struct IndexBuildConcurrencyTests {
         } catch { problems.append("\(error)") }
       }
     }
-    for _ in 0..<3 {
+    for _ in 0..<effort(3, underThreadSanitizer: 2) {
       try database.addIndex(Self.byYear)
       try database.addIndex(Self.byTag)
       #expect(try database.check().isSound, "seed \(seed)")

@@ -12,7 +12,8 @@ import Testing
 struct PredicateCacheConcurrencyTests {
   @Test func `cached predicates count correctly in each version while many threads query`() throws {
     let database = try Database.inMemory()
-    let count = 300
+    let count = effort(300, underThreadSanitizer: 100)
+    let rounds = effort(60, underThreadSanitizer: 30)
     try database.write { transaction in
       for number in 0..<count {
         try transaction.put(Document(id: "doc-\(number)", ["n": .int(Int64(number % 10))]))
@@ -28,7 +29,8 @@ struct PredicateCacheConcurrencyTests {
       DispatchQueue(label: "thread").async(group: group) {
         do {
           while !stopped.load(ordering: .relaxed),
-            queried.load(ordering: .relaxed) < 60 || written.load(ordering: .relaxed) < 60
+            queried.load(ordering: .relaxed) < rounds
+              || written.load(ordering: .relaxed) < rounds
           {
             try body()
           }

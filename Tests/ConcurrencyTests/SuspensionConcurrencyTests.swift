@@ -173,7 +173,7 @@ struct SuspensionConcurrencyTests {
         switch thread {
         case 0:
           defer { isDone.store(true, ordering: .relaxed) }
-          for round in 1...1500 {
+          for round in 1...effort(1500, underThreadSanitizer: 500) {
             try database.write(durability: round % 2 == 0 ? .full : .none) { transaction in
               for id in ["a", "b"] {
                 let text = Value.string(String(repeating: "x", count: 500))
