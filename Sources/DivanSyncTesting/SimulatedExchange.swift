@@ -65,12 +65,7 @@ struct SimulatedExchange {
       note(\.clockJumps, "the clock jumped before")
       clock.advance(by: .seconds(Int.random(in: -86_400...86_400, using: &random)))
     }
-    var line = SimulatedLine(network, seed: random.next())
-    if isDripping {
-      note(\.drips, "slow")
-      line.dripPause = conditions.dripPause
-    }
-    if isCut { line.planCut(requestSize: try request.transferredSize, &random) }
+    let line = try line(isDripping: isDripping, isCut: isCut)
     try await network.pass(latency())
     if isReordered {
       note(\.reorderings, "overtaken")
@@ -100,6 +95,17 @@ struct SimulatedExchange {
     if isReordered { try await letOthersPass() }
     if let page { response = page }
     return try await receive(response, line)
+  }
+
+  /// Returns the line that the request and the answer take.
+  private mutating func line(isDripping: Bool, isCut: Bool) throws -> SimulatedLine {
+    var line = SimulatedLine(network, seed: random.next())
+    if isDripping {
+      note(\.drips, "slow")
+      line.dripPause = conditions.dripPause
+    }
+    if isCut { line.planCut(requestSize: try request.transferredSize, &random) }
+    return line
   }
 
   /// Sends the request to the server.

@@ -67,12 +67,7 @@ extension Options {
       case "--html": page = try value(of: argument)
       case "--document": document = try value(of: argument)
       case "--force": isForced = true
-      case "--by":
-        switch try value(of: argument) {
-        case "id": isBySequence = false
-        case "sequence": isBySequence = true
-        default: throw UsageError(reason: "`--by` is `id` or `sequence`")
-        }
+      case "--by": isBySequence = try Options.isBySequence(try value(of: argument))
       default:
         throw UsageError(
           reason: "there is no option `\(argument)`; write `--` before an ID that begins with `-`")
@@ -83,6 +78,14 @@ extension Options {
     try take(words)
     for option in given where !Options.isGeneral(option) && !command.options.contains(option) {
       throw UsageError(reason: "`\(command.rawValue)` has no option `\(option)`")
+    }
+  }
+
+  private static func isBySequence(_ order: String) throws(UsageError) -> Bool {
+    switch order {
+    case "id": false
+    case "sequence": true
+    default: throw UsageError(reason: "`--by` is `id` or `sequence`")
     }
   }
 

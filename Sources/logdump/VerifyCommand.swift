@@ -25,12 +25,7 @@ extension LogDump {
       try CheckpointCheck(number, log, findings).run()
     }
     for name in log.files.views { try ViewCheck(name, log, findings).run() }
-    if let tail = log.tornTail, let last = log.last {
-      try findings.note(
-        Damage(
-          path: last.file.path, offset: tail.lowerBound, size: tail.count,
-          reason: "an unfinished transaction of \(tail.count) bytes, which never counted"))
-    }
+    try noteTornTail(log, findings)
     let status: ExitStatus =
       findings.damageCount > 0 ? .damage : log.tornTail != nil ? .tornTail : .sound
     try say(
@@ -53,6 +48,14 @@ extension LogDump {
       }
     }
     return status
+  }
+
+  private func noteTornTail(_ log: OpenedLog, _ findings: Findings) throws {
+    guard let tail = log.tornTail, let last = log.last else { return }
+    try findings.note(
+      Damage(
+        path: last.file.path, offset: tail.lowerBound, size: tail.count,
+        reason: "an unfinished transaction of \(tail.count) bytes, which never counted"))
   }
 
   /// Returns the parts of the store that were not checked.

@@ -289,7 +289,7 @@ extension PlantedBug {
     PlantedBug(
       "magic-ignored", rule: "promise 10", "the magic of a file is not checked",
       in: Place.preamble,
-      find: "guard hasMagic else {", plant: "guard PLANTED || hasMagic else {",
+      find: "if hasMagic { return }", plant: "if PLANTED || hasMagic { return }",
       killedBy: .rules("a newer format and a file not made by Divan are refused")),
     PlantedBug(
       "version-ignored", rule: "promise 10",

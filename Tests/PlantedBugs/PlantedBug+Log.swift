@@ -68,9 +68,9 @@ extension PlantedBug {
         Edit(
           Place.merge,
           find:
-            "sequenceBound: order.inputs.map(\\.header.sequenceBound).reduce(0, max), flushedSize: 0,",
+            "sequenceBound: inputs.map(\\.header.sequenceBound).reduce(0, max), flushedSize: 0,",
           plant:
-            "sequenceBound: PLANTED ? 0 : order.inputs.map(\\.header.sequenceBound).reduce(0, max), flushedSize: 0,"
+            "sequenceBound: PLANTED ? 0 : inputs.map(\\.header.sequenceBound).reduce(0, max), flushedSize: 0,"
         ),
         Edit(
           Place.merge,
@@ -199,10 +199,10 @@ extension PlantedBug {
       "merged-predecessor-forgotten", rule: "10",
       "a compacted segment does not state how its predecessor ends",
       in: Place.merge,
-      find: "predecessor: oldest.header.predecessor, lastSequence: newest.header.lastSequence,",
+      find: "predecessor: oldest.predecessor, lastSequence: newest.lastSequence,",
       plant: """
         predecessor: PLANTED ? LogEnd(offset: UInt64(SegmentHeader.size), commit: 0, chain: 0)
-          : oldest.header.predecessor, lastSequence: newest.header.lastSequence,
+          : oldest.predecessor, lastSequence: newest.lastSequence,
         """, killedBy: .rules("rule 10: a compacted segment still vouches for its predecessor")),
     PlantedBug(
       "merged-end-wrong", rule: "10",

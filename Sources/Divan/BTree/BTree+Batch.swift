@@ -123,7 +123,12 @@ private struct BatchMerging {
       }
       return new
     }
-    return leaves.indices.map { index in
+    return separated(leaves)
+  }
+
+  /// Returns leaves in ascending order, each but the first with the separator from the one before.
+  private func separated(_ leaves: [Node]) -> [MergedNode] {
+    leaves.indices.map { index in
       guard index > 0 else { return MergedNode(separator: .empty, node: leaves[0]) }
       let left = leaves[index - 1].page
       let separator = NodePage.separator(

@@ -75,59 +75,29 @@ extension SHA256.State {
   @inline(__always)
   mutating func add(_ words: (Int) -> Word, _ constants: UnsafePointer<UInt32>) {
     var (a, b, c, d, e, f, g, h) = (a, b, c, d, e, f, g, h)
-    var w0 = words(0)
-    var w1 = words(1)
-    var w2 = words(2)
-    var w3 = words(3)
-    var w4 = words(4)
-    var w5 = words(5)
-    var w6 = words(6)
-    var w7 = words(7)
-    var w8 = words(8)
-    var w9 = words(9)
-    var w10 = words(10)
-    var w11 = words(11)
-    var w12 = words(12)
-    var w13 = words(13)
-    var w14 = words(14)
-    var w15 = words(15)
+    var schedule = Schedule(words)
     var index = 0
     while true {
       // `constants` has 64 entries; `index` is 0, 16, 32 and 48.
-      round(a, b, c, &d, e, f, g, &h, unsafe constants[index + 0], w0)
-      round(h, a, b, &c, d, e, f, &g, unsafe constants[index + 1], w1)
-      round(g, h, a, &b, c, d, e, &f, unsafe constants[index + 2], w2)
-      round(f, g, h, &a, b, c, d, &e, unsafe constants[index + 3], w3)
-      round(e, f, g, &h, a, b, c, &d, unsafe constants[index + 4], w4)
-      round(d, e, f, &g, h, a, b, &c, unsafe constants[index + 5], w5)
-      round(c, d, e, &f, g, h, a, &b, unsafe constants[index + 6], w6)
-      round(b, c, d, &e, f, g, h, &a, unsafe constants[index + 7], w7)
-      round(a, b, c, &d, e, f, g, &h, unsafe constants[index + 8], w8)
-      round(h, a, b, &c, d, e, f, &g, unsafe constants[index + 9], w9)
-      round(g, h, a, &b, c, d, e, &f, unsafe constants[index + 10], w10)
-      round(f, g, h, &a, b, c, d, &e, unsafe constants[index + 11], w11)
-      round(e, f, g, &h, a, b, c, &d, unsafe constants[index + 12], w12)
-      round(d, e, f, &g, h, a, b, &c, unsafe constants[index + 13], w13)
-      round(c, d, e, &f, g, h, a, &b, unsafe constants[index + 14], w14)
-      round(b, c, d, &e, f, g, h, &a, unsafe constants[index + 15], w15)
+      round(a, b, c, &d, e, f, g, &h, unsafe constants[index + 0], schedule.w0)
+      round(h, a, b, &c, d, e, f, &g, unsafe constants[index + 1], schedule.w1)
+      round(g, h, a, &b, c, d, e, &f, unsafe constants[index + 2], schedule.w2)
+      round(f, g, h, &a, b, c, d, &e, unsafe constants[index + 3], schedule.w3)
+      round(e, f, g, &h, a, b, c, &d, unsafe constants[index + 4], schedule.w4)
+      round(d, e, f, &g, h, a, b, &c, unsafe constants[index + 5], schedule.w5)
+      round(c, d, e, &f, g, h, a, &b, unsafe constants[index + 6], schedule.w6)
+      round(b, c, d, &e, f, g, h, &a, unsafe constants[index + 7], schedule.w7)
+      round(a, b, c, &d, e, f, g, &h, unsafe constants[index + 8], schedule.w8)
+      round(h, a, b, &c, d, e, f, &g, unsafe constants[index + 9], schedule.w9)
+      round(g, h, a, &b, c, d, e, &f, unsafe constants[index + 10], schedule.w10)
+      round(f, g, h, &a, b, c, d, &e, unsafe constants[index + 11], schedule.w11)
+      round(e, f, g, &h, a, b, c, &d, unsafe constants[index + 12], schedule.w12)
+      round(d, e, f, &g, h, a, b, &c, unsafe constants[index + 13], schedule.w13)
+      round(c, d, e, &f, g, h, a, &b, unsafe constants[index + 14], schedule.w14)
+      round(b, c, d, &e, f, g, h, &a, unsafe constants[index + 15], schedule.w15)
       index += 16
       if index == 64 { break }
-      w0 = scheduled(w0, w1, w9, w14)
-      w1 = scheduled(w1, w2, w10, w15)
-      w2 = scheduled(w2, w3, w11, w0)
-      w3 = scheduled(w3, w4, w12, w1)
-      w4 = scheduled(w4, w5, w13, w2)
-      w5 = scheduled(w5, w6, w14, w3)
-      w6 = scheduled(w6, w7, w15, w4)
-      w7 = scheduled(w7, w8, w0, w5)
-      w8 = scheduled(w8, w9, w1, w6)
-      w9 = scheduled(w9, w10, w2, w7)
-      w10 = scheduled(w10, w11, w3, w8)
-      w11 = scheduled(w11, w12, w4, w9)
-      w12 = scheduled(w12, w13, w5, w10)
-      w13 = scheduled(w13, w14, w6, w11)
-      w14 = scheduled(w14, w15, w7, w12)
-      w15 = scheduled(w15, w0, w8, w13)
+      schedule.advance()
     }
     self.a = self.a.adding(a)
     self.b = self.b.adding(b)
@@ -151,14 +121,6 @@ extension SHA256.State {
     let majority = (a & b) | (c & (a | b))
     h = first.adding(
       (a.rotatedRight(2) ^ a.rotatedRight(13) ^ a.rotatedRight(22)).adding(majority))
-  }
-
-  /// Returns the schedule's word `t` from the words `t` − 16, − 15, − 7 and − 2.
-  @inline(__always)
-  private func scheduled(_ w16: Word, _ w15: Word, _ w7: Word, _ w2: Word) -> Word {
-    let near = w2.rotatedRight(17) ^ w2.rotatedRight(19) ^ w2.shiftedRight(10)
-    let far = w15.rotatedRight(7) ^ w15.rotatedRight(18) ^ w15.shiftedRight(3)
-    return w16.adding(far).adding(w7.adding(near))
   }
 }
 
@@ -214,5 +176,61 @@ extension SHA256.State<SIMD4<UInt32>> {
     f[lane] = fresh.f
     g[lane] = fresh.g
     h[lane] = fresh.h
+  }
+}
+
+extension SHA256.State {
+  /// Sixteen consecutive words of the message schedule (FIPS 180-4, section 6.2.2, step 1).
+  struct Schedule {
+    var w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15: Word
+
+    @inline(__always)
+    init(_ words: (Int) -> Word) {
+      w0 = words(0)
+      w1 = words(1)
+      w2 = words(2)
+      w3 = words(3)
+      w4 = words(4)
+      w5 = words(5)
+      w6 = words(6)
+      w7 = words(7)
+      w8 = words(8)
+      w9 = words(9)
+      w10 = words(10)
+      w11 = words(11)
+      w12 = words(12)
+      w13 = words(13)
+      w14 = words(14)
+      w15 = words(15)
+    }
+
+    /// Replaces the words by the next sixteen.
+    @inline(__always)
+    mutating func advance() {
+      w0 = scheduled(w0, w1, w9, w14)
+      w1 = scheduled(w1, w2, w10, w15)
+      w2 = scheduled(w2, w3, w11, w0)
+      w3 = scheduled(w3, w4, w12, w1)
+      w4 = scheduled(w4, w5, w13, w2)
+      w5 = scheduled(w5, w6, w14, w3)
+      w6 = scheduled(w6, w7, w15, w4)
+      w7 = scheduled(w7, w8, w0, w5)
+      w8 = scheduled(w8, w9, w1, w6)
+      w9 = scheduled(w9, w10, w2, w7)
+      w10 = scheduled(w10, w11, w3, w8)
+      w11 = scheduled(w11, w12, w4, w9)
+      w12 = scheduled(w12, w13, w5, w10)
+      w13 = scheduled(w13, w14, w6, w11)
+      w14 = scheduled(w14, w15, w7, w12)
+      w15 = scheduled(w15, w0, w8, w13)
+    }
+
+    /// Returns the schedule's word `t` from the words `t` − 16, − 15, − 7 and − 2.
+    @inline(__always)
+    private func scheduled(_ w16: Word, _ w15: Word, _ w7: Word, _ w2: Word) -> Word {
+      let near = w2.rotatedRight(17) ^ w2.rotatedRight(19) ^ w2.shiftedRight(10)
+      let far = w15.rotatedRight(7) ^ w15.rotatedRight(18) ^ w15.shiftedRight(3)
+      return w16.adding(far).adding(w7.adding(near))
+    }
   }
 }

@@ -99,19 +99,7 @@ extension FilePreamble {
     guard block.count >= size + 4 else {
       throw .damaged(Damage(path: path, offset: 0, reason: "the file ends within its header"))
     }
-    let hasMagic = block.prefix(8).array == magic
-    if !hasMagic || block.load(UInt16.self, at: 8) > FormatVersion.major {
-      if wasOurs(block) {
-        throw .damaged(Damage(path: path, offset: 0, reason: "the file's first bytes are damaged"))
-      }
-    }
-    guard hasMagic else {
-      let isBlank = block.array.allSatisfy { $0 == 0 }
-      if isBlank {
-        throw .damaged(Damage(path: path, offset: 0, reason: "the header is all zeros"))
-      }
-      throw .foreign(path: path, reason: "it does not begin with the magic bytes of Divan")
-    }
+    try checkMagic(of: block, path: path)
     let major = block.load(UInt16.self, at: 8)
     let features = block.load(UInt64.self, at: 16)
     let checksum = CRC32C.checksum(block.prefix(block.count - 4))
@@ -144,6 +132,19 @@ extension FilePreamble {
         high: block.load(UInt64.self, at: 24), low: block.load(UInt64.self, at: 32)),
       salt: block.load(UInt64.self, at: 40), createdAt: block.load(UInt64.self, at: 48),
       keyID: keyID)
+  }
+
+  /// Throws unless a header block begins with the magic bytes, and its version is not damaged.
+  private static func checkMagic(of block: SharedBytes, path: String) throws(LogError) {
+    let hasMagic = block.prefix(8).array == magic
+    if !hasMagic || block.load(UInt16.self, at: 8) > FormatVersion.major, wasOurs(block) {
+      throw .damaged(Damage(path: path, offset: 0, reason: "the file's first bytes are damaged"))
+    }
+    if hasMagic { return }
+    if block.array.allSatisfy({ $0 == 0 }) {
+      throw .damaged(Damage(path: path, offset: 0, reason: "the header is all zeros"))
+    }
+    throw .foreign(path: path, reason: "it does not begin with the magic bytes of Divan")
   }
 
   /// Whether a header block is whole except for its magic and major version.

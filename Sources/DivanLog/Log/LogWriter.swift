@@ -254,15 +254,7 @@ extension LogWriter {
         }
       }
     } catch {
-      // If the directory could not be flushed, it may or may not contain the name: no other segment
-      // of this number may be made.
-      if case .system(let failure) = error, failure.path == directory.path {
-        // If the directory could not even be opened, nothing was flushed or lost. The segment, in
-        // which nothing was committed, is removed, and the next attempt makes it.
-        if !failure.isLackOfDescriptors || (try? directory.remove(name)) == nil {
-          tail.poison(failure)
-        }
-      }
+      noteFailure(error, toMake: name)
       throw error
     }
     last = (number, header.preamble.salt, end)
@@ -278,6 +270,18 @@ extension LogWriter {
     isHeadBehind = true
     isHeadClosed = false
     try replaceHead(isClosed: false)
+  }
+
+  /// Ends all writing if another segment of this name may not be made.
+  private func noteFailure(_ error: LogError, toMake name: FileName) {
+    // If the directory could not be flushed, it may or may not contain the name: no other segment
+    // of this number may be made.
+    guard case .system(let failure) = error, failure.path == directory.path else { return }
+    // If the directory could not even be opened, nothing was flushed or lost. The segment, in which
+    // nothing was committed, is removed, and the next attempt makes it.
+    if !failure.isLackOfDescriptors || (try? directory.remove(name)) == nil {
+      tail.poison(failure)
+    }
   }
 
   /// Copies transactions into a new segment, with the same commit numbers and new frame headers.

@@ -39,6 +39,22 @@ extension SegmentCompaction {
       self.releasedThrough = releasedThrough
       self.isMapped = isMapped
     }
+
+    /// Returns the header of the output, without what is known once it is written.
+    fileprivate func header(
+      from oldest: SegmentHeader, to newest: SegmentHeader, keyID: UInt64
+    ) -> SegmentHeader {
+      SegmentHeader(
+        preamble: FilePreamble(
+          kind: .segment, storeID: oldest.preamble.storeID, salt: salt, createdAt: now,
+          keyID: keyID),
+        fileID: fileID, numbers: oldest.numbers.lowerBound...newest.numbers.upperBound,
+        // Only a forged header contains a number that has no successor.
+        generation: max(1, inputs.map(\.header.generation).reduce(0, max) &+ 1),
+        predecessor: oldest.predecessor, lastSequence: newest.lastSequence,
+        sequenceBound: inputs.map(\.header.sequenceBound).reduce(0, max), flushedSize: 0,
+        compaction: nil)
+    }
   }
 
   /// Writes the compacted segment.
@@ -53,18 +69,8 @@ extension SegmentCompaction {
     guard let oldest = order.inputs.first, let newest = order.inputs.last else {
       preconditionFailure("A compaction needs inputs")
     }
-    let numbers = oldest.header.numbers.lowerBound...newest.header.numbers.upperBound
-    let name = FileName.segment(numbers)
-    var header = SegmentHeader(
-      preamble: FilePreamble(
-        kind: .segment, storeID: oldest.header.preamble.storeID, salt: order.salt,
-        createdAt: order.now, keyID: directory.keyID),
-      fileID: order.fileID, numbers: numbers,
-      // Only a forged header contains a number that has no successor.
-      generation: max(1, order.inputs.map(\.header.generation).reduce(0, max) &+ 1),
-      predecessor: oldest.header.predecessor, lastSequence: newest.header.lastSequence,
-      sequenceBound: order.inputs.map(\.header.sequenceBound).reduce(0, max), flushedSize: 0,
-      compaction: nil)
+    var header = order.header(from: oldest.header, to: newest.header, keyID: directory.keyID)
+    let name = FileName.segment(header.numbers)
     let end = newest.header.compaction?.end ?? newest.end
     let sealing = try directory.sealing(header.preamble, path: directory.path(of: name))
     let file = try directory.install(name, beforeRename: flushLog) { (file) throws(LogError) in

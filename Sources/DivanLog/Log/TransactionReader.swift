@@ -52,14 +52,7 @@ package struct TransactionReader {
     var parts: [LoggedTransaction.Part] = []
     while true {
       let start = frames.offset
-      var item = try frames.next()
-      var lost: [Range<Int>] = []
-      if passesLost, case .badPayload(let header, let offset) = item,
-        let found = try frames.lostRecords(of: header, at: offset)
-      {
-        item = .frame(header, offset: offset, payload: found.payload)
-        lost = found.lost
-      }
+      let (item, lost) = try nextFrame()
       switch item {
       case .frame(let header, let offset, let payload):
         let isExpected =
@@ -103,6 +96,15 @@ package struct TransactionReader {
 }
 
 extension TransactionReader {
+  /// Returns the next frame, and the ranges of its payload whose records are damaged.
+  private mutating func nextFrame() throws(LogError) -> (FrameReader.Item, lost: [Range<Int>]) {
+    let item = try frames.next()
+    guard passesLost, case .badPayload(let header, let offset) = item,
+      let found = try frames.lostRecords(of: header, at: offset)
+    else { return (item, []) }
+    return (.frame(header, offset: offset, payload: found.payload), found.lost)
+  }
+
   /// Continues after damage at the next frame that begins a transaction; false if none does.
   ///
   /// The transactions in between are lost.

@@ -81,18 +81,21 @@ extension CouchDBPeer {
     var changes = ReplicationChanges(
       [], position: ReplicationPosition(last), isEnd: rows.isEmpty || pending == 0,
       followingCount: pending)
-    for row in rows {
-      guard let id = row["id"]?.stringValue, let entries = row["changes"]?.arrayValue else {
-        throw ReplicationError(.invalidAnswer, "a change has no ID or no revisions")
-      }
-      let leaves = entries.compactMap { $0["rev"]?.stringValue.flatMap { RevisionID($0) } }
-      changes.changes.append((id, leaves))
-      if leaves.count < entries.count {
-        changes.unreadable.append(
-          CouchDBDocument.invalid("a revision ID is not one that can be stored", id))
-      }
-    }
+    for row in rows { try Self.add(row, to: &changes) }
     return changes
+  }
+
+  /// Adds a row of an answer to the changes that it contains.
+  private static func add(_ row: Value, to changes: inout ReplicationChanges) throws {
+    guard let id = row["id"]?.stringValue, let entries = row["changes"]?.arrayValue else {
+      throw ReplicationError(.invalidAnswer, "a change has no ID or no revisions")
+    }
+    let leaves = entries.compactMap { $0["rev"]?.stringValue.flatMap { RevisionID($0) } }
+    changes.changes.append((id, leaves))
+    if leaves.count < entries.count {
+      changes.unreadable.append(
+        CouchDBDocument.invalid("a revision ID is not one that can be stored", id))
+    }
   }
 
   private static func query(since position: ReplicationPosition?) -> [(String, String)] {

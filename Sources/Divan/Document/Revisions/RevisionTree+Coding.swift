@@ -61,57 +61,62 @@ extension RevisionTree {
     let count = try reader.readCount(limit: limit)
     nodes.reserveCapacity(count)
     var lastRoot: RevisionID?
-    for index in 0..<count {
-      let offset = reader.offset
-      let flags = Flags(rawValue: try reader.read(UInt8.self))
-      guard Flags.known.isSuperset(of: flags), !flags.isSuperset(of: [.root, .branch]) else {
-        throw ByteError(offset: offset, reason: "the revision has unknown flags")
-      }
-      var parentIndex = RevisionTree.noParent
-      var generation: UInt64
-      // The revision that must be lower than this one.
-      var sibling: RevisionID?
-      if flags.contains(.root) {
-        generation = try reader.readVarint()
-        sibling = lastRoot
-      } else {
-        guard index > 0 else {
-          throw ByteError(offset: offset, reason: "the first revision is not a root")
-        }
-        var above = index - 1
-        if flags.contains(.branch) {
-          let first = try branchBegin(&reader, offset)
-          sibling = nodes[first.sibling].revision
-          above = first.parent
-        }
-        generation = nodes[above].revision.generation + 1
-        parentIndex = Int32(above)
-      }
-      let digest = try RevisionTree.readDigest(
-        &reader, isForeign: flags.contains(.foreignDigest))
-      guard generation >= 1, generation <= RevisionID.generationLimit else {
-        throw ByteError(offset: offset, reason: "the generation exceeds the limit")
-      }
-      let revision = RevisionID(generation: generation, digest: digest)
-      if let sibling, sibling >= revision {
-        throw ByteError(offset: offset, reason: "the revisions are out of order")
-      }
-      if flags.contains(.root) { lastRoot = revision }
-      var node = RevisionNode(
-        revision: revision, isDeleted: flags.contains(.deleted),
-        isForeignEdit: flags.contains(.foreignEdit), parentIndex: parentIndex)
-      if flags.contains(.record) {
-        node.sequence = try reader.readVarint()
-        guard node.sequence >= 1, node.sequence <= counterLimit else {
-          throw ByteError(offset: offset, reason: "the sequence number exceeds the limit")
-        }
-      }
-      nodes.append(node)
-    }
+    for _ in 0..<count { nodes.append(try readNode(&reader, &lastRoot)) }
     recount()
     guard hasDistinctRoots else {
       throw ByteError(offset: start, reason: "two trees have a revision in common")
     }
+  }
+
+  /// Reads the next node, whose parent has been read.
+  private func readNode(
+    _ reader: inout ByteReader, _ lastRoot: inout RevisionID?
+  ) throws(ByteError) -> RevisionNode {
+    let offset = reader.offset
+    let flags = Flags(rawValue: try reader.read(UInt8.self))
+    guard Flags.known.isSuperset(of: flags), !flags.isSuperset(of: [.root, .branch]) else {
+      throw ByteError(offset: offset, reason: "the revision has unknown flags")
+    }
+    var parentIndex = RevisionTree.noParent
+    var generation: UInt64
+    // The revision that must be lower than this one.
+    var sibling: RevisionID?
+    if flags.contains(.root) {
+      generation = try reader.readVarint()
+      sibling = lastRoot
+    } else {
+      guard !nodes.isEmpty else {
+        throw ByteError(offset: offset, reason: "the first revision is not a root")
+      }
+      var above = nodes.count - 1
+      if flags.contains(.branch) {
+        let first = try branchBegin(&reader, offset)
+        sibling = nodes[first.sibling].revision
+        above = first.parent
+      }
+      generation = nodes[above].revision.generation + 1
+      parentIndex = Int32(above)
+    }
+    let digest = try RevisionTree.readDigest(
+      &reader, isForeign: flags.contains(.foreignDigest))
+    guard generation >= 1, generation <= RevisionID.generationLimit else {
+      throw ByteError(offset: offset, reason: "the generation exceeds the limit")
+    }
+    let revision = RevisionID(generation: generation, digest: digest)
+    if let sibling, sibling >= revision {
+      throw ByteError(offset: offset, reason: "the revisions are out of order")
+    }
+    if flags.contains(.root) { lastRoot = revision }
+    var node = RevisionNode(
+      revision: revision, isDeleted: flags.contains(.deleted),
+      isForeignEdit: flags.contains(.foreignEdit), parentIndex: parentIndex)
+    if flags.contains(.record) {
+      node.sequence = try reader.readVarint()
+      guard node.sequence >= 1, node.sequence <= counterLimit else {
+        throw ByteError(offset: offset, reason: "the sequence number exceeds the limit")
+      }
+    }
+    return node
   }
 
   /// Reads where a branch begins: the node that it branches off from, and that node's last child.

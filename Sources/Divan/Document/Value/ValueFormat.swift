@@ -198,25 +198,10 @@ extension ValueFormat {
   ) -> Found {
     var position = object.start
     if let count = object.count {
-      // Find the last run of elements that begins with a key not after this one.
-      var low = 0
-      var high = (count - 1) / stride
-      while low < high {
-        let middle = (low + high + 1) / 2
-        guard let start = start(ofRun: middle, of: object, in: bytes),
-          let (size, keyStart) = varint(bytes, at: start, end: object.end),
-          size <= object.end - keyStart
-        else { return .damaged }
-        if compare(bytes.extracting(keyStart..<keyStart + size), key) <= 0 {
-          low = middle
-        } else {
-          high = middle - 1
-        }
+      guard let start = startOfRun(with: key, of: object, count: count, in: bytes) else {
+        return .damaged
       }
-      if low > 0 {
-        guard let start = start(ofRun: low, of: object, in: bytes) else { return .damaged }
-        position = start
-      }
+      position = start
     }
     // Most other keys of the same size begin with another byte.
     let firstByte = key.isEmpty ? 0 : key[0]
@@ -248,6 +233,27 @@ extension ValueFormat {
       left -= 1
     }
     return .missing
+  }
+
+  /// Finds the last run of elements that begins with a key not after this one; nil if damaged.
+  private static func startOfRun(
+    with key: Span<UInt8>, of object: Container, count: Int, in bytes: Span<UInt8>
+  ) -> Int? {
+    var low = 0
+    var high = (count - 1) / stride
+    while low < high {
+      let middle = (low + high + 1) / 2
+      guard let start = start(ofRun: middle, of: object, in: bytes),
+        let (size, keyStart) = varint(bytes, at: start, end: object.end),
+        size <= object.end - keyStart
+      else { return nil }
+      if compare(bytes.extracting(keyStart..<keyStart + size), key) <= 0 {
+        low = middle
+      } else {
+        high = middle - 1
+      }
+    }
+    return low > 0 ? start(ofRun: low, of: object, in: bytes) : object.start
   }
 
   /// Finds the element of the array at `index`, which is not negative.

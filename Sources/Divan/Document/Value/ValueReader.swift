@@ -71,30 +71,10 @@ struct ValueReader {
     switch form {
     case .smallInteger: sink.add(Int64(tag))
     case .shortText, .text:
-      let width = tag < 0x80 ? 0 : Int(tag & 3) + 1
-      let size = next - position - 1 - width
-      if width > 0 {
-        guard size >= ValueFormat.shortTextLimit, ValueFormat.width(of: UInt64(size)) == width
-        else { return nil }
-      }
-      let text = bytes.extracting(next - size..<next)
-      guard firstInvalidUTF8(in: text) == nil else { return nil }
-      sink.add(text: text)
+      guard addText(bytes, end: next, into: &sink) else { return nil }
     case .smallNegative: sink.add(-1 - Int64(tag & 0xF))
     case .integer:
-      let width = Int(tag & 7) + 1
-      let isNegative = tag >= ValueFormat.Tag.negative
-      guard let number = ValueFormat.integer(bytes, at: position + 1, width: width),
-        ValueFormat.width(of: number) == width,
-        number >= (isNegative ? 16 : ValueFormat.smallIntegerLimit)
-      else { return nil }
-      if let small = Int64(exactly: number) {
-        sink.add(isNegative ? -1 - small : small)
-      } else if isNegative {
-        return nil
-      } else {
-        sink.add(unsigned: number)
-      }
+      guard addInteger(bytes, into: &sink) else { return nil }
     case .null: sink.addNull()
     case .no: sink.add(false)
     case .yes: sink.add(true)
@@ -115,6 +95,46 @@ struct ValueReader {
     }
     position = next
     return false
+  }
+
+  /// Adds the text that begins here and has no byte at `end`; false if it is invalid.
+  @inline(__always)
+  private func addText(
+    _ bytes: Span<UInt8>, end: Int, into sink: inout some ValueSink & ~Copyable
+  ) -> Bool {
+    let tag = bytes[position]
+    let width = tag < 0x80 ? 0 : Int(tag & 3) + 1
+    let size = end - position - 1 - width
+    if width > 0 {
+      guard size >= ValueFormat.shortTextLimit, ValueFormat.width(of: UInt64(size)) == width
+      else { return false }
+    }
+    let text = bytes.extracting(end - size..<end)
+    guard firstInvalidUTF8(in: text) == nil else { return false }
+    sink.add(text: text)
+    return true
+  }
+
+  /// Adds the integer of one to eight bytes that begins here; false if it is invalid.
+  @inline(__always)
+  private func addInteger(
+    _ bytes: Span<UInt8>, into sink: inout some ValueSink & ~Copyable
+  ) -> Bool {
+    let tag = bytes[position]
+    let width = Int(tag & 7) + 1
+    let isNegative = tag >= ValueFormat.Tag.negative
+    guard let number = ValueFormat.integer(bytes, at: position + 1, width: width),
+      ValueFormat.width(of: number) == width,
+      number >= (isNegative ? 16 : ValueFormat.smallIntegerLimit)
+    else { return false }
+    if let small = Int64(exactly: number) {
+      sink.add(isNegative ? -1 - small : small)
+    } else if isNegative {
+      return false
+    } else {
+      sink.add(unsigned: number)
+    }
+    return true
   }
 
   private mutating func readHeader(_ bytes: Span<UInt8>, end: Int, isCanonical: Bool) -> Bool? {

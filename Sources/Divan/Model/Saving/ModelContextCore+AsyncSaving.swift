@@ -45,11 +45,7 @@ extension ModelContextCore {
         return try await commit(to: database, isCancellable: isCancellable) {
           failures.withLock { $0 = indexes.build(in: database) }
         } _: { transaction in
-          let before = try ids.map { try transaction.document($0) }
-          try transaction.put(contentsOf: documents)
-          return try zip(ids, before).map { id, before in
-            SavedChange(id: id, before: before, after: try transaction.document(id))
-          }
+          try Self.put(documents, in: transaction, recording: ids)
         } publish: { [self] result in
           note(failures.withLock { $0 })
           do {
@@ -69,6 +65,17 @@ extension ModelContextCore {
         guard !next.isOverSameRevisions(as: encoded) else { throw error }
         encoded = next
       }
+    }
+  }
+
+  /// Stores documents, and returns the changes of those with the given IDs.
+  private static func put(
+    _ documents: [Document], in transaction: WriteTransaction, recording ids: [String]
+  ) throws -> [SavedChange] {
+    let before = try ids.map { try transaction.document($0) }
+    try transaction.put(contentsOf: documents)
+    return try zip(ids, before).map { id, before in
+      SavedChange(id: id, before: before, after: try transaction.document(id))
     }
   }
 

@@ -10,26 +10,12 @@ extension QueryPlanner {
     _ found: EstimatedMatch, by sorts: [QuerySort], _ filter: Conjuncts, _ costModel: CostModel
   ) throws(DatabaseError) -> (plan: QueryPlan, estimate: QueryEstimate)? {
     let match = found.match
-    let index = match.definition.index
     // A sort key with a single value in all results has no effect.
     let sorts = sorts.filter { filter.constant($0.path) == nil }
     guard let first = sorts.first, match.ranges.count == 1 else { return nil }
     let range = match.ranges[0]
     let equalCount = match.equalCount
-    // With several elements of an array, a document would come several times.
-    guard !index.eachElement || equalCount > 0 else { return nil }
-    var depth = equalCount
-    for sort in sorts {
-      guard depth < index.paths.count, sort.path.leads(to: index.paths[depth]),
-        sort.descending == first.descending
-      else { break }
-      depth += 1
-    }
-    guard depth > equalCount else { return nil }
-    let order = IndexOrder(
-      path: first.path, constantSize: range.prefix(equalCount).reduce(0) { $0 + $1.size },
-      byBytes: sorts.prefix(depth - equalCount).map(\.byBytes), descending: first.descending,
-      isWhole: depth - equalCount == sorts.count, isByID: depth == index.paths.count)
+    guard let order = order(of: match, by: sorts, first) else { return nil }
     var unordered = 0.0
     if equalCount < range.count {
       guard range[equalCount].hasOrder(byBytes: first.byBytes) else { return nil }
@@ -67,6 +53,28 @@ extension QueryPlanner {
         rows: max(unordered, choice.found * share),
         results: choice.found * costModel.selectivity(without: match.covered), cost: cost)
     )
+  }
+
+  /// Returns the sort keys whose order an index has; nil if it does not have that of the first.
+  private func order(
+    of match: IndexMatch, by sorts: [QuerySort], _ first: QuerySort
+  ) -> IndexOrder? {
+    let index = match.definition.index
+    let equalCount = match.equalCount
+    // With several elements of an array, a document would come several times.
+    guard !index.eachElement || equalCount > 0 else { return nil }
+    var depth = equalCount
+    for sort in sorts {
+      guard depth < index.paths.count, sort.path.leads(to: index.paths[depth]),
+        sort.descending == first.descending
+      else { break }
+      depth += 1
+    }
+    guard depth > equalCount else { return nil }
+    return IndexOrder(
+      path: first.path, constantSize: match.ranges[0].prefix(equalCount).reduce(0) { $0 + $1.size },
+      byBytes: sorts.prefix(depth - equalCount).map(\.byBytes), descending: first.descending,
+      isWhole: depth - equalCount == sorts.count, isByID: depth == index.paths.count)
   }
 
   /// Estimates the number of entries that come first and whose order the index does not know.

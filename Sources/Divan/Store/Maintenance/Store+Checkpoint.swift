@@ -102,6 +102,7 @@ extension Store {
       kind: .checkpoint, storeID: storeID, salt: salt, createdAt: configuration.now(),
       keyID: directory.keyID)
     var merged: [Int] = []
+    // `install` passes on only errors of the log.
     var failure: DatabaseError?
     var size = 0
     do throws(LogError) {
@@ -114,28 +115,15 @@ extension Store {
         let sink = PageSink(
           CheckpointFileWriter(
             file, preamble: preamble, commit: state.commit, sealedBy: sealing))
-        for (index, path) in Version.trees.enumerated() {
-          let tree = state[keyPath: path]
-          // Lookups of sequence numbers that do not exist are rare.
-          let isFiltered = path != \.sequences
-          let count = runsToMerge(tree)
-          merged.append(count)
-          var locators = Array(begun.previous.runs(ofTree: index).dropFirst(count))
-          do throws(DatabaseError) {
-            if let summary = try writeRun(
-              tree, mergingNewest: count, isFiltered: isFiltered, state, to: sink)
-            {
-              locators.insert(
-                Checkpoint.RunLocator(
-                  checkpoint: begun.number, salt: salt, commit: state.commit, summary: summary),
-                at: 0)
-            }
-          } catch {
-            failure = error
-            throw .system(
-              SystemError(call: "write", path: directory.path, code: .inputOutput))
+        do throws(DatabaseError) {
+          for index in Version.trees.indices {
+            let (count, locators) = try writeTree(index, of: begun, salt: salt, to: sink)
+            merged.append(count)
+            checkpoint.trees.append(locators)
           }
-          checkpoint.trees.append(locators)
+        } catch {
+          failure = error
+          throw .system(SystemError(call: "write", path: directory.path, code: .inputOutput))
         }
         var directoryBytes = ByteWriter(capacity: 4096)
         checkpoint.encode(to: &directoryBytes)
@@ -147,6 +135,27 @@ extension Store {
     }
     let runs = try open(checkpoint, merged: merged, state)
     return WrittenCheckpoint(checkpoint: checkpoint, runs: runs, size: size)
+  }
+
+  /// Writes the pages of one tree; returns how many runs were merged, and where all its runs are.
+  private func writeTree(
+    _ index: Int, of begun: BegunCheckpoint, salt: UInt64, to sink: PageSink
+  ) throws(DatabaseError) -> (mergedCount: Int, locators: [Checkpoint.RunLocator]) {
+    let state = begun.state
+    let path = Version.trees[index]
+    let tree = state[keyPath: path]
+    let mergedCount = runsToMerge(tree)
+    var locators = Array(begun.previous.runs(ofTree: index).dropFirst(mergedCount))
+    // Lookups of sequence numbers that do not exist are rare.
+    let isFiltered = path != \.sequences
+    if let summary = try writeRun(
+      tree, mergingNewest: mergedCount, isFiltered: isFiltered, state, to: sink)
+    {
+      locators.insert(
+        Checkpoint.RunLocator(
+          checkpoint: begun.number, salt: salt, commit: state.commit, summary: summary), at: 0)
+    }
+    return (mergedCount, locators)
   }
 
   /// Returns how many of the newest runs to merge into a new one.

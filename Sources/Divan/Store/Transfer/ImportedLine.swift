@@ -240,7 +240,13 @@ extension ImportedAttachment {
         encodedLength: encoding == nil
           ? nil : entry["encoded_length"]?.intValue.flatMap { Int(exactly: $0) })
     }
-    guard let value = entry["data"] else { return }
+    if let value = entry["data"] { content = try content(value, problem) }
+  }
+
+  /// Returns the content of an entry, which must have the length and the digest that it states.
+  private func content(
+    _ value: Value, _ problem: (_ message: String, _ key: String) -> DatabaseError
+  ) throws(DatabaseError) -> SharedBytes {
     guard let bytes = SharedBytes(base64: value) else {
       throw problem("this is not base64", "data")
     }
@@ -250,7 +256,7 @@ extension ImportedAttachment {
     if let digest, digest != SHA256.digest(of: bytes) {
       throw problem("the content has another digest", "digest")
     }
-    content = bytes
+    return bytes
   }
 }
 
