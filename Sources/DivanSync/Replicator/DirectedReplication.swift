@@ -26,7 +26,9 @@ struct DirectedReplication: Sendable {
     sourceName = source.name
     filter = replicator.filter
     options = replicator.options
-    id = ReplicationID.make(source: source.name, target: target.name, filter: filter)
+    id = ReplicationID.make(
+      source: source.name, target: target.name, filter: filter,
+      copiesDesignDocuments: options.copiesDesignDocuments)
     self.board = board
     self.side = side
     self.isContinuous = isContinuous
