@@ -138,6 +138,24 @@ struct SelectorReplicationTests {
   }
 
   @Test(arguments: Route.allCases)
+  func `of a document in conflict, the branches of the types are copied`(
+    _ route: Route
+  ) async throws {
+    let (source, target) = (try Database.inMemory(), try Database.inMemory())
+    try await source.write { transaction in
+      for (winner, loser) in [("Draft", "Note"), ("Note", "Draft")] {
+        var other = try transaction.put(Document(id: winner, ["type": "Old"]))
+        for _ in 0..<2 { try transaction.update(winner) { $0["type"] = .string(winner) } }
+        other["type"] = .string(loser)
+        try transaction.put(other, onConflict: .branch)
+      }
+    }
+    _ = try await replicate(from: source, to: target, .documentTypes("Note"), route)
+    let types = try Contents(of: target).leaves.mapValues { $0.map(\.properties) }
+    #expect(types == ["Draft": [#"{"type":"Note"}"#], "Note": [#"{"type":"Note"}"#]])
+  }
+
+  @Test(arguments: Route.allCases)
   func `a deletion is copied if its tombstone matches`(_ route: Route) async throws {
     let (source, target) = (try Database.inMemory(), try Database.inMemory())
     let ids = ["kept", "plain", "with kind"]

@@ -45,7 +45,7 @@ package final class ServiceServer: Sendable {
 
   /// Answers a request on the thread of its connection, which waits for each piece.
   private func respond(to received: LocalServer.Request, _ send: (Data) -> Bool) {
-    guard let request = Self.request(received.head, port) else {
+    guard let request = Self.request(received.head) else {
       _ = send(Data("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n".utf8))
       return
     }
@@ -109,26 +109,17 @@ package final class ServiceServer: Sendable {
       body: HTTPBody(Data(text.utf8)))
   }
 
-  private static func request(_ head: String, _ port: UInt16) -> HTTPRequest? {
+  private static func request(_ head: String) -> HTTPRequest? {
     let lines = head.split(separator: "\r\n")
     let words = lines.first?.split(separator: " ") ?? []
-    // What a browser does not escape, such as `[`, is not in a URL.
-    let escaped =
-      words.count == 3
-      ? words[1].map { "[]\"{}|^`\\".contains($0) ? Self.escape($0) : String($0) } : []
-    guard words.count == 3, let url = URL(string: "http://127.0.0.1:\(port)" + escaped.joined())
-    else { return nil }
+    guard words.count == 3 else { return nil }
     var headers: [String: String] = [:]
     for line in lines.dropFirst() {
       let parts = line.split(separator: ":", maxSplits: 1)
       guard parts.count == 2 else { continue }
       headers[String(parts[0])] = parts[1].trimmingCharacters(in: .whitespaces)
     }
-    return HTTPRequest(String(words[0]), url, headers: headers)
-  }
-
-  private static func escape(_ character: Character) -> String {
-    String(character).utf8.map { "%" + String($0, radix: 16, uppercase: true) }.joined()
+    return HTTPRequest(String(words[0]), target: String(words[1]), headers: headers)
   }
 
   private static func head(of response: HTTPResponse) -> Data {

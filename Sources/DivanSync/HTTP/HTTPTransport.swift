@@ -47,6 +47,40 @@ public struct HTTPRequest: Sendable {
   }
 }
 
+extension HTTPRequest {
+  /// Creates a request from what a server reads, for ``CouchDBService/respond(to:body:)``.
+  ///
+  /// ```swift
+  /// let request = HTTPRequest("GET", target: "/films/a?open_revs=[%221-8c%22]")
+  /// ```
+  ///
+  /// Clients send characters that a URL does not have, such as brackets. They are encoded here. What
+  /// is already encoded stays as it is, while `URL(string:)` would encode it again. It is nil if the
+  /// target does not begin with a slash, or has a `%` without two digits.
+  ///
+  /// - Parameters:
+  ///   - method: The method.
+  ///   - target: The path and the query, as they are in the first line of the request.
+  ///   - headers: The headers.
+  public init?(_ method: String, target: String, headers: [String: String] = [:]) {
+    guard target.utf8.first == UInt8(ascii: "/") else { return nil }
+    var text = "http://localhost"
+    for byte in target.utf8 {
+      let character = Character(Unicode.Scalar(byte))
+      if byte < 0x80,
+        character.isLetter || character.isNumber
+          || "%/?-._~!$&'()*+,;=:@".contains(character)
+      {
+        text.append(character)
+      } else {
+        text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+      }
+    }
+    guard let url = URL(string: text, encodingInvalidCharacters: false) else { return nil }
+    self.init(method, url, headers: headers)
+  }
+}
+
 /// A response over HTTP.
 public struct HTTPResponse: Sendable {
   /// The status, such as 200.

@@ -54,8 +54,8 @@ actor BatchReader {
     followingCount = changes.followingCount
     isAtEnd = changes.isEnd
     batch.failures += changes.unreadable.map { (($0 as? DatabaseError)?.documentID ?? "", nil, $0) }
-    // A design document is a program for a server.
-    var rest = changes.changes.filter { !$0.id.hasPrefix("_design/") }
+    var rest = changes.changes
+    if !replication.options.copiesDesignDocuments { rest.removeAll { $0.id.hasPrefix("_design/") } }
     batch.counts.revisionsChecked = rest.reduce(0) { $0 + $1.leaves.count }
     // One call, unless IDs of several documents are equal to Swift, which compares characters.
     while !rest.isEmpty {

@@ -26,7 +26,9 @@ struct DirectedReplication: Sendable {
     sourceName = source.name
     filter = replicator.filter
     options = replicator.options
-    id = ReplicationID.make(source: source.name, target: target.name, filter: filter)
+    id = ReplicationID.make(
+      source: source.name, target: target.name, filter: filter,
+      copiesDesignDocuments: options.copiesDesignDocuments)
     self.board = board
     self.side = side
     self.isContinuous = isContinuous
@@ -35,7 +37,7 @@ struct DirectedReplication: Sendable {
   /// Runs sessions until everything is copied, or permanently.
   ///
   /// An error that may pass begins another session.
-  func run(_ gate: PauseGate) async throws {
+  func run(_ gate: Gate) async throws {
     var backoff = Backoff(options)
     var beginsAgain = false
     while true {
@@ -57,7 +59,7 @@ struct DirectedReplication: Sendable {
   ///
   /// `fromBeginning` becomes false with the first position that is recorded.
   private func copy(
-    _ gate: PauseGate, fromBeginning: inout Bool, _ backoff: inout Backoff
+    _ gate: Gate, fromBeginning: inout Bool, _ backoff: inout Backoff
   ) async throws {
     update { $0.phase = .active }
     var session = try await ReplicationSession(self)

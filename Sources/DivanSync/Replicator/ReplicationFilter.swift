@@ -28,7 +28,10 @@ public struct ReplicationFilter: Sendable {
     ReplicationFilter(kind: .ids(Set(ids)))
   }
 
-  /// Copies the documents whose winning revision has one of these values of the property `type`.
+  /// Copies the revisions with one of these values of the property `type`.
+  ///
+  /// Each leaf revision is evaluated on its own, by the source: of a document in conflict, branches
+  /// of other types are not copied.
   ///
   /// Deletions are always copied: a tombstone usually has no type. A peer therefore also gets the
   /// IDs of deleted documents of other types.
@@ -86,25 +89,23 @@ extension ReplicationFilter {
   /// Returns the leaf revisions of a changed document that are copied; none if it is skipped.
   package func leaves(of change: Change, in snapshot: Snapshot) throws -> [RevisionID] {
     let leaves = change.leaves.map(\.id)
-    guard case .selector(let selector) = kind else { return includes(change) ? leaves : [] }
+    let isIncluded: (Document) -> Bool
+    switch kind {
+    case .all: return leaves
+    case .ids(let ids): return ids.contains(change.id) ? leaves : []
+    case .closure(_, let isIncluded): return isIncluded(change) ? leaves : []
+    case .types(let types):
+      isIncluded = { document in
+        document.isDeleted || document["type"]?.stringValue.map { types.contains($0) } ?? false
+      }
+    case .selector(let selector): isIncluded = { selector.matches($0) }
+    }
     return try leaves.filter { revision in
       // Most documents have one leaf, which is already read.
       let document =
         try revision == change.revision
         ? change.document : snapshot.revision(revision, of: change.id)
-      return document.map { selector.matches($0) } ?? false
-    }
-  }
-
-  private func includes(_ change: Change) -> Bool {
-    switch kind {
-    case .all: true
-    case .ids(let ids): ids.contains(change.id)
-    case .types(let types):
-      change.isDeleted
-        || change.document["type"]?.stringValue.map { types.contains($0) } ?? false
-    case .selector(let selector): selector.matches(change.document)
-    case .closure(_, let isIncluded): isIncluded(change)
+      return document.map(isIncluded) ?? false
     }
   }
 }

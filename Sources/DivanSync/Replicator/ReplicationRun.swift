@@ -1,5 +1,4 @@
 import Divan
-import Synchronization
 
 /// A replication that runs.
 ///
@@ -11,11 +10,11 @@ import Synchronization
 /// ```
 public final class ReplicationRun: Sendable {
   private let board: StatusBoard
-  private let gate: PauseGate
+  private let gate: Gate
   private let task: Task<Void, any Error>
 
   init(_ replicator: Replicator, isContinuous: Bool) {
-    let (board, gate) = (StatusBoard(), PauseGate())
+    let (board, gate) = (StatusBoard(), Gate(isOpen: true))
     self.board = board
     self.gate = gate
     task = Task.detached {
@@ -86,49 +85,5 @@ public final class ReplicationRun: Sendable {
       task.cancel()
     }
     return status
-  }
-}
-
-/// A gate at which the tasks of a replication wait while it is paused.
-final class PauseGate: Sendable {
-  private struct State {
-    var isOpen = true
-    var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
-    var waiterCount = 0
-  }
-
-  private let state = Mutex(State())
-
-  func close() { state.withLock { $0.isOpen = false } }
-
-  func open() {
-    let waiting = state.withLock { state in
-      state.isOpen = true
-      defer { state.waiting = [:] }
-      return Array(state.waiting.values)
-    }
-    for each in waiting { each.resume() }
-  }
-
-  /// Returns when the gate is open, or throws when the task is cancelled.
-  func wait() async throws {
-    let number = state.withLock { state in
-      state.waiterCount += 1
-      return state.waiterCount
-    }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let passes = state.withLock { state in
-          // The handler below does not find a continuation that is not there yet.
-          if state.isOpen || Task.isCancelled { return true }
-          state.waiting[number] = continuation
-          return false
-        }
-        if passes { continuation.resume() }
-      }
-    } onCancel: {
-      state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
-    }
-    try Task.checkCancellation()
   }
 }

@@ -25,7 +25,12 @@ public struct Replicator: Sendable {
     case both
   }
 
-  /// The limits of a replication.
+  /// The limits of a replication, and whether it copies design documents.
+  ///
+  /// ```swift
+  /// var options = Replicator.Options()
+  /// options.batchCount = 100
+  /// ```
   public struct Options: Sendable {
     /// The number of changes that are compared with the target at once.
     public var batchCount = 500
@@ -41,8 +46,16 @@ public struct Replicator: Sendable {
     public var retryDelay: Duration = .milliseconds(250)
     /// The longest wait between repetitions.
     public var retryDelayLimit: Duration = .seconds(300)
+    /// Whether design documents are copied, whose IDs begin with `_design/`.
+    ///
+    /// They are programs for a server, and no use to a database here but to be copied on. CouchDB
+    /// lets only administrators store them: without that right, each of them is one of the
+    /// ``ReplicationStatus/failures``, and the rest is copied. The filter must choose them, too.
+    ///
+    /// A replication with them has other checkpoints, so it begins with the first change.
+    public var copiesDesignDocuments = false
 
-    /// Creates the default limits.
+    /// Creates the default options.
     public init() {}
   }
 
@@ -59,7 +72,7 @@ public struct Replicator: Sendable {
   ///   - peer: The other side.
   ///   - direction: The directions in which it copies.
   ///   - filter: The documents that it copies.
-  ///   - options: Its limits.
+  ///   - options: Its limits, and whether it copies design documents.
   public init(
     _ database: Database, _ peer: some ReplicationPeer, direction: Direction = .both,
     filter: ReplicationFilter = .all, options: Options = Options()

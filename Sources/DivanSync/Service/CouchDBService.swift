@@ -104,7 +104,7 @@ public struct CouchDBService: Sendable {
   ///
   /// Feeds that begin later do not wait. A server calls this before it stops, so that no connection
   /// has to be cut.
-  public func endFeeds() { state.stop.send() }
+  public func endFeeds() { state.stop.open() }
 
   private func answer(_ call: ServiceCall, _ event: inout Event) async throws -> HTTPResponse {
     let authentication = try await authenticate(call, &event)

@@ -269,7 +269,7 @@ extension Database {
   ///
   /// - Throws: `CancellationError` if the task was cancelled.
   fileprivate func wait(
-    since sequence: UInt64, within time: Duration, _ stop: StopSignal
+    since sequence: UInt64, within time: Duration, _ stop: Gate
   ) async throws -> WaitResult {
     try await withThrowingTaskGroup(of: WaitResult.self) { group in
       group.addTask {
@@ -285,7 +285,10 @@ extension Database {
         try await Task.sleep(for: time)
         return .elapsed
       }
-      group.addTask { await stop.wait() ? .stopped : .elapsed }
+      group.addTask {
+        try await stop.wait()
+        return .stopped
+      }
       defer { group.cancelAll() }
       let result = try await group.next() ?? .elapsed
       try Task.checkCancellation()

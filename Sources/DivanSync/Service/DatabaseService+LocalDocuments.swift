@@ -80,8 +80,8 @@ private struct LocalDocument: Sendable {
     let previous = named.flatMap { $0.count == 2 && $0[0] == "0" ? Int($0[1]) : nil } ?? 0
     revision = previous < 0 || previous == .max ? 1 : previous + 1
     properties = members
-    properties["_id"] = nil
-    properties["_rev"] = nil
+    // CouchDB's replicator sends `_revisions` with the log of each session but the first.
+    for name in CouchDBDocument.reserved { properties[name] = nil }
     for name in properties.keys where name.utf8.first == UInt8(ascii: "_") {
       throw ServiceError(400, "doc_validation", "Bad special document member: \(name)")
     }

@@ -7,8 +7,8 @@ final class ServiceState: Sendable {
   let limits: CouchDBService.Limits
   let memory: MemoryBudget
   let passwords: PasswordChecker
-  /// Ends the feeds that wait.
-  let stop = StopSignal()
+  /// Opens when the feeds that wait are to end.
+  let stop = Gate(isOpen: false)
   /// The key of the cookies, which never leave the process.
   let cookieKey = HMAC256.Key.random()
   private let requests: Counter

@@ -224,33 +224,36 @@ extension ReplicationTrial {
 
 extension ReplicationTrial {
   /// Makes a random edit in a store: a new document, a change, a deletion or a resolution.
+  ///
+  /// It reads and writes in one transaction, since a replication may change the document meanwhile.
   private mutating func edit(_ store: ReplicatedStore) throws {
     let id = "document \(random.below(documentCount))"
-    let database = store.database
     run.count("edits")
-    let branches = try database.snapshot().branches(of: id)
-    let content = Self.properties(&random)
+    let edits = try store.database.write(durability: .full) { try edit(id, in: $0) }
+    for (made, revision) in edits { try model.add(made, revision, of: id) }
+  }
+
+  /// Returns the revisions that an edit made.
+  private mutating func edit(_ id: String, in transaction: WriteTransaction) throws -> [Edit] {
+    let branches = try transaction.branches(of: id)
+    var made = PlainRevisions.Made(properties: Self.properties(&random))
     guard !branches.isEmpty else {
-      var made = PlainRevisions.Made(properties: content)
-      var document = Document(id: id, content)
+      var document = Document(id: id, made.properties)
       if random.below(4) == 0 { attach(&document, &made) }
-      let stored = try database.write(durability: .full) { [document] in try $0.put(document) }
+      let stored = try transaction.put(document)
       made.parent = stored.parentRevision
       if let parent = made.parent { _ = try model.made(parent, of: id) }
-      return try model.add(made, stored.revision, of: id)
+      return [(made, stored.revision)]
     }
     var document = branches[random.below(branches.count)]
     let before = try model.made(document.revision, of: id)
-    var made = PlainRevisions.Made(
-      parent: document.revision, properties: content, attachments: before.attachments)
-    document.properties = content
+    made.parent = document.revision
+    document.properties = made.properties
     if random.below(10) == 0 {
-      (made.isDeleted, made.attachments) = (true, [:])
-      let stored = try database.write(durability: .full) { [document] in
-        try $0.delete(document)
-      }
-      return try model.add(made, stored.revision, of: id)
+      made.isDeleted = true
+      return [(made, try transaction.delete(document).revision)]
     }
+    made.attachments = before.attachments
     switch random.below(8) {
     case 0, 1: attach(&document, &made)
     case 2:
@@ -260,24 +263,21 @@ extension ReplicationTrial {
     default: break
     }
     let resolved = branches.count > 1 && random.below(2) == 0 ? branches : []
-    try commit(document, made, ending: resolved.filter { $0.revision != made.parent }, in: database)
+    let stored = try transaction.put(document)
+    return try [(made, stored.revision)]
+      + end(resolved.filter { $0.revision != made.parent }, in: transaction)
   }
 
-  /// Stores a revision, and ends other branches of the document.
-  private mutating func commit(
-    _ document: Document, _ made: PlainRevisions.Made, ending others: [Document],
-    in database: Database
-  ) throws {
-    let (stored, ended) = try database.write(durability: .full) { transaction in
-      (try transaction.put(document), try others.map { try transaction.delete($0) })
-    }
-    try model.add(made, stored.revision, of: document.id)
-    run.count("branches ended by a resolution", others.count)
-    for (other, tombstone) in zip(others, ended) {
-      let before = try model.made(other.revision, of: document.id)
+  private typealias Edit = (made: PlainRevisions.Made, revision: RevisionID?)
+
+  /// Ends branches of a document, as its resolution does.
+  private func end(_ branches: [Document], in transaction: WriteTransaction) throws -> [Edit] {
+    run.count("branches ended by a resolution", branches.count)
+    return try branches.map { branch in
+      let before = try model.made(branch.revision, of: branch.id)
       let end = PlainRevisions.Made(
-        parent: other.revision, isDeleted: true, properties: before.properties)
-      try model.add(end, tombstone.revision, of: document.id)
+        parent: branch.revision, isDeleted: true, properties: before.properties)
+      return (end, try transaction.delete(branch).revision)
     }
   }
 
