@@ -22,7 +22,7 @@ SECONDS ?= 60
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 2
 tests test check build checks docs api: export DIVAN_OPTIMIZE ?= 1
 
-.PHONY: help format lint systems build check test tests proof proofs bugs threads checks fuzz fuzzers programs builds report benchmarks docs api ci
+.PHONY: help format lint systems build check test tests proof proofs bugs threads checks fuzz fuzzers interop programs builds report benchmarks docs api ci
 
 help: ## lists the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -73,6 +73,9 @@ fuzzers: ## all fuzzers, with the budget and the seed of a change that lands
 
 fuzz: ## each fuzzer for SECONDS, with a new seed
 	Tests/fuzz $(SECONDS)
+
+interop: ## replicates with PouchDB in node, if both are there
+	Tests/pouchdb
 
 programs: ## builds and runs the programs in release, as the documents say
 	.ci/programs

@@ -8,6 +8,7 @@ let package = Package(
     .library(name: "Divan", targets: ["Divan"]),
     .library(name: "DivanSync", targets: ["DivanSync"]),
     .library(name: "DivanTesting", targets: ["DivanTesting"]),
+    .library(name: "DivanSyncTesting", targets: ["DivanSyncTesting"]),
     .executable(name: "logdump", targets: ["logdump"]),
   ],
   targets: [
@@ -15,25 +16,31 @@ let package = Package(
     .target(name: "Divan", dependencies: ["DivanLog"]),
     .target(name: "DivanSync", dependencies: ["Divan", "DivanLog"]),
     .target(name: "DivanTesting", dependencies: ["Divan", "DivanLog"]),
+    .target(name: "DivanSyncTesting", dependencies: ["DivanSync", "DivanTesting"]),
     .executableTarget(name: "logdump", dependencies: ["Divan", "DivanLog"]),
     .executableTarget(name: "quickstart", dependencies: ["Divan"]),
     .executableTarget(name: "film-notes", dependencies: ["Divan"], path: "Examples/FilmNotes"),
     .executableTarget(
-      name: "Benchmarks", dependencies: ["Divan", "DivanLog"], path: "Benchmarks",
+      name: "Benchmarks", dependencies: ["Divan", "DivanLog", "DivanSync"], path: "Benchmarks",
       exclude: ["README.md", "Peers"]),
 
     .target(
       name: "TestSupport", dependencies: ["Divan", "DivanLog", "DivanTesting"],
       path: "Tests/TestSupport"),
     .target(
-      name: "ProofKit", dependencies: ["Divan", "DivanLog", "DivanTesting"],
+      name: "ProofKit",
+      dependencies: ["Divan", "DivanLog", "DivanTesting", "DivanSync", "DivanSyncTesting"],
       path: "Tests/ProofKit"),
     .target(
-      name: "FuzzTargets", dependencies: ["Divan", "DivanLog", "DivanTesting", "ProofKit"],
+      name: "FuzzTargets",
+      dependencies: ["Divan", "DivanLog", "DivanSync", "DivanTesting", "ProofKit"],
       path: "Tests/Fuzzers/Targets"),
     .executableTarget(name: "PlantedBugs", path: "Tests/PlantedBugs"),
     .executableTarget(
       name: "Proofs", dependencies: ["ProofKit", "OtherProcess"], path: "Tests/Proofs"),
+    .executableTarget(
+      name: "SyncServer", dependencies: ["DivanSync", "Divan", "TestSupport"],
+      path: "Tests/SyncServer"),
     .executableTarget(
       name: "OtherProcess", dependencies: ["Divan", "ProofKit"], path: "Tests/OtherProcess"),
     .testTarget(
@@ -52,7 +59,11 @@ let package = Package(
       name: "logdumpTests",
       dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport"]),
     .testTarget(
-      name: "DivanSyncTests", dependencies: ["DivanSync", "Divan", "DivanTesting", "TestSupport"]),
+      name: "DivanSyncTests",
+      dependencies: [
+        "DivanSync", "Divan", "DivanTesting", "DivanSyncTesting", "ProofKit", "SyncServer",
+        "TestSupport",
+      ]),
     .testTarget(name: "DivanTestingTests", dependencies: ["Divan", "DivanTesting"]),
     .testTarget(
       name: "FilmNotesTests", dependencies: ["film-notes", "Divan", "DivanTesting", "TestSupport"],
@@ -70,7 +81,8 @@ if let libFuzzer = Context.environment["DIVAN_FUZZ"] {
       name: "Fuzzer", dependencies: ["FuzzTargets"], path: "Tests/Fuzzers/Fuzzer"))
   for target in package.targets {
     switch target.name {
-    case "DivanLog", "Divan": target.swiftSettings = [.unsafeFlags(["-sanitize=fuzzer"])]
+    case "DivanLog", "Divan", "DivanSync":
+      target.swiftSettings = [.unsafeFlags(["-sanitize=fuzzer"])]
     case _ where target.type == .executable:
       target.linkerSettings = [.unsafeFlags([libFuzzer, "-lstdc++", "-lm"])]
     default: break
@@ -81,7 +93,8 @@ if let libFuzzer = Context.environment["DIVAN_FUZZ"] {
 // The thread sanitizer watches these; without the rest, which would have to be built for it, too.
 if Context.environment["DIVAN_THREADS"] != nil {
   let watched = [
-    "DivanLog", "Divan", "DivanTesting", "ProofKit", "TestSupport", "ConcurrencyTests",
+    "DivanLog", "Divan", "DivanTesting", "DivanSync", "DivanSyncTesting", "ProofKit",
+    "TestSupport", "ConcurrencyTests",
   ]
   package.targets.removeAll { !watched.contains($0.name) }
   package.products.removeAll { !watched.contains($0.name) }
@@ -90,7 +103,9 @@ if Context.environment["DIVAN_THREADS"] != nil {
 // For the Makefile only, which optimizes what the tests run, and not the tests. Packages that depend on
 // this one do not set the variable: the package manager would refuse these flags there.
 if Context.environment["DIVAN_OPTIMIZE", default: ""] != "" {
-  let tested = ["DivanLog", "Divan", "DivanSync", "DivanTesting", "ProofKit", "TestSupport"]
+  let tested = [
+    "DivanLog", "Divan", "DivanSync", "DivanTesting", "DivanSyncTesting", "ProofKit", "TestSupport",
+  ]
   for target in package.targets where tested.contains(target.name) {
     target.swiftSettings = [.unsafeFlags(["-O", "-assert-config", "Debug"])]
   }

@@ -23,7 +23,7 @@ struct Workload: Sendable {
   static let all =
     loading + committing + reading + scanning + querying + opening + taking + compacting
     + converting + coding + branching + viewing + following + attaching + modelling + saving
-    + observing + transferring
+    + observing + transferring + replicating
 
   /// Whether `--only` selects it, by its name or by a prefix that is not another workload's name.
   func isChosen(by options: Options) -> Bool {

@@ -19,7 +19,8 @@ extension ExitStatus {
     switch error {
     case LogError.damaged: self = .damage
     case LogError.newerFormat: self = .newerFormat
-    case LogError.system, LogError.foreign, LogError.sourceChanged: self = .unreadable
+    case LogError.system, LogError.foreign, LogError.sourceChanged, LogError.missingKey:
+      self = .unreadable
     case let error as DatabaseError:
       switch error.code {
       case .damaged: self = .damage
@@ -41,6 +42,7 @@ extension ExitStatus {
     case LogError.damaged(let damage): "damage: \(damage)"
     case LogError.newerFormat(let path, let version):
       "\(path) was written by a newer version of Divan (format \(version))"
+    case LogError.missingKey(let path, _): "\(path) is encrypted, and logdump has no key"
     case LogError.foreign(let path, let reason), LogError.sourceChanged(let path, let reason):
       "\(path): \(reason)"
     case let error as UsageError: error.reason

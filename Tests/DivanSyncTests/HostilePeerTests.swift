@@ -145,6 +145,34 @@ struct HostilePeerTests {
     #expect(error?.retryDelay == .seconds(7))
   }
 
+  /// Regression test: such pages meant that a revision is gone or cannot be stored.
+  ///
+  /// It was left out for good.
+  @Test(arguments: [200, 302, 400, 403, 404, 405, 412, 511], ["_bulk_get", "a", "photo"])
+  func `a page of a proxy is no answer of the server`(_ status: Int, _ path: String) async throws {
+    let document =
+      #"{"_id":"a","_rev":"\#(Self.revision)","_attachments":{"photo":"#
+      + #"{"content_type":"image/png","length":13,"stub":true}}}"#
+    let error = await #expect(throws: ReplicationError.self) {
+      try await pull { request in
+        let name = request.url.lastPathComponent
+        if name == path {
+          return ScriptedTransport.json(
+            status, "<html></html>", ["content-type": "text/html; charset=utf-8"])
+        }
+        switch name {
+        case "_changes": return ScriptedTransport.json(200, Self.changes)
+        case "_bulk_get" where path == "a": return ScriptedTransport.json(404, "{}")
+        case "_bulk_get":
+          return ScriptedTransport.json(
+            200, #"{"results":[{"id":"a","docs":[{"ok":\#(document)}]}]}"#)
+        default: return ScriptedTransport.json(200, "{}")
+        }
+      }
+    }
+    #expect(error?.isTemporary == true)
+  }
+
   @Test func `a body without an end is cut off`() async throws {
     let error = await #expect(throws: (any Error).self) {
       try await pull { _ in
@@ -294,7 +322,7 @@ struct HostilePeerTests {
       case "/notes/_bulk_get": ScriptedTransport.json(404, #"{"error":"not_found"}"#)
       default:
         ScriptedTransport.json(
-          200, #"{"_id":"a","_rev":"1-00000000000000000000000000000001","n":1}"#)
+          200, #"[{"ok":{"_id":"a","_rev":"1-00000000000000000000000000000001","n":1}}]"#)
       }
     }
     #expect(status.failures.isEmpty)

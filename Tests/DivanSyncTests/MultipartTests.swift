@@ -43,6 +43,43 @@ struct MultipartTests {
     await #expect(throws: ReplicationError.self) { try await parts(body, pieces: 4096) }
   }
 
+  /// Regression test: whether long headers were accepted depended on the pieces of the body.
+  @Test func `headers have the same limit in pieces of any size`() async throws {
+    for (count, isAccepted) in [(16 << 10, true), ((16 << 10) + 1, false)] {
+      // A line break, and the name of the header, count too.
+      let header = "\r\na: " + String(repeating: "x", count: count - 5)
+      let body = Data("--b\(header)\r\n\r\ncontent\r\n--b--".utf8)
+      for size in [1, 100, 5000, body.count] {
+        let parts = try? await parts(body, pieces: size)
+        #expect((parts?.count == 1) == isAccepted, "\(count) in pieces of \(size)")
+      }
+    }
+  }
+
+  @Test func `spaces may follow a boundary, and a header may be empty`() async throws {
+    let parts = try await parts(Data("--b \t\r\nA:\r\n\r\nx\r\n--b--".utf8), pieces: 3)
+    #expect(parts.map(\.0) == [["a": ""]] && parts.map(\.1) == [Data("x".utf8)])
+  }
+
+  @Test(arguments: ["--bc\r\n\r\nx\r\n--b--", "--b\r\n: x\r\n\r\nx\r\n--b--"])
+  func `a line that is not a boundary or a header is an error`(_ body: String) async throws {
+    await #expect(throws: ReplicationError.self) { try await parts(Data(body.utf8), pieces: 4) }
+  }
+
+  /// Regression test: each part copied what was left of the piece that contains it.
+  @Test func `many parts in one piece take time in proportion to it`() async throws {
+    let count = 50_000
+    let part = "--b\r\nA: 1\r\n\r\nx\r\n"
+    let body = Data((String(repeating: part, count: count) + "--b--").utf8)
+    var found = 0
+    let time = try await ContinuousClock().measure {
+      found = try await parts(body, pieces: body.count).count
+    }
+    #expect(found == count)
+    // Copying would take 25 GB.
+    #expect(time < .seconds(20))
+  }
+
   @Test func `random content is returned as it is`() async throws {
     var random = SeededGenerator(seed: 7)
     for _ in 0..<200 {

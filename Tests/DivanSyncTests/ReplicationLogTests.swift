@@ -74,6 +74,29 @@ struct ReplicationLogTests {
     }
   }
 
+  /// Both sides remember a session, and one of them was an older copy when it was recorded.
+  @Test func `of an older session, too, the earlier position counts`() {
+    func log(_ sessions: (id: String, position: Value, checked: Int)...) -> ReplicationLog? {
+      let entries = sessions.map { session in
+        var entry = ReplicationLog.Entry(
+          sessionID: session.id, position: ReplicationPosition(session.position))
+        entry.counts.revisionsChecked = session.checked
+        return entry
+      }
+      var log = entries.first.map { ReplicationLog($0) }
+      log?.history = entries
+      return log
+    }
+    let (ahead, behind) = (
+      log(("A", "s9", 900)), log(("B", "s8", 10), ("A", "s7", 700))
+    )
+    for (source, target) in [(ahead, behind), (behind, ahead)] {
+      #expect(
+        ReplicationLog.commonPosition(source: source, target: target)
+          == ReplicationPosition("s7"))
+    }
+  }
+
   @Test func `a log is what its properties say`() throws {
     var entry = ReplicationLog.Entry(sessionID: "B", position: ReplicationPosition(12))
     entry.counts.revisionsWritten = 3

@@ -1,5 +1,6 @@
 import DivanSync
 import Foundation
+import TestSupport
 import Testing
 
 /// Tests of sending requests with `URLSession` to a server on this machine.

@@ -3,7 +3,7 @@ extension PlantedBug {
   static let all: [PlantedBug] =
     flushing + ordering + sequences + merging + segments + opening + reading + checkpoints
     + committing + bytes + indexes + revisions + secondaryIndexes + views + ownership
-    + damage + invariants + sharing + queries + models
+    + damage + invariants + sharing + queries + models + encryption
 
   /// A simulated disk that never loses anything, which makes the proofs worthless.
   static let diskThatNeverLoses = PlantedBug(
@@ -27,12 +27,13 @@ enum Place {
   static let chain = "SegmentChain.swift"
   static let scan = "RecordScan.swift"
   static let buffer = "TransactionBuffer.swift"
-  static let checkpointFile = "CheckpointFile.swift"
   static let frame = "FrameHeader.swift"
   static let preamble = "FilePreamble.swift"
   static let header = "SegmentHeader.swift"
   static let head = "Head.swift"
   static let record = "Record.swift"
+  static let sealing = "Sealing.swift"
+  static let sealedFiles = "StoreDirectory+Sealing.swift"
   static let logOpening = "LogOpening.swift"
   static let storeOpening = "StoreOpening.swift"
   static let lostSegments = "StoreDirectory+LostSegments.swift"

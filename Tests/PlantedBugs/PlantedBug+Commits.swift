@@ -273,9 +273,12 @@ extension PlantedBug {
     PlantedBug(
       "page-checksum-ignored", rule: "promise 9",
       "the checksum of a checkpoint's page is not verified",
-      in: Place.checkpointFile,
-      find: "guard CRC32C.checksum(padded) == frameHeader.payloadChecksum else {",
-      plant: "guard PLANTED || CRC32C.checksum(padded) == frameHeader.payloadChecksum else {",
+      in: Place.frame,
+      find:
+        "guard padded.count == paddedSize, CRC32C.checksum(padded) == payloadChecksum else {",
+      plant: """
+        guard padded.count == paddedSize, PLANTED || CRC32C.checksum(padded) == payloadChecksum else {
+        """,
       killedBy: .rules("a flipped bit in a compacted segment or a checkpoint is detected")),
     PlantedBug(
       "header-checksum-ignored", rule: "promise 5",

@@ -307,9 +307,9 @@ extension PlantedBug {
       "salt-used-again", rule: "promise 5", "every segment has the same salt",
       in: Place.writer,
       find:
-        "kind: .segment, storeID: storeID, salt: settings.random(), createdAt: settings.now()),",
+        "kind: .segment, storeID: storeID, salt: settings.random(), createdAt: settings.now(),",
       plant:
-        "kind: .segment, storeID: storeID, salt: PLANTED ? 7 : settings.random(), createdAt: settings.now()),",
+        "kind: .segment, storeID: storeID, salt: PLANTED ? 7 : settings.random(), createdAt: settings.now(),",
       killedBy: .rules("no two segments of a store have the same salt or file ID")),
     PlantedBug(
       "merge-salt-used-again", rule: "promise 5", "a compacted segment has the salt of an input",
@@ -381,9 +381,14 @@ extension PlantedBug {
       "inputs-used-beside-merge", rule: "9",
       "inputs are used although their compacted segment is whole",
       in: Place.chain,
-      find: "guard let file = try? SegmentFile(numbers, in: directory), try file.isWhole else {",
-      plant:
-        "guard !PLANTED, let file = try? SegmentFile(numbers, in: directory), try file.isWhole else {",
+      find: """
+        guard let file = try SegmentFile.ifReadable(numbers, in: directory), try file.isWhole
+        else {
+        """,
+      plant: """
+        guard !PLANTED, let file = try SegmentFile.ifReadable(numbers, in: directory), try file.isWhole
+        else {
+        """,
       killedBy: .rules("rule 9: a whole compacted segment replaces its inputs")),
     PlantedBug(
       "short-segment-ignored", rule: "10",

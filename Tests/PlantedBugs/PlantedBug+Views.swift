@@ -12,10 +12,14 @@ extension PlantedBug {
       "view-unchecked", rule: "views", "the checksums of a view's file are not verified",
       in: Place.viewFrames,
       find: """
-        guard padded.count == frame.paddedSize, CRC32C.checksum(padded) == frame.payloadChecksum else {
+        payload = try frame.payload(
+          in: padded, at: offset, salt: header.preamble.salt, sealedBy: sealing)
         """,
       plant: """
-        guard PLANTED || padded.count == frame.paddedSize && CRC32C.checksum(padded) == frame.payloadChecksum else {
+        if PLANTED { payload = padded.prefix(frame.payloadSize) } else {
+          payload = try frame.payload(
+            in: padded, at: offset, salt: header.preamble.salt, sealedBy: sealing)
+        }
         """,
       killedBy: .rules("a view's file with a changed byte is not used")),
     PlantedBug(

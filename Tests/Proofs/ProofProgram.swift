@@ -8,6 +8,7 @@ struct ProofProgram {
     CrashProof.self, RuleProof.self, FaultProof.self, LyingProof.self, RandomProof.self,
     ByteProof.self, AgreementProof.self, HistoryProof.self, LiveProof.self, KillProof.self,
     ProcessProof.self, ReplicaProof.self, SuspensionProof.self, QueryProof.self, ModelProof.self,
+    ReplicationProof.self,
   ]
 
   private static let usage = """

@@ -85,7 +85,9 @@ extension ForgedSegment {
   /// Returns the bytes of a record.
   package static func record(_ kind: UInt8, _ payload: [UInt8]) -> [UInt8] {
     var writer = ByteWriter()
-    _ = Record.append(kind: Record.Kind(rawValue: kind), to: &writer) { $0.append(payload) }
+    _ = Record.append(kind: Record.Kind(rawValue: kind), to: &writer, sealedBy: nil) {
+      $0.append(payload)
+    }
     return writer.array
   }
 

@@ -14,6 +14,9 @@ public enum ProjectFolder {
     return folder
   }()
 
+  /// The tests that run the code of Divan's pages.
+  public static var guides: URL { url.appending(path: "Tests/DivanTests/Guides") }
+
   /// Returns the text of a file whose path starts at the folder of the project.
   public static func text(of path: String) throws -> String {
     try String(contentsOf: url.appending(path: path), encoding: .utf8)

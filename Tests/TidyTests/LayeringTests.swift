@@ -43,6 +43,12 @@ struct LayeringTests {
         Group(
           name: "Document", uses: ["Errors", "Collections"],
           layers: ["Value", "JSON", "Collation", "Revisions", "", "Codable"]),
+        Group(
+          name: "FullText", uses: ["Errors", "Collections"],
+          layers: [
+            "Unicode", "Stemming", "Analysis", "QueryLanguage", "Postings", "Terms", "Matching",
+            "Ranking",
+          ]),
         Group(name: "BTree", uses: ["Errors"]),
         Group(
           name: "Store", uses: ["Errors", "Collections", "Document", "BTree"],

@@ -30,7 +30,7 @@ final class CheckpointPages: PageSource {
     return page
   }
 
-  var pageSize: Int { CheckpointHeader.pageSize }
+  var pageSize: Int { file.pageSize }
 
   func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock {
     let bytes: SharedBytes

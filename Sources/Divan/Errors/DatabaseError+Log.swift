@@ -10,6 +10,14 @@ extension DatabaseError {
       self.init(
         .newerFormat, "a newer version of Divan wrote this file (format \(version))",
         hint: "Open it with a newer version; nothing was changed", path: path)
+    case .missingKey(let path, let keyID):
+      self.init(
+        .missingKey, "the store is encrypted with another key (\(hexadecimal(keyID)))",
+        hint: "Open it with the cipher that has this key; nothing was changed", path: path)
+    case .notEncrypted(let path):
+      self.init(
+        .missingKey, "the store is not encrypted, and a cipher was given",
+        hint: "Open it without a cipher; nothing was changed", path: path)
     case .foreign(let path, let reason):
       self.init(
         .notAStore, "this is not a file of this store: \(reason)",

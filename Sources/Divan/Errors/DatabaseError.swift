@@ -181,6 +181,8 @@ extension DatabaseError.Code {
   public static let notAStore = Self("notAStore", 302)
   /// A newer version of Divan wrote this.
   public static let newerFormat = Self("newerFormat", 303)
+  /// The store is encrypted with a key that was not given, or is not encrypted although one was.
+  package static let missingKey = Self("missingKey", 304)
 }
 
 extension DatabaseError: CustomStringConvertible {

@@ -17,7 +17,7 @@ struct ViewFile {
     } catch {
       throw reader.damage(error.reason)
     }
-    guard name == .view(named: view.name) else {
+    guard name == directory.fileName(ofView: view.name) else {
       throw reader.damage("the file belongs to a view of another name")
     }
     self.reader = reader
@@ -132,10 +132,13 @@ extension ViewContents {
     try store.commits.waitUntilDurable(origin.commit)
     let preamble = FilePreamble(
       kind: .view, storeID: store.storeID, salt: store.configuration.random(),
-      createdAt: store.configuration.now())
+      createdAt: store.configuration.now(), keyID: store.directory.keyID)
     try translating { () throws(LogError) in
-      let file = try store.directory.install(.view(named: view.name)) { (file) throws(LogError) in
-        var writer = ViewFileWriter(file, preamble: preamble, origin: origin)
+      let name = store.directory.fileName(ofView: view.name)
+      let file = try store.directory.install(name) { (file) throws(LogError) in
+        let sealing = try store.directory.sealing(preamble, path: file.path)
+        var writer = ViewFileWriter(
+          file, preamble: preamble, origin: origin, sealedBy: sealing)
         try write(view, to: &writer, file.path)
       }
       try attempt { () throws(SystemError) in try file.close() }

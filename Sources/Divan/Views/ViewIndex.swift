@@ -146,7 +146,8 @@ extension ViewIndex {
     guard !state.withLock({ $0.isFileUnusable }), store.report.damage.isEmpty else { return nil }
     var contents: ViewContents?
     do throws(LogError) {
-      let file = try ViewFile(.view(named: view.name), in: store.directory)
+      let file = try ViewFile(
+        store.directory.fileName(ofView: view.name), in: store.directory)
       if file.isUsable(for: view, in: store) {
         // A file of a later version may become usable: an opening for writing removes unusable
         // ones.

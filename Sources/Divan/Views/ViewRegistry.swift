@@ -54,7 +54,7 @@ extension ViewRegistry {
     guard store.refusal == nil, !store.isClosed, !store.isSuspended else { return index != nil }
     do throws(DatabaseError) {
       let exists = try translating { () throws(LogError) in
-        let file = FileName.view(named: name)
+        let file = store.directory.fileName(ofView: name)
         let exists = try store.directory.listing().files.contains(file)
         if exists { try store.directory.remove(file) }
         return exists

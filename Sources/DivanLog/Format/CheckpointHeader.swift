@@ -24,6 +24,11 @@ package struct CheckpointHeader: Equatable, Sendable {
   /// The size of a page without its frame's header.
   package static let pageSize = pageFrameSize - FrameHeader.size
 
+  /// Returns the size of a page that is written with a sealing, which makes it larger.
+  package static func pageSize(sealedBy sealing: Sealing?) -> Int {
+    sealing == nil ? pageSize : pageSize - Sealing.overhead
+  }
+
   /// Returns the offset of page `number`.
   package static func offset(ofPage number: UInt32) -> Int {
     size + Int(number) * pageFrameSize

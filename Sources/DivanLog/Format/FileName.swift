@@ -70,8 +70,12 @@ extension FileName: CustomStringConvertible {
 
   /// Returns the file name of a view, whose name may contain any characters.
   package static func view(named name: String) -> FileName {
-    let digest = SHA256.digest(of: SharedBytes(utf8: name))
-    return .view(hexadecimal(digest.words.0) + hexadecimal(digest.words.1))
+    .view(of: SHA256.digest(of: SharedBytes(utf8: name)))
+  }
+
+  /// Returns the file name of a view, from the digest of its name.
+  static func view(of digest: SHA256.Digest) -> FileName {
+    .view(hexadecimal(digest.words.0) + hexadecimal(digest.words.1))
   }
 
   /// Whether a text is the name of a view's file: 32 lower-case hexadecimal digits.

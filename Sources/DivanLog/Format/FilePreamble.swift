@@ -6,8 +6,9 @@ package enum FormatVersion {
   package static let minor: UInt16 = 0
   /// The known features, a bit each; a reader must know every feature of a file.
   ///
-  /// None is defined yet.
-  package static let knownFeatures: UInt64 = 0
+  package static let knownFeatures: UInt64 = sealed
+  /// The parts of the file are sealed with the key that its preamble names.
+  package static let sealed: UInt64 = 1
 }
 
 /// The largest value of any counter or offset in a file.
@@ -36,12 +37,17 @@ package struct FilePreamble: Equatable, Sendable {
   package var salt: UInt64
   /// Milliseconds since 1970 when the file was made, by the writer's clock; nothing depends on it.
   package var createdAt: UInt64
+  /// The key with which the parts of the file are sealed; 0 if they are not.
+  package var keyID: UInt64
 
-  package init(kind: Kind, storeID: StoreID, salt: UInt64, createdAt: UInt64) {
+  package init(
+    kind: Kind, storeID: StoreID, salt: UInt64, createdAt: UInt64, keyID: UInt64 = 0
+  ) {
     self.kind = kind
     self.storeID = storeID
     self.salt = salt
     self.createdAt = createdAt
+    self.keyID = keyID
   }
 
   package static let size = 64
@@ -75,12 +81,12 @@ extension FilePreamble {
     writer.append(FormatVersion.major)
     writer.append(FormatVersion.minor)
     writer.append(kind.rawValue)
-    writer.append(FormatVersion.knownFeatures)
+    writer.append(keyID == 0 ? 0 : FormatVersion.sealed)
     writer.append(storeID.high)
     writer.append(storeID.low)
     writer.append(salt)
     writer.append(createdAt)
-    writer.append(0 as UInt64)  // reserved for the ID of an encryption key
+    writer.append(keyID)
   }
 
   /// Reads the preamble of a whole header block, whose last four bytes are its checksum.
@@ -126,11 +132,18 @@ extension FilePreamble {
       throw .foreign(
         path: path, reason: "it is a file of Divan, but of another kind than its name states")
     }
+    // Without the feature, the bytes of the ID are reserved, and ignored.
+    let keyID = features & FormatVersion.sealed == 0 ? 0 : block.load(UInt64.self, at: 56)
+    guard keyID != 0 || features & FormatVersion.sealed == 0 else {
+      throw .damaged(
+        Damage(path: path, offset: 56, reason: "the file is encrypted, and names no key"))
+    }
     return FilePreamble(
       kind: kind,
       storeID: StoreID(
         high: block.load(UInt64.self, at: 24), low: block.load(UInt64.self, at: 32)),
-      salt: block.load(UInt64.self, at: 40), createdAt: block.load(UInt64.self, at: 48))
+      salt: block.load(UInt64.self, at: 40), createdAt: block.load(UInt64.self, at: 48),
+      keyID: keyID)
   }
 
   /// Whether a header block is whole except for its magic and major version.

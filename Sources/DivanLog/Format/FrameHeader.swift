@@ -71,6 +71,20 @@ extension FrameHeader {
 
   package static func padded(_ size: Int) -> Int { (size + alignment - 1) & ~(alignment - 1) }
 
+  /// Returns the payload of a frame of a checkpoint or of a view's file, checked.
+  ///
+  /// Every payload of such a file that is read passes here. `padded` is the payload with its
+  /// padding, `part` and `sealing` those of the frame and its file.
+  func payload(
+    in padded: SharedBytes, at offset: Int, salt: UInt64, sealedBy sealing: Sealing?
+  ) throws(ByteError) -> SharedBytes {
+    guard padded.count == paddedSize, CRC32C.checksum(padded) == payloadChecksum else {
+      throw ByteError(offset: 0, reason: "the frame's payload does not match its checksum")
+    }
+    return try padded.prefix(payloadSize)
+      .opened(.frame(kind: kind.rawValue, offset: offset, salt: salt), by: sealing)
+  }
+
   /// Writes the header at `position` of a writer, and returns the next frame's chain value.
   ///
   /// The header overwrites 32 bytes. The frame will be at `offset` of a file with this salt.

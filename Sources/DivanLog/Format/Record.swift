@@ -59,8 +59,11 @@ package struct RecordLocator: Hashable, Sendable, BitwiseCopyable {
 
 extension Record {
   /// Appends a record whose payload `encode` appends, and returns its size in bytes.
+  ///
+  /// Every record that is written passes here, or is copied from where this has written it.
   package static func append(
-    kind: Kind, to writer: inout ByteWriter, encode: (inout ByteWriter) -> Void
+    kind: Kind, to writer: inout ByteWriter, sealedBy sealing: Sealing?,
+    encode: (inout ByteWriter) -> Void
   ) -> Int {
     let start = writer.count
     // The size is not known yet. The payload is written where it belongs if the size takes two
@@ -69,6 +72,9 @@ extension Record {
     writer.appendZeros(guess + 4)
     writer.append(kind.rawValue)
     encode(&writer)
+    if let sealing {
+      sealing.seal(&writer, from: start + guess + 5, as: .record(kind: kind.rawValue))
+    }
     let size = writer.count - start - guess
     let width = varintSize(size)
     if width != guess {
@@ -116,9 +122,14 @@ extension Record {
   }
 
   /// Decodes the record at the start of the bytes, and returns it with its size.
-  package static func decode(_ bytes: SharedBytes) throws(ByteError) -> (Record, size: Int) {
+  ///
+  /// `sealing` is that of the file that the bytes are from.
+  package static func decode(
+    _ bytes: SharedBytes, sealedBy sealing: Sealing?
+  ) throws(ByteError) -> (Record, size: Int) {
     let (kind, range) = try bytes.withSpan { (bytes) throws(ByteError) in try check(bytes) }
-    let payload = bytes.prefix(range.upperBound).suffix(from: range.lowerBound)
+    let stored = bytes.prefix(range.upperBound).suffix(from: range.lowerBound)
+    let payload = try stored.opened(.record(kind: kind.rawValue), by: sealing)
     return (Record(kind: kind, payload: payload), range.upperBound)
   }
 

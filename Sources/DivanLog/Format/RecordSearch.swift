@@ -8,12 +8,15 @@
 /// time. It takes four bytes of memory for each byte.
 package struct RecordSearch {
   private let bytes: SharedBytes
+  private let sealing: Sealing?
   /// At index `n`, the remainder of the first `n` bytes.
   private let remainders: [UInt32]
   private let shift = ZeroBytes.shared
 
-  package init(_ bytes: SharedBytes) {
+  /// Prepares the search; `sealing` is that of the file that the bytes are from.
+  package init(_ bytes: SharedBytes, sealedBy sealing: Sealing?) {
     self.bytes = bytes
+    self.sealing = sealing
     var remainders: [UInt32] = [0]
     remainders.reserveCapacity(bytes.count + 1)
     bytes.withSpan { bytes in
@@ -30,16 +33,25 @@ package struct RecordSearch {
   package func next(
     from start: Int, before end: Int = .max
   ) -> (position: Int, record: Record, size: Int)? {
-    let position = bytes.withSpan { bytes in
+    var start = start
+    while let position = nextWhole(from: start, before: end) {
+      if let (record, size) = record(at: position) { return (position, record, size) }
+      // In an encrypted file, only a forged record is whole and cannot be decrypted.
+      start = position + 1
+    }
+    return nil
+  }
+
+  /// Returns the first position from `start` on where a record with a right checksum begins.
+  private func nextWhole(from start: Int, before end: Int) -> Int? {
+    bytes.withSpan { bytes in
       var position = start
       while position < min(end, bytes.count) {
-        if isWholeRecord(at: position, of: bytes) { return position as Int? }
+        if isWholeRecord(at: position, of: bytes) { return position }
         position += 1
       }
       return nil
     }
-    guard let position, let (record, size) = record(at: position) else { return nil }
-    return (position, record, size)
   }
 
   /// Returns the whole record that begins at `position`; nil if none does.
@@ -48,7 +60,7 @@ package struct RecordSearch {
       return nil
     }
     // The search has already proved that the checksum is right.
-    return try? Record.decode(bytes.suffix(from: position))
+    return try? Record.decode(bytes.suffix(from: position), sealedBy: sealing)
   }
 
   /// Checks as ``Record/check(_:)`` does, without reading the record's content.

@@ -28,14 +28,14 @@ extension AttachmentFiles {
           foreign.append("\(relativePath)/\(file)")
           continue
         }
-        guard let status = try status(path(of: name.digest)) else { continue }
+        guard let status = try status("\(path(ofFolder: folder))/\(file)") else { continue }
         guard status.kind == .file else {
           foreign.append("\(relativePath)/\(file)")
           continue
         }
         try visit(
           AttachmentFileEntry(
-            digest: name.digest, size: status.size, allocatedSize: status.allocatedSize))
+            digest: digest(of: name), size: status.size, allocatedSize: status.allocatedSize))
       }
     }
     return foreign
@@ -46,8 +46,8 @@ extension AttachmentFiles {
     for folder in try list(root) where AttachmentName.isFolder(folder) {
       guard try isDirectory(path(ofFolder: folder)) else { continue }
       for file in try list(path(ofFolder: folder)) {
-        guard let name = AttachmentName(folder: folder, file: file) else { continue }
-        if try status(path(of: name.digest))?.kind == .file { return true }
+        guard AttachmentName(folder: folder, file: file) != nil else { continue }
+        if try status("\(path(ofFolder: folder))/\(file)")?.kind == .file { return true }
       }
     }
     return false
@@ -78,20 +78,15 @@ extension AttachmentFiles {
   /// Throws ``LogError/damaged(_:)`` if the file's bytes do not match its name.
   package func record(of digest: SHA256.Digest) throws(LogError) -> AttachmentRecord? {
     let path = path(of: digest)
-    guard let file = try openFile(path) else { return nil }
-    defer { try? file.close() }
+    guard let bytes = try openBlob(of: digest) else { return nil }
+    defer { bytes.close() }
     var hash = SHA256()
     var chunks = AttachmentChunks.Maker(settings.chunks)
     var length = 0
     var buffer = ByteWriter(capacity: settings.bufferSize)
     while true {
       buffer.removeAll()
-      let count: Int
-      do throws(SystemError) {
-        count = try file.read(settings.bufferSize, at: length, into: &buffer)
-      } catch {
-        throw .system(error)
-      }
+      let count = try bytes.read(settings.bufferSize, at: length, into: &buffer)
       guard count > 0 else { break }
       length += count
       guard length <= settings.chunks.lengthLimit else {
@@ -120,7 +115,7 @@ extension AttachmentFiles {
     guard let record = try record(of: digest) else { return nil }
     if !isDurable(digest) {
       try flushFile(of: digest)
-      try flushNames(of: AttachmentName(digest), in: session)
+      try flushNames(of: digest, in: session)
     }
     return StoredAttachment(record: record, pin: pin)
   }

@@ -59,7 +59,7 @@ extension AttachmentFiles {
   func install(
     _ temporary: String, as digest: SHA256.Digest, in session: Int
   ) throws(LogError) {
-    let name = AttachmentName(digest)
+    let name = name(of: digest)
     try state.withLock { (state) throws(LogError) in
       try state.requireOpen(session)
       if let refusal = state.refusal { throw refusal }
@@ -73,11 +73,12 @@ extension AttachmentFiles {
       }
       state.temporaries.remove(temporary)
     }
-    try flushNames(of: name, in: session)
+    try flushNames(of: digest, in: session)
   }
 
   /// Flushes the names that lead to a blob, which must be pinned and flushed in its file.
-  func flushNames(of name: AttachmentName, in session: Int) throws(LogError) {
+  func flushNames(of digest: SHA256.Digest, in session: Int) throws(LogError) {
+    let name = name(of: digest)
     // The folder is not empty, so no thread removes it.
     try flushDirectory(path(ofFolder: name.folder))
     let (isRootDurable, isFolderDurable) = state.withLock { state in
@@ -90,7 +91,7 @@ extension AttachmentFiles {
       guard session == state.session else { return }
       state.isRootDurable = true
       if state.durable.count >= settings.durableCountLimit { state.durable.removeAll() }
-      state.durable.insert(name.digest)
+      state.durable.insert(digest)
       state.durableFolders.insert(name.folder)
     }
   }
@@ -124,7 +125,7 @@ extension AttachmentFiles {
       try directory.checkPath()
       // Before the attempt: even after an error the file may be gone.
       state.durable.remove(digest)
-      state.changedFolders.insert(AttachmentName(digest).folder)
+      state.changedFolders.insert(name(of: digest).folder)
       do throws(SystemError) {
         try fileSystem.remove(path(of: digest))
       } catch  where error.code == .notFound {

@@ -28,6 +28,12 @@ package final class AttachmentFiles: Sendable {
 
   package init(_ directory: StoreDirectory, _ settings: Settings) {
     self.directory = directory
+    var settings = settings
+    if directory.cipher != nil {
+      // Whole pieces are sealed, except for the last one.
+      let size = BlobSeal.pieceSize
+      settings.bufferSize = (settings.bufferSize + size - 1) / size * size
+    }
     self.settings = settings
   }
 
@@ -43,6 +49,8 @@ package final class AttachmentFiles: Sendable {
     package var bufferSize = 256 << 10
     /// The number of blobs that are recorded as durable; others are flushed again.
     package var durableCountLimit = 1 << 16
+    /// The source of the random numbers of encrypted files.
+    package var random: @Sendable () -> UInt64 = { UInt64.random(in: 1 ... .max) }
 
     package init(isMapped: Bool) { self.isMapped = isMapped }
   }
@@ -82,8 +90,21 @@ extension AttachmentFiles {
   func path(ofFolder folder: String) -> String { "\(root)/\(folder)" }
 
   package func path(of digest: SHA256.Digest) -> String {
-    "\(directory.path)/\(AttachmentName(digest))"
+    "\(directory.path)/\(name(of: digest))"
   }
+
+  /// Returns the name of the file of a blob.
+  func name(of digest: SHA256.Digest) -> AttachmentName {
+    AttachmentName(directory.cipher?.name(of: digest) ?? digest)
+  }
+
+  /// Returns the digest of the blob whose file has a name.
+  func digest(of name: AttachmentName) -> SHA256.Digest {
+    directory.cipher?.digest(ofName: name.digest) ?? name.digest
+  }
+
+  /// Returns how a new file is sealed; nil if the store is not encrypted.
+  func makeSeal() -> BlobSeal? { directory.cipher.map { BlobSeal($0, random: settings.random) } }
 }
 
 // MARK: Pins

@@ -17,7 +17,7 @@ package struct AttachmentReader: Sendable {
 
 /// An open file that contains a blob.
 private struct BlobFile: Sendable {
-  let file: any OpenFile
+  let bytes: BlobBytes
   let chunks: AttachmentChunks
   let length: Int
   /// Whether the file may be mapped to be read as a whole.
@@ -34,38 +34,41 @@ extension AttachmentFiles {
       return AttachmentReader(record: record, blob: .inline(bytes))
     case .file(let chunks):
       let path = path(of: record.digest)
-      guard let file = try openFile(path) else {
+      guard let bytes = try openBlob(of: record.digest) else {
         throw .damaged(
           Damage(
             path: path, offset: 0, size: record.length, reason: "the attachment's file is missing"))
       }
-      let size = try attempt { () throws(SystemError) in try file.size() }
+      let size = try bytes.length()
       guard size == record.length else {
         throw .damaged(
           Damage(
             path: path, offset: min(size, record.length),
             reason: "the attachment has \(size) bytes instead of \(record.length)"))
       }
-      let isMapRetained = settings.isMapped && size <= settings.retainedMapSizeLimit
+      let isMappable = settings.isMapped && bytes.isMappable
+      let isMapRetained = isMappable && size <= settings.retainedMapSizeLimit
       return AttachmentReader(
         record: record,
         blob: .file(
           BlobFile(
-            file: file, chunks: chunks, length: size, isMappable: settings.isMapped,
+            bytes: bytes, chunks: chunks, length: size, isMappable: isMappable,
             // If the system has no room for the map, reads work without it.
-            mapped: isMapRetained ? (try? file.map(size)) ?? .empty : .empty)))
+            mapped: isMapRetained ? bytes.map(size) ?? .empty : .empty)))
     }
   }
 
   /// Opens the file of a blob; nil if there is none.
-  func openFile(_ path: String) throws(LogError) -> (any OpenFile)? {
+  func openBlob(of digest: SHA256.Digest) throws(LogError) -> BlobBytes? {
+    let file: any OpenFile
     do throws(SystemError) {
-      return try directory.fileSystem.open(path, .readingOwn)
+      file = try directory.fileSystem.open(path(of: digest), .readingOwn)
     } catch  where error.code == .notFound {
       return nil
     } catch {
       throw .system(error)
     }
+    return try BlobBytes(file, of: digest, directory.cipher)
   }
 }
 
@@ -122,7 +125,7 @@ extension AttachmentReader {
     let path: String
     switch blob {
     case .inline: path = "\(AttachmentName(record.digest))"
-    case .file(let blobFile): path = blobFile.file.path
+    case .file(let blobFile): path = blobFile.bytes.path
     }
     return .damaged(
       Damage(
@@ -141,7 +144,7 @@ extension AttachmentReader {
 
 extension BlobFile {
   func readAll() throws(LogError) -> SharedBytes {
-    let map = mapped.isEmpty && isMappable ? (try? file.map(length)) ?? .empty : mapped
+    let map = mapped.isEmpty && isMappable ? bytes.map(length) ?? .empty : mapped
     return try read(0..<length, through: map)
   }
 
@@ -151,28 +154,28 @@ extension BlobFile {
     let last = (range.upperBound - 1) / chunks.size
     let start = first * chunks.size
     let count = min((last + 1) * chunks.size, length) - start
-    let bytes: SharedBytes
+    let read: SharedBytes
     if let slice = map.slice(start, count) {
-      bytes = slice
+      read = slice
     } else {
-      bytes = try attempt { () throws(SystemError) in try file.read(count, at: start) }
+      read = try bytes.read(count, at: start)
     }
-    guard bytes.count == count else {
+    guard read.count == count else {
       throw .damaged(
         Damage(
-          path: file.path, offset: start + bytes.count,
+          path: bytes.path, offset: start + read.count,
           reason: "the attachment's file ends too early"))
     }
     for index in first...last {
       let offset = index * chunks.size - start
-      let chunk = bytes.suffix(from: offset).prefix(min(chunks.size, count - offset))
+      let chunk = read.suffix(from: offset).prefix(min(chunks.size, count - offset))
       guard CRC32C.checksum(chunk) == chunks[index] else {
         throw .damaged(
           Damage(
-            path: file.path, offset: start + offset, size: chunk.count,
+            path: bytes.path, offset: start + offset, size: chunk.count,
             reason: "a part of the attachment does not match its checksum"))
       }
     }
-    return bytes.suffix(from: range.lowerBound - start).prefix(range.count)
+    return read.suffix(from: range.lowerBound - start).prefix(range.count)
   }
 }

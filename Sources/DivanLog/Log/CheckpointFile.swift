@@ -5,14 +5,18 @@ package final class CheckpointFile: Sendable {
   package let file: any OpenFile
   /// The whole file as memory; empty if the file is not mapped.
   package let mapped: SharedBytes
+  /// The sealing of the pages; nil if the store is not encrypted.
+  private let sealing: Sealing?
 
   private init(
-    path: String, header: CheckpointHeader, file: any OpenFile, mapped: SharedBytes
+    path: String, header: CheckpointHeader, file: any OpenFile, mapped: SharedBytes,
+    sealing: Sealing?
   ) {
     self.path = path
     self.header = header
     self.file = file
     self.mapped = mapped
+    self.sealing = sealing
   }
 
   /// Opens a checkpoint and checks its header and its size.
@@ -23,11 +27,12 @@ package final class CheckpointFile: Sendable {
     let file = try attempt { () throws(SystemError) in
       try directory.fileSystem.open(path, .readingOwn)
     }
-    return try open(file, path: path, number: number, isMapped: isMapped)
+    return try open(file, path: path, number: number, in: directory, isMapped: isMapped)
   }
 
   private static func open(
-    _ file: any OpenFile, path: String, number: UInt64, isMapped: Bool
+    _ file: any OpenFile, path: String, number: UInt64, in directory: StoreDirectory,
+    isMapped: Bool
   ) throws(LogError) -> CheckpointFile {
     let block = try attempt { () throws(SystemError) in
       try file.read(CheckpointHeader.size, at: 0)
@@ -40,14 +45,20 @@ package final class CheckpointFile: Sendable {
       throw .damaged(
         Damage(path: path, offset: 0, reason: "the file is shorter than its header states"))
     }
+    // Sealed pages are decrypted to memory, so a map would be of no use.
+    let sealing = try directory.sealing(header.preamble, path: path)
     let mapped =
-      isMapped
+      isMapped && sealing == nil
       ? try attempt { () throws(SystemError) in try file.map(size) } : SharedBytes.empty
-    return CheckpointFile(path: path, header: header, file: file, mapped: mapped)
+    return CheckpointFile(
+      path: path, header: header, file: file, mapped: mapped, sealing: sealing)
   }
 }
 
 extension CheckpointFile {
+  /// The size of a page without its frame's header, and as it was before it was sealed, in bytes.
+  package var pageSize: Int { CheckpointHeader.pageSize(sealedBy: sealing) }
+
   /// Returns the bytes of a page, after its frame was checked.
   package func page(_ number: UInt32) throws(LogError) -> SharedBytes {
     let offset = CheckpointHeader.offset(ofPage: number)
@@ -56,7 +67,7 @@ extension CheckpointFile {
         Damage(path: path, offset: offset, reason: "the checkpoint has no page \(number)"))
     }
     let page = try payload(at: offset, size: CheckpointHeader.pageFrameSize, kind: .page)
-    guard page.count == CheckpointHeader.pageSize else {
+    guard page.count == pageSize else {
       throw .damaged(Damage(path: path, offset: offset, reason: "the page is not full"))
     }
     return page
@@ -84,14 +95,13 @@ extension CheckpointFile {
       throw .damaged(
         Damage(path: path, offset: offset, reason: "there is no frame of a checkpoint here"))
     }
-    let padded = frame.suffix(from: FrameHeader.size)
-    guard CRC32C.checksum(padded) == frameHeader.payloadChecksum else {
-      throw .damaged(
-        Damage(
-          path: path, offset: offset, size: size,
-          reason: "the frame's payload does not match its checksum"))
+    do throws(ByteError) {
+      return try frameHeader.payload(
+        in: frame.suffix(from: FrameHeader.size), at: offset, salt: header.preamble.salt,
+        sealedBy: sealing)
+    } catch {
+      throw .damaged(Damage(path: path, offset: offset, size: size, reason: error.reason))
     }
-    return padded.prefix(frameHeader.payloadSize)
   }
 }
 
@@ -99,17 +109,23 @@ extension CheckpointFile {
 package struct CheckpointFileWriter: ~Copyable {
   private let preamble: FilePreamble
   private var frames: FrameFileWriter
+  /// The size of each page in bytes.
+  package let pageSize: Int
   package private(set) var pageCount: UInt32 = 0
 
-  package init(_ file: any OpenFile, preamble: FilePreamble, commit: UInt64) {
+  package init(
+    _ file: any OpenFile, preamble: FilePreamble, commit: UInt64, sealedBy sealing: Sealing? = nil
+  ) {
     self.preamble = preamble
+    pageSize = CheckpointHeader.pageSize(sealedBy: sealing)
     frames = FrameFileWriter(
-      file, preamble: preamble, commit: commit, headerSize: CheckpointHeader.size)
+      file, preamble: preamble, commit: commit, headerSize: CheckpointHeader.size,
+      sealedBy: sealing)
   }
 
-  /// Writes a page of ``CheckpointHeader/pageSize`` bytes and returns its number.
+  /// Writes a page of ``CheckpointHeader/pageSize(sealedBy:)`` bytes and returns its number.
   package mutating func append(page: Span<UInt8>) throws(LogError) -> UInt32 {
-    precondition(page.count == CheckpointHeader.pageSize, "The page has a wrong size")
+    precondition(page.count == pageSize, "The page has a wrong size")
     try frames.append(page, .page)
     defer { pageCount += 1 }
     return pageCount

@@ -3,6 +3,7 @@ struct FrameFileWriter: ~Copyable {
   private let file: any OpenFile
   private let salt: UInt64
   private let commit: UInt64
+  private let sealing: Sealing?
   private var buffer = ByteWriter(capacity: bufferSize)
   /// The file offset of the bytes in `buffer`.
   private var writtenSize: Int
@@ -16,8 +17,13 @@ struct FrameFileWriter: ~Copyable {
   ///   - preamble: the start of its header, from which the chain begins.
   ///   - commit: the commit of all frames.
   ///   - headerSize: the offset of the first frame.
-  init(_ file: any OpenFile, preamble: FilePreamble, commit: UInt64, headerSize: Int) {
+  ///   - sealing: the sealing of the payloads, if the file is encrypted.
+  init(
+    _ file: any OpenFile, preamble: FilePreamble, commit: UInt64, headerSize: Int,
+    sealedBy sealing: Sealing?
+  ) {
     self.file = file
+    self.sealing = sealing
     self.commit = commit
     salt = preamble.salt
     writtenSize = headerSize
@@ -29,15 +35,24 @@ struct FrameFileWriter: ~Copyable {
   /// The file's size in bytes so far.
   var size: Int { writtenSize + buffer.count }
 
+  /// Appends a frame.
+  ///
+  /// Every payload of a checkpoint or of a view's file that is written passes here.
   mutating func append(_ payload: Span<UInt8>, _ kind: FrameHeader.Kind) throws(LogError) {
     let start = buffer.count
     buffer.appendZeros(FrameHeader.size)
     buffer.append(payload)
+    if let sealing {
+      sealing.seal(
+        &buffer, from: start + FrameHeader.size,
+        as: .frame(kind: kind.rawValue, offset: writtenSize + start, salt: salt))
+    }
+    let payloadSize = buffer.count - start - FrameHeader.size
     buffer.pad(to: FrameHeader.alignment)
     var check = CRC32C()
     check.add(buffer, in: start + FrameHeader.size..<buffer.count)
     let header = FrameHeader(
-      kind: kind, flags: [], payloadSize: payload.count, payloadChecksum: check.checksum,
+      kind: kind, flags: [], payloadSize: payloadSize, payloadChecksum: check.checksum,
       commit: commit, chain: chain)
     chain = header.encode(into: &buffer, at: start, offset: writtenSize + start, salt: salt)
     if buffer.count >= FrameFileWriter.bufferSize { try writeOut() }

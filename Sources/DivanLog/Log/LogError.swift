@@ -6,6 +6,10 @@ package enum LogError: Error, Sendable {
   case damaged(Damage)
   /// A newer version of Divan wrote this.
   case newerFormat(path: String, version: String)
+  /// The file is encrypted with a key that was not given.
+  case missingKey(path: String, keyID: UInt64)
+  /// The file is not encrypted, although a cipher was given.
+  case notEncrypted(path: String)
   /// This is not a file of a Divan store.
   case foreign(path: String, reason: String)
   /// The directory is not a Divan store, or a folder in it is not a store's; nothing was changed.
@@ -16,6 +20,16 @@ package enum LogError: Error, Sendable {
   case closed
   /// The store was suspended before this was done, and its lock was released.
   case suspended
+}
+
+extension LogError {
+  /// Whether a file cannot be read for lack of its key, or because it has none.
+  package var isAboutKey: Bool {
+    switch self {
+    case .missingKey, .notEncrypted: true
+    default: false
+    }
+  }
 }
 
 /// Bytes that differ from the written ones: their location, their number, and the reason.

@@ -233,13 +233,15 @@ extension LogWriter {
     let name = FileName.segment(number...number)
     let header = SegmentHeader(
       preamble: FilePreamble(
-        kind: .segment, storeID: storeID, salt: settings.random(), createdAt: settings.now()),
+        kind: .segment, storeID: storeID, salt: settings.random(), createdAt: settings.now(),
+        keyID: directory.keyID),
       fileID: fileID, numbers: number...number, generation: 0, predecessor: predecessor,
       lastSequence: lastSequence,
       sequenceBound: max(tail.highestBound, lastSequence + settings.sequenceReserve),
       flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), compaction: nil)
     let block = header.encode()
     let chain = SegmentHeader.chain(of: block)
+    let sealing = try directory.sealing(header.preamble, path: directory.path(of: name))
     var end = LogEnd(offset: UInt64(SegmentHeader.size), commit: predecessor.commit, chain: chain)
     let begun = end
     let file: any OpenFile
@@ -247,7 +249,8 @@ extension LogWriter {
       file = try directory.install(name) { (file) throws(LogError) in
         try attempt { () throws(SystemError) in try file.write(block, at: 0) }
         if let reappend {
-          end = try LogWriter.copy(reappend, to: file, after: begun, salt: header.preamble.salt)
+          end = try LogWriter.copy(
+            reappend, to: file, after: begun, salt: header.preamble.salt, sealing)
         }
       }
     } catch {
@@ -264,7 +267,8 @@ extension LogWriter {
     }
     last = (number, header.preamble.salt, end)
     let segmentFile = SegmentFile(
-      name: name, path: directory.path(of: name), header: header, headerChain: chain, file: file)
+      name: name, path: directory.path(of: name), header: header, headerChain: chain, file: file,
+      sealing: sealing)
     active = Segment(file: segmentFile, mapped: .empty, end: end)
     isEnded = false
     marks.begin(header, at: end)
@@ -278,7 +282,8 @@ extension LogWriter {
 
   /// Copies transactions into a new segment, with the same commit numbers and new frame headers.
   private static func copy(
-    _ reappend: Reappend, to file: any OpenFile, after begun: LogEnd, salt: UInt64
+    _ reappend: Reappend, to file: any OpenFile, after begun: LogEnd, salt: UInt64,
+    _ sealing: Sealing?
   ) throws(LogError) -> LogEnd {
     var end = begun
     var frames = FrameReader(
@@ -287,7 +292,7 @@ extension LogWriter {
     while case .frame(var header, _, let payload) = try frames.next() {
       writer.removeAll()
       writer.appendZeros(FrameHeader.size)
-      writer.append(payload)
+      try append(payload, header, of: reappend.segment, to: &writer, sealing)
       if header.flags.contains(.last), var trailer = CommitTrailer.decode(endOf: payload) {
         // The promise was about another file.
         trailer.flushedThrough = UInt64(SegmentHeader.size)
@@ -317,6 +322,29 @@ extension LogWriter {
           reason: "the transactions to reappend have changed since they were read"))
     }
     return end
+  }
+
+  /// Appends the payload of a frame of another segment.
+  ///
+  /// The records are copied, or sealed with the key of this segment, which keeps their sizes.
+  private static func append(
+    _ payload: SharedBytes, _ header: FrameHeader, of segment: Segment,
+    to writer: inout ByteWriter, _ sealing: Sealing?
+  ) throws(LogError) {
+    guard segment.file.sealing?.keyID != sealing?.keyID else { return writer.append(payload) }
+    let trailerSize = header.flags.contains(.last) ? CommitTrailer.size : 0
+    let records = payload.prefix(max(0, payload.count - trailerSize))
+    var reader = RecordReader(records, at: 0, sealedBy: segment.file.sealing)
+    do throws(ByteError) {
+      while let (record, _, _) = try reader.next() {
+        _ = Record.append(kind: record.kind, to: &writer, sealedBy: sealing) {
+          $0.append(record.payload)
+        }
+      }
+    } catch {
+      throw .damaged(Damage(path: segment.file.path, offset: 0, reason: error.reason))
+    }
+    writer.append(payload.suffix(from: records.count))
   }
 
   /// States in `HEAD` that the log was closed, unless it says so already.

@@ -21,8 +21,9 @@ struct LostRecords {
     var (added, offset) = (0, 0)
     while offset < end {
       let rest = records.suffix(from: offset)
-      if let (_, size) = try? Record.decode(rest) {
-        offset += size
+      let whole = rest.withSpan { try? Record.check($0) }
+      if let whole {
+        offset += whole.payload.upperBound
         continue
       }
       guard lost.count < limit, let record = try? Record.readFraming(rest) else { return nil }

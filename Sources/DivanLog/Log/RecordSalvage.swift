@@ -53,8 +53,10 @@ struct RecordSalvage {
   private mutating func nextRecord() -> (record: Record, size: Int)? {
     guard recordOffset < payload.count else { return nil }
     if search == nil {
-      if let found = try? Record.decode(payload.suffix(from: recordOffset)) { return found }
-      search = (recordOffset, RecordSearch(payload.suffix(from: recordOffset)))
+      let rest = payload.suffix(from: recordOffset)
+      let sealing = segment.file.sealing
+      if let found = try? Record.decode(rest, sealedBy: sealing) { return found }
+      search = (recordOffset, RecordSearch(rest, sealedBy: sealing))
     }
     guard let (start, records) = search else { return nil }
     while recordOffset < payload.count {

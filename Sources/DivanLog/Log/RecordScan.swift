@@ -59,7 +59,7 @@ package struct RecordScan {
       segment.header.compaction == nil
       ? .transactions(TransactionReader(segment, from: start, limit: limit, passesLost: salvages))
       : .compacted(FrameReader(segment, limit: limit))
-    records = RecordReader(.empty, at: 0)
+    records = RecordReader(.empty, at: 0, sealedBy: nil)
   }
 }
 
@@ -86,7 +86,7 @@ extension RecordScan {
       } catch {
         isOfOneRecord = false
         let offset = records.offset
-        records = RecordReader(.empty, at: 0)
+        records = RecordReader(.empty, at: 0, sealedBy: nil)
         return .damage(Damage(path: segment.file.path, offset: offset, reason: error.reason))
       }
       if let part = parts.popFirst() {
@@ -97,7 +97,8 @@ extension RecordScan {
               path: segment.file.path, offset: part.offset, size: lost.count,
               reason: "the record does not match its checksum"))
         }
-        records = RecordReader(part.records, at: part.offset)
+        records = RecordReader(
+          part.records, at: part.offset, sealedBy: segment.file.sealing)
         continue
       }
       if let done = transaction {
@@ -176,7 +177,8 @@ extension RecordScan {
     case .frame(let header, let offset, let payload):
       switch header.kind {
       case .compacted:
-        records = RecordReader(payload, at: offset + FrameHeader.size)
+        records = RecordReader(
+          payload, at: offset + FrameHeader.size, sealedBy: segment.file.sealing)
       case .footer:
         source = .nothing
       default:

@@ -27,15 +27,19 @@ package final class SegmentFile: Sendable {
   /// The chain value that the first frame carries.
   package let headerChain: UInt32
   package let file: any OpenFile
+  /// The sealing of the records; nil if the store is not encrypted.
+  package let sealing: Sealing?
 
   package init(
-    name: FileName, path: String, header: SegmentHeader, headerChain: UInt32, file: any OpenFile
+    name: FileName, path: String, header: SegmentHeader, headerChain: UInt32,
+    file: any OpenFile, sealing: Sealing?
   ) {
     self.name = name
     self.path = path
     self.header = header
     self.headerChain = headerChain
     self.file = file
+    self.sealing = sealing
   }
 
   /// Opens a segment and reads its header.
@@ -55,7 +59,21 @@ package final class SegmentFile: Sendable {
     }
     self.init(
       name: name, path: path, header: header, headerChain: SegmentHeader.chain(of: block),
-      file: file)
+      file: file, sealing: try directory.sealing(header.preamble, path: path))
+  }
+
+  /// Opens a segment; nil if its header cannot be read.
+  ///
+  /// Throws if the reason is that a key is missing: then the segment is not damaged.
+  static func ifReadable(
+    _ numbers: ClosedRange<UInt64>, in directory: StoreDirectory
+  ) throws(LogError) -> SegmentFile? {
+    do throws(LogError) {
+      return try SegmentFile(numbers, in: directory)
+    } catch {
+      if error.isAboutKey { throw error }
+      return nil
+    }
   }
 
   package func size() throws(LogError) -> Int {
@@ -100,7 +118,9 @@ extension Segment {
   ) throws(LogError) -> Record {
     do throws(ByteError) {
       let found = try bytes.withSpan { (bytes) throws(ByteError) in try Record.checkWhole(bytes) }
-      return Record(kind: found.kind, payload: bytes.suffix(from: found.payload.lowerBound))
+      let payload = try bytes.suffix(from: found.payload.lowerBound)
+        .opened(.record(kind: found.kind.rawValue), by: file.sealing)
+      return Record(kind: found.kind, payload: payload)
     } catch {
       throw .damaged(
         Damage(

@@ -65,7 +65,7 @@ extension SegmentChain {
     let covered = members.map(\.numbers.upperBound).reduce(0, max)
     for member in members {
       guard ranges.contains(member.numbers),
-        let file = try? SegmentFile(member.numbers, in: directory),
+        let file = try SegmentFile.ifReadable(member.numbers, in: directory),
         file.header.fileID == member.fileID, file.header.preamble.salt == member.salt
       else { return nil }
       opened.append(file)
@@ -98,7 +98,8 @@ extension SegmentChain {
         $0 != numbers && $0.lowerBound == numbers.lowerBound && $0.count < numbers.count
       }
       if hasInputs {
-        guard let file = try? SegmentFile(numbers, in: directory), try file.isWhole else {
+        guard let file = try SegmentFile.ifReadable(numbers, in: directory), try file.isWhole
+        else {
           leftovers.append(.segment(numbers))
           continue
         }

@@ -6,6 +6,7 @@
 package struct SegmentCompaction: ~Copyable {
   private let file: any OpenFile
   private let salt: UInt64
+  private let sealing: Sealing?
   private var writer = ByteWriter(capacity: TransactionBuffer.frameSizeGoal + (1 << 16))
   private var offset = SegmentHeader.size
   private var chain: UInt32
@@ -57,7 +58,7 @@ extension SegmentCompaction {
     var header = SegmentHeader(
       preamble: FilePreamble(
         kind: .segment, storeID: oldest.header.preamble.storeID, salt: order.salt,
-        createdAt: order.now),
+        createdAt: order.now, keyID: directory.keyID),
       fileID: order.fileID, numbers: numbers,
       // Only a forged header contains a number that has no successor.
       generation: max(1, order.inputs.map(\.header.generation).reduce(0, max) &+ 1),
@@ -65,9 +66,10 @@ extension SegmentCompaction {
       sequenceBound: order.inputs.map(\.header.sequenceBound).reduce(0, max), flushedSize: 0,
       compaction: nil)
     let end = newest.header.compaction?.end ?? newest.end
+    let sealing = try directory.sealing(header.preamble, path: directory.path(of: name))
     let file = try directory.install(name, beforeRename: flushLog) { (file) throws(LogError) in
       var compaction = SegmentCompaction(
-        file: file, salt: order.salt,
+        file: file, salt: order.salt, sealing: sealing,
         chain: SegmentHeader.chain(of: header.encode()))
       for input in order.inputs {
         let last = try compaction.copy(input, keep: keep)
@@ -86,7 +88,7 @@ extension SegmentCompaction {
     }
     let segmentFile = SegmentFile(
       name: name, path: directory.path(of: name), header: header,
-      headerChain: SegmentHeader.chain(of: header.encode()), file: file)
+      headerChain: SegmentHeader.chain(of: header.encode()), file: file, sealing: sealing)
     let size = Int(header.flushedSize)
     let mapped =
       order.isMapped
@@ -96,9 +98,10 @@ extension SegmentCompaction {
       end: LogEnd(offset: UInt64(size), commit: end.commit, chain: end.chain))
   }
 
-  private init(file: any OpenFile, salt: UInt64, chain: UInt32) {
+  private init(file: any OpenFile, salt: UInt64, sealing: Sealing?, chain: UInt32) {
     self.file = file
     self.salt = salt
+    self.sealing = sealing
     self.chain = chain
     writer.appendZeros(FrameHeader.size)
   }
@@ -127,7 +130,7 @@ extension SegmentCompaction {
   ) throws(LogError) {
     if writer.count >= TransactionBuffer.frameSizeGoal { try endFrame(.compacted) }
     if markedCommit != entry.commit || writer.count == FrameHeader.size {
-      _ = Record.append(kind: .commitMark, to: &writer) {
+      _ = Record.append(kind: .commitMark, to: &writer, sealedBy: sealing) {
         $0.appendVarint(entry.commit)
         $0.appendVarint(entry.time)
       }
@@ -135,6 +138,13 @@ extension SegmentCompaction {
     }
     commit = entry.commit
     recordCount += 1
+    guard input.file.sealing?.keyID == sealing?.keyID else {
+      // The store has got another key, and what is copied is to be sealed with that.
+      _ = Record.append(kind: entry.record.kind, to: &writer, sealedBy: sealing) {
+        $0.append(entry.record.payload)
+      }
+      return
+    }
     writer.append(
       try input.bytes(Int(entry.locator.size), at: Int(clamping: entry.locator.offset)))
   }

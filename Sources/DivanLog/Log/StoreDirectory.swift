@@ -2,12 +2,17 @@
 package struct StoreDirectory: Sendable {
   package let fileSystem: any FileSystem
   package let path: String
+  /// The cipher that the store's files are sealed with; nil if they are not.
+  package let cipher: (any Cipher)?
   /// The lock on the store, which all copies of this value share.
   private let held = HeldLock()
 
-  package init(_ path: String, on fileSystem: any FileSystem) {
+  package init(
+    _ path: String, on fileSystem: any FileSystem, cipher: (any Cipher)? = nil
+  ) {
     self.path = path
     self.fileSystem = fileSystem
+    self.cipher = cipher
   }
 
   package func path(of name: FileName) -> String { "\(path)/\(name)" }

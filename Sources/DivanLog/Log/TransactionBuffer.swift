@@ -11,11 +11,17 @@ package struct TransactionBuffer: ~Copyable {
   /// The offset of the first frame in the segment.
   private var base: Int
   package private(set) var recordCount = 0
+  /// The sealing of the segment that the transaction is for.
+  private let sealing: Sealing?
 
   /// A frame is closed once its records have grown to this many bytes, so that damage stays local.
   package static let frameSizeGoal = 1 << 20
 
-  package init() { base = 0 }
+  /// Creates a buffer for a segment with a sealing, or for one that is not encrypted.
+  package init(sealedBy sealing: Sealing? = nil) {
+    base = 0
+    self.sealing = sealing
+  }
 
   /// Begins a transaction at `offset` of the segment.
   package mutating func begin(at offset: Int) {
@@ -39,7 +45,7 @@ package struct TransactionBuffer: ~Copyable {
       beginFrame()
     }
     let start = writer.count
-    let size = Record.append(kind: kind, to: &writer, encode: encode)
+    let size = Record.append(kind: kind, to: &writer, sealedBy: sealing, encode: encode)
     recordCount += 1
     return (base + start, size)
   }

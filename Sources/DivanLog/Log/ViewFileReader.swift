@@ -3,6 +3,7 @@ package struct ViewFileReader {
   package let path: String
   package let header: ViewFileHeader
   private let file: any OpenFile
+  private let sealing: Sealing?
   private var offset = ViewFileHeader.size
   private var chain: UInt32
   private var frameCount: UInt64 = 0
@@ -19,6 +20,7 @@ package struct ViewFileReader {
       try file.read(ViewFileHeader.size, at: 0)
     }
     header = try ViewFileHeader.decode(block, path: path)
+    sealing = try directory.sealing(header.preamble, path: path)
     chain = CRC32C.checksum(block.prefix(FilePreamble.size))
     let size = try attempt { () throws(SystemError) in try file.size() }
     guard UInt64(size) == header.fileSize else {
@@ -46,14 +48,18 @@ package struct ViewFileReader {
       UInt64(offset + frame.frameSize) <= header.fileSize
     else { throw damage("there is no frame of a view's file here") }
     let padded = try read(frame.paddedSize, at: offset + FrameHeader.size)
-    // The file may have become shorter since it was opened.
-    guard padded.count == frame.paddedSize, CRC32C.checksum(padded) == frame.payloadChecksum else {
-      throw damage("the frame's payload does not match its checksum")
+    let payload: SharedBytes
+    do throws(ByteError) {
+      // The file may have become shorter since it was opened.
+      payload = try frame.payload(
+        in: padded, at: offset, salt: header.preamble.salt, sealedBy: sealing)
+    } catch {
+      throw damage(error.reason)
     }
     chain = FrameHeader.chain(after: bytes)
     offset += frame.frameSize
     frameCount += 1
-    return padded.prefix(frame.payloadSize)
+    return payload
   }
 
   private func read(_ count: Int, at offset: Int) throws(LogError) -> SharedBytes {

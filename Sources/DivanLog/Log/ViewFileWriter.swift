@@ -6,12 +6,14 @@ package struct ViewFileWriter: ~Copyable {
   private var frameCount: UInt64 = 0
 
   package init(
-    _ file: any OpenFile, preamble: FilePreamble, origin: ViewFileHeader.Origin
+    _ file: any OpenFile, preamble: FilePreamble, origin: ViewFileHeader.Origin,
+    sealedBy sealing: Sealing? = nil
   ) {
     self.preamble = preamble
     self.origin = origin
     frames = FrameFileWriter(
-      file, preamble: preamble, commit: origin.commit, headerSize: ViewFileHeader.size)
+      file, preamble: preamble, commit: origin.commit, headerSize: ViewFileHeader.size,
+      sealedBy: sealing)
   }
 
   /// Appends a frame: the first identifies the view, and the others contain rows.

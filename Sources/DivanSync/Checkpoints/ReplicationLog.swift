@@ -65,9 +65,9 @@ extension ReplicationLog {
   ///
   /// If both logs have the same latest session, it is that session's position; where they differ,
   /// the one that was recorded first, since the other log is that of a later time. Otherwise it is
-  /// the position of the newest session that both remember. This is CouchDB's rule, which takes
-  /// the source's position in the first case: the two histories are compared entry by entry, and
-  /// the first match counts.
+  /// the position of the newest session that both remember, again as it was recorded first. This is
+  /// CouchDB's rule, which does not compare the two positions: the two histories are compared entry
+  /// by entry, and the first match counts.
   public static func commonPosition(
     source: ReplicationLog?, target: ReplicationLog?
   ) -> ReplicationPosition? {
@@ -77,21 +77,27 @@ extension ReplicationLog {
         ours.sessionID == source.sessionID, theirs.sessionID == target.sessionID,
         ours.position != theirs.position
       else { return source.position }
-      // Positions have no order that is known here, and these only grow.
-      let isOursLater =
-        (ours.counts.revisionsChecked, ours.end) > (theirs.counts.revisionsChecked, theirs.end)
-      return isOursLater ? theirs.position : ours.position
+      return isLater(ours, than: theirs) ? theirs.position : ours.position
     }
     var sourceEntries = source.history[...]
     var targetEntries = target.history[...]
     while let ours = sourceEntries.popFirst(), let theirs = targetEntries.first {
-      if targetEntries.contains(where: { $0.sessionID == ours.sessionID }) { return ours.position }
-      if sourceEntries.contains(where: { $0.sessionID == theirs.sessionID }) {
-        return theirs.position
+      if let same = targetEntries.first(where: { $0.sessionID == ours.sessionID }) {
+        return isLater(ours, than: same) ? same.position : ours.position
+      }
+      if let same = sourceEntries.first(where: { $0.sessionID == theirs.sessionID }) {
+        return isLater(theirs, than: same) ? same.position : theirs.position
       }
       targetEntries.removeFirst()
     }
     return nil
+  }
+
+  /// Whether an entry of a session was recorded after another one of the same session.
+  ///
+  /// Positions have no order that is known here, and the counts of a session only grow.
+  private static func isLater(_ a: Entry, than b: Entry) -> Bool {
+    (a.counts.revisionsChecked, a.end) > (b.counts.revisionsChecked, b.end)
   }
 }
 

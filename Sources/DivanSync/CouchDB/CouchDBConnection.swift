@@ -97,6 +97,7 @@ actor CouchDBConnection {
         "POST", url, headers: ["Content-Type": "application/json"],
         body: .data(Data(body.json.utf8))))
     try await Self.check(response, of: Target("POST", "_session"))
+    guard !response.isPage else { throw Self.page(response, Target("POST", "_session")) }
     let cookies = response.headers["set-cookie"] ?? ""
     guard let start = cookies.range(of: "AuthSession=")?.lowerBound else {
       throw ReplicationError(
@@ -149,6 +150,7 @@ extension CouchDBConnection {
     _ response: HTTPResponse, of target: Target, sizeLimit: Int
   ) async throws -> Value {
     try await check(response, of: target)
+    guard !response.isPage else { throw page(response, target) }
     do {
       return try Value(json: try await response.body.collect(sizeLimit: sizeLimit))
     } catch is HTTPBodyTooLarge {
@@ -164,6 +166,10 @@ extension CouchDBConnection {
   /// Throws the error of a response that is not successful.
   static func check(_ response: HTTPResponse, of target: Target) async throws {
     guard !(200..<300).contains(response.status) else { return }
+    // These two mean the same from a proxy as from the server.
+    guard !response.isPage || [401, 413].contains(response.status) else {
+      throw page(response, target)
+    }
     let body = try? await response.body.collect(sizeLimit: 1 << 16)
     let answer = body.flatMap { try? Value(json: $0) }
     var message = "\(target.name) was answered with the status \(response.status)"
@@ -186,6 +192,24 @@ extension CouchDBConnection {
     error.status = response.status
     throw error
   }
+}
+
+extension CouchDBConnection {
+  /// The error of a page for people in the place of an answer.
+  ///
+  /// A proxy or a network that wants a login sends it, with any status. So it says nothing of the
+  /// server: not that a document is gone, and not that a request was done.
+  static func page(_ response: HTTPResponse, _ target: Target) -> ReplicationError {
+    ReplicationError(
+      .busy,
+      "\(target.name) was answered with the status \(response.status) and a page in HTML, "
+        + "which is not the server's answer")
+  }
+}
+
+extension HTTPResponse {
+  /// Whether the body is a page in HTML.
+  var isPage: Bool { headers["content-type"]?.lowercased().contains("html") == true }
 }
 
 extension CouchDBConnection.Target {

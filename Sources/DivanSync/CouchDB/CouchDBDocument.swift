@@ -36,6 +36,16 @@ enum CouchDBDocument {
     return members
   }
 
+  /// Returns the members of a document or of a tombstone, with stubs of its attachments.
+  static func members(of document: Document) -> Value.Object {
+    let revision = ReplicatedRevision(
+      document, history: document.revision.map { [$0] } ?? [], isDeleted: document.isDeleted,
+      attachments: document.replicatedAttachments)
+    var members = members(of: revision) { _, entry in entry["stub"] = true }
+    members["_revisions"] = nil
+    return members
+  }
+
   /// Reads a revision from its members.
   ///
   /// - Parameters:
@@ -126,7 +136,7 @@ extension ReplicatedAttachment {
       name: name, contentType: entry["content_type"]?.stringValue ?? "application/octet-stream",
       length: length, generation: UInt64(max(1, entry["revpos"]?.intValue ?? 1)), content)
     guard let text = entry["digest"]?.stringValue else { return }
-    if text.hasPrefix("sha256-") {
+    if text.hasPrefix("sha256-"), Data(base64Encoded: String(text.dropFirst(7)))?.count == 32 {
       digest = text
     } else {
       let encoding = entry["encoding"]?.stringValue

@@ -117,8 +117,9 @@ extension CouchDBPeer {
         entry["stub"] = true
       } else {
         entry["follows"] = true
-        // The server computes its own, and would refuse another engine's.
-        entry["digest"] = nil
+        // The server computes its own, and would refuse another engine's. The content is not
+        // encoded here, also if it came from a server that keeps it so.
+        for name in ["digest", "encoding", "encoded_length"] { entry[name] = nil }
       }
     }
     let json = Value.object(members).json

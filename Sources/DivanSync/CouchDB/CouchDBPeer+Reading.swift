@@ -8,7 +8,7 @@ extension CouchDBPeer {
     _ requests: ArraySlice<RevisionRequest>, sizeLimit: Int
   ) async throws -> [RevisionAnswer] {
     guard !lacksBulkGet.load(ordering: .relaxed) else {
-      return [try await singleRevision(requests[requests.startIndex])]
+      return try await openRevisions(requests, sizeLimit: sizeLimit)
     }
     // The sizes of the documents are not known before they are there, and one that is not JSON
     // makes the whole answer unreadable. So fewer are requested then.
@@ -21,7 +21,7 @@ extension CouchDBPeer {
             ? Self.documentSizeLimit : 4 * min(sizeLimit, Self.documentSizeLimit))
       } catch let error as ReplicationError where [400, 404, 405].contains(error.status) {
         lacksBulkGet.store(true, ordering: .relaxed)
-        return [try await singleRevision(requests[requests.startIndex])]
+        return try await openRevisions(requests, sizeLimit: sizeLimit)
       } catch let error as ReplicationError where error.code == .invalidAnswer && count > 1 {
         count = max(1, count / 4)
       } catch let error as ReplicationError where error.code == .invalidAnswer {
@@ -31,13 +31,20 @@ extension CouchDBPeer {
   }
 
   /// The size of a document as JSON: that of a stored one, with room for escapes.
-  private static var documentSizeLimit: Int { 64 << 20 }
+  static var documentSizeLimit: Int { 64 << 20 }
+
+  /// The parameters of a request for documents.
+  ///
+  /// Attachments that the server keeps compressed say so: their digest is that of compressed bytes.
+  static var documentQuery: [(String, String)] {
+    [("revs", "true"), ("attachments", "false"), ("att_encoding_info", "true")]
+  }
 
   private func bulkRevisions(
     _ requests: ArraySlice<RevisionRequest>, sizeLimit: Int
   ) async throws -> [RevisionAnswer] {
     let target = CouchDBConnection.Target(
-      "POST", "_bulk_get", query: [("revs", "true"), ("attachments", "false")])
+      "POST", "_bulk_get", query: Self.documentQuery)
     let body: Value = [
       "docs": .array(
         requests.map { ["id": .string($0.id), "rev": .string($0.revision.description)] })
@@ -47,15 +54,20 @@ extension CouchDBPeer {
       throw ReplicationError(.invalidAnswer, "the answer to \(target.name) has no results")
     }
     // Each request has a result of its own, in any order.
+    return try answers(to: requests, in: results.flatMap { $0["docs"]?.arrayValue ?? [] })
+  }
+
+  /// Finds the answer to each request among entries in any order.
+  func answers(
+    to requests: ArraySlice<RevisionRequest>, in entries: [Value]
+  ) throws -> [RevisionAnswer] {
     var answers: [[UInt8]: RevisionAnswer] = [:]
-    for result in results {
-      for entry in result["docs"]?.arrayValue ?? [] {
-        let members = entry["ok"] ?? entry["error"]
-        guard let id = (members?["_id"] ?? members?["id"])?.stringValue,
-          let revision = (members?["_rev"] ?? members?["rev"])?.stringValue
-        else { continue }
-        answers[Self.key(id, revision)] = try self.answer(entry)
-      }
+    for entry in entries {
+      let members = entry["ok"] ?? entry["error"]
+      guard let id = (members?["_id"] ?? members?["id"])?.stringValue,
+        let revision = (members?["_rev"] ?? members?["rev"])?.stringValue
+      else { continue }
+      answers[Self.key(id, revision)] = try answer(entry)
     }
     return requests.map { request in
       switch answers[Self.key(request.id, request.revision.description)] {
@@ -94,43 +106,18 @@ extension CouchDBPeer {
     }
   }
 
-  /// Reads a revision from a server without `_bulk_get`, or one that cannot be read together with
-  /// others.
-  private func singleRevision(_ request: RevisionRequest) async throws -> RevisionAnswer {
-    let target = CouchDBConnection.Target(
-      "GET", CouchDBConnection.encoded(request.id),
-      query: [("rev", request.revision.description), ("revs", "true")])
-    do {
-      let answer = try await connection.json(target, sizeLimit: Self.documentSizeLimit)
-      guard let members = answer.objectValue else {
-        throw CouchDBDocument.invalid("the answer is not an object", request.id)
-      }
-      var revision = try revision(from: members)
-      guard
-        Self.key(revision.document.id, members["_rev"]?.stringValue ?? "")
-          == Self.key(request.id, request.revision.description)
-      else { throw CouchDBDocument.invalid("another revision was returned", request.id) }
-      revision.knownAncestors = request.knownAncestors
-      return .found(revision)
-    } catch let error as ReplicationError where error.code == .notFound {
-      return .gone
-    } catch let error as ReplicationError
-      where [.invalidAnswer, .forbidden, .refused].contains(error.code)
-    {
-      return .failed(error)
-    }
-  }
-
   private func revision(from members: Value.Object) throws -> ReplicatedRevision {
     let id = members["_id"]?.stringValue ?? ""
     let revision = members["_rev"]?.stringValue ?? ""
-    return try CouchDBDocument.revision(from: members) { name, _ in
-      .sent { [connection] in
+    return try CouchDBDocument.revision(from: members) { name, entry in
+      let isPage = entry["content_type"]?.stringValue?.lowercased().contains("html") == true
+      return .sent { [connection] in
         let target = CouchDBConnection.Target(
           "GET", CouchDBConnection.encoded(id), CouchDBConnection.encoded(name),
           query: [("rev", revision)])
         let response = try await connection.send(target)
         try await CouchDBConnection.check(response, of: target)
+        guard isPage || !response.isPage else { throw CouchDBConnection.page(response, target) }
         return AttachmentBody(body: response.body)
       }
     }

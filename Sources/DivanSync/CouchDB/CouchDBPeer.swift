@@ -59,6 +59,9 @@ extension CouchDBPeer {
       let known: Value = ["type": ["$in": .array(types.sorted().map { .string($0) })]]
       body = ["selector": ["$or": [known, ["_deleted": true]]]]
       target.query.append(("filter", "_selector"))
+    case .selector(let selector):
+      body = ["selector": selector.valueForChanges]
+      target.query.append(("filter", "_selector"))
     case .closure(let name, _):
       throw ReplicationError(
         .refused, "the filter “\(name)” is a closure, which a server cannot call")
@@ -145,7 +148,7 @@ extension CouchDBPeer {
   public func flush() async throws {
     let target = CouchDBConnection.Target("POST", "_ensure_full_commit")
     let response = try await connection.send(target, .data(Data("{}".utf8)))
-    guard ![404, 405].contains(response.status) else { return }
+    guard ![404, 405].contains(response.status) || response.isPage else { return }
     try await CouchDBConnection.check(response, of: target)
   }
 
@@ -153,7 +156,7 @@ extension CouchDBPeer {
   public func replicationLog(_ id: String) async throws -> ReplicationLog? {
     let target = CouchDBConnection.Target("GET", "_local", CouchDBConnection.encoded(id))
     let response = try await connection.send(target)
-    if response.status == 404 {
+    if response.status == 404, !response.isPage {
       // The database must exist; a log need not.
       _ = try await connection.json(CouchDBConnection.Target("GET"))
       logRevisions.withLock { $0[id] = nil }

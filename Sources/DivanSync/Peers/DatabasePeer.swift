@@ -38,8 +38,8 @@ extension DatabasePeer {
         do {
           guard let change = try cursor.next() else { break }
           last = change.sequence
-          guard filter.includes(change) else { continue }
-          changes.changes.append((change.id, change.leaves.map(\.id)))
+          let leaves = try filter.leaves(of: change, in: snapshot)
+          if !leaves.isEmpty { changes.changes.append((change.id, leaves)) }
         } catch let error as DatabaseError where error.code == .damaged {
           // The cursor continues after a change that it cannot read.
           changes.unreadable.append(error)
@@ -48,7 +48,7 @@ extension DatabasePeer {
       changes.isEnd = changes.changes.count < limit
       if changes.isEnd { last = snapshot.sequence }
       changes.position = ReplicationPosition(.string("\(last)-\(database.storeID)"))
-      changes.followingCount = changes.isEnd ? 0 : try snapshot.changeCount(since: last)
+      changes.followingCount = changes.isEnd ? 0 : try snapshot.followingCount(after: last)
       return changes
     }
   }
@@ -116,24 +116,38 @@ extension DatabasePeer {
 }
 
 extension Snapshot {
+  /// Returns the number of changes that follow, or an upper bound if there are many.
+  ///
+  /// It is asked for with each batch, and counting takes time in proportion to it.
+  fileprivate func followingCount(after sequence: UInt64) throws -> Int {
+    let revisionCount = self.sequence - sequence
+    return revisionCount > 100_000 ? Int(clamping: revisionCount) : try changeCount(since: sequence)
+  }
+
   /// Returns a revision with its history, its attachments apart from its document.
   func replicated(_ request: RevisionRequest) throws -> RevisionAnswer {
     guard var document = try revision(request.revision, of: request.id) else { return .gone }
     let history = try revisions(leadingTo: request.revision, of: request.id)
-    var attachments: [ReplicatedAttachment] = []
-    for (name, attachment) in document.attachments {
-      var replicated = ReplicatedAttachment(
-        name: name, contentType: attachment.contentType, length: attachment.length,
-        generation: attachment.generation, foreignDigest: attachment.foreignDigest,
-        .stored(attachment))
-      replicated.digest = attachment.digest
-      attachments.append(replicated)
-    }
+    let attachments = document.replicatedAttachments
     document.attachments = [:]
     var revision = ReplicatedRevision(
       document, history: history, isDeleted: document.isDeleted, attachments: attachments)
     revision.knownAncestors = request.knownAncestors
     return .found(revision)
+  }
+}
+
+extension Document {
+  /// The attachments, which are in a store.
+  var replicatedAttachments: [ReplicatedAttachment] {
+    attachments.map { name, attachment in
+      var replicated = ReplicatedAttachment(
+        name: name, contentType: attachment.contentType, length: attachment.length,
+        generation: attachment.generation, foreignDigest: attachment.foreignDigest,
+        .stored(attachment))
+      replicated.digest = attachment.digest
+      return replicated
+    }
   }
 }
 

@@ -28,6 +28,8 @@ public struct ReplicationError: Error, Sendable {
     case missingContent
     /// The peer sent something that the protocol does not allow.
     case invalidAnswer
+    /// The JSON of a selector has no meaning.
+    case invalidSelector
   }
 
   /// What happened.
@@ -57,7 +59,7 @@ public struct ReplicationError: Error, Sendable {
     switch code {
     case .unreachable, .busy: true
     case .unknownPosition, .unauthorized, .forbidden, .notFound, .refused, .missingContent,
-      .invalidAnswer:
+      .invalidAnswer, .invalidSelector:
       false
     }
   }

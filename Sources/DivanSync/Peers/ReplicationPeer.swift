@@ -92,7 +92,7 @@ public struct ReplicationChanges: Sendable {
   public var position: ReplicationPosition?
   /// Whether these are the last changes for now.
   public var isEnd: Bool
-  /// The number of changes that follow, if the peer knows it.
+  /// The number of changes that follow, or an upper bound of it; nil if the peer does not know it.
   public var followingCount: Int?
 
   /// Creates an answer.

@@ -14,6 +14,7 @@ public struct ReplicationFilter: Sendable {
     case all
     case ids(Set<String>)
     case types(Set<String>)
+    case selector(MangoSelector)
     case closure(String, @Sendable (Change) -> Bool)
   }
 
@@ -33,6 +34,26 @@ public struct ReplicationFilter: Sendable {
   /// IDs of deleted documents of other types.
   public static func documentTypes(_ types: String...) -> ReplicationFilter {
     ReplicationFilter(kind: .types(Set(types)))
+  }
+
+  /// Copies the revisions that a selector matches.
+  ///
+  /// ```swift
+  /// let selector = try MangoSelector([
+  ///   "$or": [["type": "note", "archived": ["$ne": true]], ["_deleted": true]]
+  /// ])
+  /// let replicator = Replicator(database, server, filter: .selector(selector))
+  /// ```
+  ///
+  /// A server evaluates it when you pull, and this process when you push. Each leaf revision is
+  /// evaluated on its own, as CouchDB does: of a document in conflict, some branches may be copied
+  /// and others not.
+  ///
+  /// A deleted revision is evaluated, too. Most tombstones have no properties but `_deleted`, so
+  /// `{"type": "note"}` copies no deletions; the selector above copies all of them. A document that
+  /// does not match any more stays in the target as it was.
+  public static func selector(_ selector: MangoSelector) -> ReplicationFilter {
+    ReplicationFilter(kind: .selector(selector))
   }
 
   /// Copies the documents whose latest change a closure accepts.
@@ -57,17 +78,32 @@ extension ReplicationFilter {
     case .all: .null
     case .ids(let ids): ["ids": .array(ids.sorted().map { .string($0) })]
     case .types(let types): ["types": .array(types.sorted().map { .string($0) })]
+    case .selector(let selector): ["selector": selector.value]
     case .closure(let name, _): ["closure": .string(name)]
     }
   }
 
-  package func includes(_ change: Change) -> Bool {
+  /// Returns the leaf revisions of a changed document that are copied; none if it is skipped.
+  package func leaves(of change: Change, in snapshot: Snapshot) throws -> [RevisionID] {
+    let leaves = change.leaves.map(\.id)
+    guard case .selector(let selector) = kind else { return includes(change) ? leaves : [] }
+    return try leaves.filter { revision in
+      // Most documents have one leaf, which is already read.
+      let document =
+        try revision == change.revision
+        ? change.document : snapshot.revision(revision, of: change.id)
+      return document.map { selector.matches($0) } ?? false
+    }
+  }
+
+  private func includes(_ change: Change) -> Bool {
     switch kind {
     case .all: true
     case .ids(let ids): ids.contains(change.id)
     case .types(let types):
       change.isDeleted
         || change.document["type"]?.stringValue.map { types.contains($0) } ?? false
+    case .selector(let selector): selector.matches(change.document)
     case .closure(_, let isIncluded): isIncluded(change)
     }
   }

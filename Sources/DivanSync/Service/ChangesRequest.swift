@@ -87,8 +87,23 @@ struct ChangesRequest: Sendable {
         throw ServiceError.badRequest("`doc_ids` filter parameter is not a list of doc ids.")
       }
       filter = .documentIDs(ids.compactMap(\.stringValue))
+    case "_selector":
+      let selector = try await call.jsonObject()["selector"] ?? .null
+      do {
+        filter = .selector(try MangoSelector(selector))
+      } catch {
+        throw ServiceError.badRequest(error.message)
+      }
     case let name?:
       throw ServiceError(404, "not_found", "The filter `\(name.prefix(100))` is not answered here.")
     }
+  }
+}
+
+extension ChangesRequest {
+  /// Returns the leaf revisions of a changed document that the answer lists; none if it is skipped.
+  func revisions(of change: Change, in snapshot: Snapshot) throws -> [RevisionID] {
+    let leaves = try filter.leaves(of: change, in: snapshot)
+    return hasAllLeaves ? leaves : leaves.filter { $0 == change.revision }
   }
 }

@@ -197,9 +197,10 @@ extension ChangesStream {
             break
           }
           batch.position = change.sequence
-          guard request.filter.includes(change) else { continue }
+          let revisions = try request.revisions(of: change, in: snapshot)
+          guard !revisions.isEmpty else { continue }
           let index = rowCount + batch.rows.count
-          let row = try service.row(change, index, request, memory, snapshot)
+          let row = try service.row(change, revisions, index, request, memory, snapshot)
           size += row.utf8.count
           batch.rows.append(row)
         } catch let error as DatabaseError where error.code == .damaged {
@@ -223,9 +224,10 @@ extension ChangesStream {
           batch.isEnd = true
           break
         }
-        guard request.filter.includes(change) else { continue }
+        let revisions = try request.revisions(of: change, in: snapshot)
+        guard !revisions.isEmpty else { continue }
         let index = rowCount + batch.rows.count
-        let row = try service.row(change, index, request, memory, snapshot)
+        let row = try service.row(change, revisions, index, request, memory, snapshot)
         size += row.utf8.count
         batch.rows.append(row)
         batch.position = change.sequence
@@ -240,11 +242,10 @@ extension ChangesStream {
 extension DatabaseService {
   /// Returns the JSON of a row.
   fileprivate func row(
-    _ change: Change, _ index: Int, _ request: ChangesRequest, _ memory: MemoryReservation,
-    _ snapshot: Snapshot
+    _ change: Change, _ revisions: [RevisionID], _ index: Int, _ request: ChangesRequest,
+    _ memory: MemoryReservation, _ snapshot: Snapshot
   ) throws -> String {
-    let leaves = request.hasAllLeaves ? change.leaves : Array(change.leaves.prefix(1))
-    let revisions = leaves.map { "{\"rev\":\"\($0.id)\"}" }.joined(separator: ",")
+    let revisions = revisions.map { "{\"rev\":\"\($0)\"}" }.joined(separator: ",")
     let hasPosition = (index + 1).isMultiple(of: request.positionInterval)
     let place = "\"\(position(change.sequence))\""
     var text =

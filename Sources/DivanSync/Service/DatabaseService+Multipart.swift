@@ -59,6 +59,12 @@ extension DatabaseService {
       sent[name] = try await database.storeAttachment(
         contentType: type,
         pieces: PartPieces(try await content(of: reader, headers, memory), length: length))
+      if entry["encoding"] == nil, let digest = entry["digest"]?.stringValue,
+        let check = ContentCheck(.init(digest)), let stored = sent[name],
+        !(try await stored.passes(check))
+      {
+        throw ServiceError.badRequest("An attachment does not have its digest: \(name)")
+      }
     }
     guard expected.isEmpty else {
       throw ServiceError.badRequest("attachment shorter than expected")

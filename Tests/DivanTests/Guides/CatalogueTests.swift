@@ -891,7 +891,7 @@ struct CatalogueTests {
   @Test func `the code of the documentation catalogue is the code of these tests`() throws {
     // The code for SwiftUI is type-checked by `Tests/other-systems`, and not run.
     let views = ProjectFolder.url.appending(path: "Tests/systems/SwiftUIGuide/TodoApp.swift")
-    let tests = try ExampleSources(and: [views])
+    let tests = try ExampleSources(in: ProjectFolder.guides, and: [views])
     let catalogue = ProjectFolder.url.appending(path: "Sources/Divan/Divan.docc")
     var count = 0
     for name in try FileManager.default.subpathsOfDirectory(atPath: catalogue.path)

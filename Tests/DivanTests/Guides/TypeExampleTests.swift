@@ -34,7 +34,8 @@ struct TypeExampleTests {
 
   @Test func `the examples of types are code of tests`() throws {
     let folder = ProjectFolder.url.appending(path: "Tests/DivanTestingTests")
-    let tests = try ExampleSources(and: ExampleSources.sources(in: folder))
+    let tests = try ExampleSources(
+      in: ProjectFolder.guides, and: ExampleSources.sources(in: folder))
     var missing: Set<String> = []
     var count = 0
     for path in ["Sources/Divan", "Sources/DivanTesting"] {

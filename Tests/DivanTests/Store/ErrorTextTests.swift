@@ -46,7 +46,7 @@ struct ErrorTextTests {
     "invalidIndex": 121, "viewFailed": 122, "invalidQuery": 123, "feedPositionMismatch": 124,
     "storeInUse": 201, "accessDenied": 202, "readOnly": 203, "diskFull": 204,
     "resourceExhausted": 205, "inputOutput": 206, "outcomeUnknown": 207, "writerStopped": 208,
-    "damaged": 301, "notAStore": 302, "newerFormat": 303, "inTransaction": 401,
+    "damaged": 301, "notAStore": 302, "newerFormat": 303, "missingKey": 304, "inTransaction": 401,
     "notInContext": 402, "modelClassMismatch": 403, "unsavedModels": 404, "invalidModel": 405,
     "deleteDenied": 406, "invalidModelClass": 407,
   ]

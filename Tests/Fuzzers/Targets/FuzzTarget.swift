@@ -21,6 +21,12 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case view
   /// All files of a store at once.
   case store
+  /// Bodies with several parts, as requests and answers of a replication have them.
+  case multipart
+  /// Answers of a server in CouchDB's protocol.
+  case answers
+  /// Requests to a service of CouchDB's protocol.
+  case requests
 }
 
 /// A result that must not occur, whatever the input.
@@ -50,6 +56,9 @@ extension FuzzTarget {
     case .checkpoint: try FuzzStores.readCheckpoint(input, isThorough: isThorough)
     case .view: try FuzzViews.read(input, isThorough: isThorough)
     case .store: try FuzzStores.readStore(input, isThorough: isThorough)
+    case .multipart: try FuzzMultipart.read(input)
+    case .answers: try FuzzAnswers.read(input)
+    case .requests: try FuzzRequests.read(input, isThorough: isThorough)
     }
   }
 
@@ -57,8 +66,8 @@ extension FuzzTarget {
   package var sizeLimit: Int {
     switch self {
     case .attachment: 1 << 10
-    case .head, .json, .record: 8 << 10
-    case .page: 32 << 10
+    case .head, .json, .record, .answers, .requests: 8 << 10
+    case .page, .multipart: 32 << 10
     case .segment, .checkpoint, .view: 64 << 10
     case .store: 96 << 10
     }

@@ -26,6 +26,8 @@ extension Mutation {
     var bytes = input
     switch target {
     case .json, .attachment: change(&bytes, limit)
+    case .multipart: mutateText(&bytes, Self.multipartWords, limit)
+    case .answers, .requests: mutateText(&bytes, Self.protocolWords, limit)
     case .segment: mutateFile(&bytes, .segment, limit)
     case .checkpoint:
       let base = bytes.first ?? 0
@@ -39,6 +41,36 @@ extension Mutation {
     case .store: mutateStore(&bytes, limit)
     }
     return bytes.count <= limit ? bytes : Array(bytes.prefix(limit))
+  }
+
+  // MARK: Texts
+
+  private static let multipartWords = ["\r\n--b", "\r\n\r\n", "--", "\r\n", "\r", "A: 1"].map {
+    Array($0.utf8)
+  }
+
+  private static let protocolWords = [
+    "\"_id\":\"a\",", "\"_rev\":\"1-00000000000000000000000000000001\",", "\"_revisions\":",
+    "{\"start\":1,\"ids\":[\"1\"]}", "\"_deleted\":true,", "\"_attachments\":{\"x\":{", "\"data\":",
+    "\"length\":", "\"digest\":\"md5-", "\"follows\":true", "\"stub\":true", "null", "[]", "{}",
+    "-1",
+    "9223372036854775807", "1e400", "\\u0000", "%2F", "%00", "?rev=", "&open_revs=all", "since=",
+    "limit=0", "new_edits=false", "atts_since=", "\r\n--b", "\r\n\r\n", "/_local/", "/db/a", "\n\n",
+  ].map { Array($0.utf8) }
+
+  /// Changes bytes, and every other time inserts a word or doubles a part.
+  private mutating func mutateText(_ bytes: inout [UInt8], _ words: [[UInt8]], _ limit: Int) {
+    guard chance(1, of: 2) else { return change(&bytes, limit) }
+    for _ in 0...below(3) {
+      let offset = below(bytes.count + 1)
+      if chance(1, of: 4), !bytes.isEmpty {
+        let start = below(bytes.count)
+        let part = Array(bytes[start..<min(bytes.count, start + 1 + below(200))])
+        bytes.insert(contentsOf: part, at: offset)
+      } else {
+        bytes.insert(contentsOf: words[below(words.count)], at: offset)
+      }
+    }
   }
 
   // MARK: Files

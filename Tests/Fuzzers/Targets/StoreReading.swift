@@ -42,7 +42,7 @@ struct StoreReading: Equatable, CustomStringConvertible {
     do {
       database = try Database(at: ByteFiles.directory, configuration: configuration)
     } catch let error as DatabaseError {
-      let expected: [DatabaseError.Code] = [.damaged, .notAStore, .newerFormat]
+      let expected: [DatabaseError.Code] = [.damaged, .notAStore, .newerFormat, .missingKey]
       try expect(expected.contains(error.code) && error.path != nil, "opening: \(error)")
       refusal = "\(error)"
       return

@@ -18,20 +18,29 @@ package struct RandomProof: Proof {
       // Half have documents with properties only, so that these are changed often.
       cases.append(Case(seed: run.seed &+ number, isRich: number % 2 == 1))
     }
+    // The same operations with a cipher between the store and its files.
+    let encryptedCount = max(1, count / 16)
+    for number in 0..<UInt64(encryptedCount) {
+      cases.append(Case(seed: run.seed &+ number, isRich: number % 2 == 0, isEncrypted: true))
+    }
     run.forEach(cases, name: \.name) { try attempt($0, length: length, run) }
-    run.require("runs", atLeast: count)
+    run.require("runs", atLeast: count + encryptedCount)
   }
 
   private struct Case: Sendable {
     let seed: UInt64
     let isRich: Bool
-    var name: String { "seed \(seed)\(isRich ? " with everything" : "")." }
+    var isEncrypted = false
+    var name: String {
+      "seed \(seed)\(isRich ? " with everything" : "")\(isEncrypted ? ", encrypted" : "")."
+    }
   }
 
   private func attempt(_ each: Case, length: Int, _ run: ProofRun) throws {
     let seed = each.seed
     var random = SeededGenerator(seed: seed)
-    let setting = RandomSetting(&random, isRich: each.isRich)
+    var setting = RandomSetting(&random, isRich: each.isRich)
+    setting.isEncrypted = each.isEncrypted
     let operations = RandomOperation.list(length, isRich: each.isRich, &random)
     // A run of selected cases is meant for debugging.
     let listener = run.only.map { _ in Recorder<String>() }

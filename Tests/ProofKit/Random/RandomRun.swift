@@ -73,7 +73,7 @@ extension RandomRun {
   private func checkFiles() throws {
     held = []
     if let dueLoss { try crash(dueLoss) }
-    let fixture = CrashFixture(disk, CrashWriter(seed: 0))
+    let fixture = CrashFixture(disk, CrashWriter(seed: 0), cipher: setting.cipher)
     try fixture.checkAttachmentFiles(opened(), model, setting.history)
   }
 

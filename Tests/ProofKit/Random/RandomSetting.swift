@@ -15,6 +15,8 @@ struct RandomSetting: Sendable {
   var isInline: Bool
   /// Whether documents have more than properties.
   let isRich: Bool
+  /// Whether the store is encrypted, with a cipher for tests.
+  var isEncrypted = false
   /// How much of the replaced revisions the store keeps.
   var history = HistoryRetention.disabled
   /// The number of revisions of each branch that it knows by their IDs.
@@ -44,6 +46,9 @@ struct RandomSetting: Sendable {
       ?? .disabled
   }
 
+  /// The cipher of the store; nil if it is not encrypted.
+  var cipher: TestCipher? { isEncrypted ? TestCipher(secret: 2) : nil }
+
   /// Returns the configuration; salts differ between openings, and are the same in every run.
   func configuration(
     _ disk: SimulatedFileSystem, life: Int, _ clock: ProofClock
@@ -60,6 +65,7 @@ struct RandomSetting: Sendable {
     configuration.history = history
     configuration.revisionDepth = revisionDepth
     configuration.now = { clock.now }
+    configuration.cipher = cipher
     return configuration
   }
 }
@@ -71,5 +77,6 @@ extension RandomSetting: CustomStringConvertible {
       + "reserve \(reserveSize), \(isMapped ? "mapped" : "buffered"), "
       + "maintenance \(isInline ? "inline" : "manual"), revisions to a depth of \(revisionDepth)"
       + (isRich ? ", documents with everything, history \(history)" : "")
+      + (isEncrypted ? ", encrypted" : "")
   }
 }

@@ -200,7 +200,9 @@ extension RuleCase {
         var writer = ByteWriter()
         writer.appendVarint(size)
         writer.append([1, 2, 3, 4, 1, 2, 3, 4])
-        try expect((try? Record.decode(writer.sharedCopy)) == nil, "a record of \(size) bytes")
+        try expect(
+          (try? Record.decode(writer.sharedCopy, sealedBy: nil)) == nil, "a record of \(size) bytes"
+        )
       }
       // A frame with a valid header that would end after the end of the file.
       for size in [200, 4096, FrameHeader.payloadSizeLimit] {
@@ -243,7 +245,7 @@ extension RuleCase {
       }
       try expect(try code { _ in } == nil, "nothing was changed")
       try expect(try code { $0[8] = 2 } == .newerFormat, "a newer version")
-      try expect(try code { $0[16] = 1 } == .newerFormat, "an unknown feature")
+      try expect(try code { $0[16] = 2 } == .newerFormat, "an unknown feature")
       try expect(try code { $0[12] = 2 } == .damaged, "a file of another kind")
       for (offset, byte) in [(0, 0x88), (12, 2)] as [(Int, UInt8)] {
         let changed = withChecksum(block) { $0[offset] = byte }

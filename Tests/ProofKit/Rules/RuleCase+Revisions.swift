@@ -245,7 +245,7 @@ extension CrashFixture {
 
 extension CrashSession {
   /// Throws unless the store is the newest version, and the check finds no problem.
-  fileprivate func expectSound() throws {
+  func expectSound() throws {
     let database = try database()
     if let damage = database.openingReport.damage.first { throw damage }
     let oracle = fixture.oracle
@@ -255,7 +255,7 @@ extension CrashSession {
   }
 
   /// Does the same, and checks that cleaning leaves no surplus attachment file.
-  fileprivate func expectSoundAndTidy() throws {
+  func expectSoundAndTidy() throws {
     try expectSound()
     let oracle = fixture.oracle
     let version = try require(oracle.versions.last, "version")

@@ -33,7 +33,7 @@ package struct RuleCase: Sendable, CustomStringConvertible {
   package static let all: [RuleCase] =
     order + merging + segments + evidence + opening + checkpoints + failures + frames
     + promises + revisions + secondaryIndexes + views + ownership
-    + damage + sharing
+    + damage + sharing + encryption
 }
 
 /// Throws unless a condition is true.
@@ -53,7 +53,8 @@ extension CrashFixture {
 
   /// The same store after a loss of power, in another life.
   func restarted(_ loss: SimulatedDisk.Loss, life: Int = 500) -> CrashFixture {
-    CrashFixture(fileSystem.restarted(loss), writer, isMapped: isMapped, life: life)
+    CrashFixture(
+      fileSystem.restarted(loss), writer, isMapped: isMapped, life: life, cipher: cipher)
   }
 
   /// The current state of the oracle.
@@ -93,7 +94,9 @@ extension CrashFixture {
 
   func path(of name: String) -> String { "\(CrashFixture.path)/\(name)" }
 
-  var directory: StoreDirectory { StoreDirectory(CrashFixture.path, on: fileSystem) }
+  var directory: StoreDirectory {
+    StoreDirectory(CrashFixture.path, on: fileSystem, cipher: cipher)
+  }
 
   /// Calls `body` at each changing call during `work`, and throws its errors at the end.
   func interrupting(_ work: () throws -> Void, _ body: @escaping @Sendable (Int) throws -> Void)

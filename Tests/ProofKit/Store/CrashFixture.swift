@@ -1,4 +1,5 @@
 package import Divan
+import DivanLog
 package import DivanTesting
 import Synchronization
 
@@ -13,12 +14,16 @@ package final class CrashFixture: Sendable {
   private let phase = Mutex(CallSite.Phase.other)
   /// The clock of the databases.
   package let clock = ProofClock()
+  /// The cipher that the store is encrypted with; nil if it is not encrypted.
+  package let cipher: TestCipher?
   /// The reaction to failures of work with the store; by default, errors are thrown and end it.
   package let tolerance = FaultTolerance()
 
   package init(
-    _ fileSystem: SimulatedFileSystem, _ writer: CrashWriter, isMapped: Bool = true, life: Int = 0
+    _ fileSystem: SimulatedFileSystem, _ writer: CrashWriter, isMapped: Bool = true, life: Int = 0,
+    cipher: TestCipher? = nil
   ) {
+    self.cipher = cipher
     disk = Mutex(fileSystem)
     self.writer = writer
     self.isMapped = isMapped
@@ -32,6 +37,7 @@ package final class CrashFixture: Sendable {
     let life = lives.wrappingAdd(1, ordering: .relaxed).newValue
     var configuration = Configuration.crashing(on: fileSystem, life: life)
     configuration.readMode = isMapped ? .mapped : .buffered
+    configuration.cipher = cipher
     (configuration.history, configuration.revisionDepth) = writer.oracle.withLock {
       ($0.history, $0.revisionDepth)
     }
@@ -167,10 +173,17 @@ package final class ProofClock: Sendable {
 // MARK: Files of attachments
 
 extension CrashFixture {
-  /// Returns the digests that are the names of attachment files.
-  package static func attachmentFiles(on disk: SimulatedFileSystem) -> Set<String> {
+  /// Returns the digests of the contents that have files.
+  package static func attachmentFiles(
+    on disk: SimulatedFileSystem, _ cipher: TestCipher? = nil
+  ) -> Set<String> {
     let root = "\(path)/attachments"
-    return Set(disk.names(in: root).flatMap { disk.names(in: "\(root)/\($0)") })
+    let names = disk.names(in: root).flatMap { disk.names(in: "\(root)/\($0)") }
+    guard let cipher else { return Set(names) }
+    return Set(
+      names.map { name in
+        SHA256.Digest(name).map { "\(cipher.digest(ofName: $0))" } ?? name
+      })
   }
 
   /// Cleans up, and checks the attachment files.
@@ -181,7 +194,7 @@ extension CrashFixture {
   ) throws {
     try database.flush()
     try database.compact()
-    let files = CrashFixture.attachmentFiles(on: fileSystem)
+    let files = CrashFixture.attachmentFiles(on: fileSystem, cipher)
     let (needed, allowed) = version.attachmentFiles(
       largerThan: Configuration.proofInlineLimit, retention)
     guard needed.isSubset(of: files) else {

@@ -196,6 +196,7 @@ extension Checkpoint {
       } catch .system(let error) where error.code != .notFound {
         throw .system(error)
       } catch {
+        if error.isAboutKey { throw error }
         notes.append(
           "Checkpoint \(number) cannot be read and was not used: \(DatabaseError(error))")
       }

@@ -213,6 +213,8 @@ public struct Configuration: Sendable {
   package var checksUniqueness = true
   /// Overrides the file system.
   package var fileSystem: (any FileSystem)?
+  /// The cipher that the store is encrypted with, and its keys; nil if it is not encrypted.
+  package var cipher: (any Cipher)?
   /// The source of randomness for salts and store IDs.
   package var random: @Sendable () -> UInt64 = { UInt64.random(in: 1 ... .max) }
   /// The size of the pages of the index in memory, for tests that want many of them.

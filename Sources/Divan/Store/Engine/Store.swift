@@ -50,6 +50,7 @@ final class Store: Sendable {
     directory = opened.directory
     var files = AttachmentFiles.Settings(isMapped: configuration.readMode.isMapped)
     files.inlineSizeLimit = configuration.attachmentInlineLimit
+    files.random = configuration.random
     attachments = AttachmentFiles(opened.directory, files)
     opening = Guarded(OpeningResults(opened))
     commits = GroupCommit(

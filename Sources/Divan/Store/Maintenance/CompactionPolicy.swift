@@ -6,6 +6,8 @@ struct CompactionPolicy {
   /// The maximum size of a compacted segment.
   let sizeLimit: UInt64
   let isForced: Bool
+  /// The key for new files of an encrypted store; nil if the store is not encrypted.
+  var keyID: UInt64?
 }
 
 extension CompactionPolicy {
@@ -95,7 +97,7 @@ extension CompactionPolicy {
     return nil
   }
 
-  /// Returns segments that a compaction makes smaller or fewer.
+  /// Returns segments that a compaction makes smaller or fewer, or seals with another key.
   private func forced(_ groups: [[Candidate]]) -> [Segment] {
     for group in groups {
       var run: [Candidate] = []
@@ -115,6 +117,7 @@ extension CompactionPolicy {
   }
 
   private func pays(_ run: [Candidate]) -> Bool {
-    run.count > 1 || run.contains { $0.total > $0.live }
+    run.count > 1
+      || run.contains { $0.total > $0.live || $0.segment.file.sealing?.keyID != keyID }
   }
 }

@@ -99,7 +99,8 @@ extension Store {
       historyHorizon: state.historyHorizon, members: state.segments.members, trees: [])
     let salt = configuration.random()
     let preamble = FilePreamble(
-      kind: .checkpoint, storeID: storeID, salt: salt, createdAt: configuration.now())
+      kind: .checkpoint, storeID: storeID, salt: salt, createdAt: configuration.now(),
+      keyID: directory.keyID)
     var merged: [Int] = []
     var failure: DatabaseError?
     var size = 0
@@ -109,8 +110,10 @@ extension Store {
         // Otherwise the index could be ahead of the log.
         beforeRename: { () throws(LogError) in _ = try begun.tail.flush() }
       ) { (file) throws(LogError) in
+        let sealing = try directory.sealing(preamble, path: file.path)
         let sink = PageSink(
-          CheckpointFileWriter(file, preamble: preamble, commit: state.commit))
+          CheckpointFileWriter(
+            file, preamble: preamble, commit: state.commit, sealedBy: sealing))
         for (index, path) in Version.trees.enumerated() {
           let tree = state[keyPath: path]
           // Lookups of sequence numbers that do not exist are rare.
@@ -170,7 +173,7 @@ extension Store {
     var entries = tree.entriesToWrite(mergingNewestRuns: count)
     let keyCount = tree.runs.prefix(count).reduce(tree.immutableCount) { $0 + $1.count }
     var writer = RunWriter(
-      pageSize: CheckpointHeader.pageSize, filteredKeys: isFiltered ? keyCount : 0
+      pageSize: sink.pageSize, filteredKeys: isFiltered ? keyCount : 0
     ) { (page) throws(LogError) in try sink.append(page) }
     while true {
       while let leafRange = try repairing(
@@ -281,6 +284,9 @@ private final class PageSink {
   private var writer: CheckpointFileWriter
 
   init(_ writer: consuming CheckpointFileWriter) { self.writer = writer }
+
+  /// The size of each page in bytes.
+  var pageSize: Int { writer.pageSize }
 
   func append(_ page: Span<UInt8>) throws(LogError) -> UInt32 { try writer.append(page: page) }
 

@@ -30,7 +30,8 @@ extension Store {
     guard let position else { return false }
     let policy = CompactionPolicy(
       segmentSizeGoal: UInt64(configuration.segmentSizeGoal),
-      sizeLimit: UInt64(configuration.compactedSegmentSizeLimit), isForced: isForced)
+      sizeLimit: UInt64(configuration.compactedSegmentSizeLimit), isForced: isForced,
+      keyID: directory.cipher?.keyID)
     let begun = try withWriter { (writer) throws(DatabaseError) in
       let inputs = policy.choose(
         from: writer.newest.segments, activeFileID: writer.activeSegment?.fileID, through: position,

@@ -171,7 +171,23 @@ extension ReadView {
       throw damage(at: locator, size: bytes.count, error.reason)
     }
     guard found.kind == kind else { throw mismatch(locator) }
-    return bytes.suffix(from: found.payload.lowerBound)
+    let stored = bytes.suffix(from: found.payload.lowerBound)
+    return store.directory.cipher == nil ? stored : try opened(stored, kind, locator)
+  }
+
+  /// Returns the payload of a record in an encrypted segment.
+  ///
+  /// Not inlined: every read of a store that is not encrypted would load its code.
+  @inline(never)
+  private func opened(
+    _ stored: SharedBytes, _ kind: Record.Kind, _ locator: RecordLocator
+  ) throws(DatabaseError) -> SharedBytes {
+    do throws(ByteError) {
+      return try stored.opened(
+        .record(kind: kind.rawValue), by: state.segments[locator.fileID]?.file.sealing)
+    } catch {
+      throw damage(at: locator, size: Int(locator.size), error.reason)
+    }
   }
 
   /// Returns the bytes at a record's locator, unchecked.

@@ -63,7 +63,7 @@ struct StoreOpening {
     self.fileSystem = fileSystem
     self.configuration = configuration
     self.shouldContinue = shouldContinue
-    directory = StoreDirectory(path, on: fileSystem)
+    directory = StoreDirectory(path, on: fileSystem, cipher: configuration.cipher)
   }
 
   /// Opens a store again that was open before in `directory`, with that ID and those counters.

@@ -65,7 +65,9 @@ public final class WriteTransaction {
     self.fileID = fileID
     self.base = base
     validations = store.currentValidations
-    buffer = TransactionBuffer()
+    let isSealed = store.directory.cipher != nil
+    buffer = TransactionBuffer(
+      sealedBy: isSealed ? state.segments[fileID]?.file.sealing : nil)
     buffer.begin(at: base)
   }
 }

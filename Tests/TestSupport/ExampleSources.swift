@@ -1,38 +1,36 @@
-import Foundation
-import TestSupport
+public import Foundation
 
 /// The code of tests, for comparison with the code of pages and documentation comments.
-struct ExampleSources {
+public struct ExampleSources {
   private let files: [[String]]
 
-  /// Reads the tests in the folder of this file, and more files.
-  init(and others: [URL] = []) throws {
-    let folder = URL(filePath: #filePath).deletingLastPathComponent()
+  /// Reads the tests in a folder, and more files.
+  public init(in folder: URL, and others: [URL] = []) throws {
     files = try (try ExampleSources.sources(in: folder) + others).map { url in
       ExampleSources.lines(try String(contentsOf: url, encoding: .utf8))
     }
   }
 
   /// Returns the Swift files in a folder.
-  static func sources(in folder: URL) throws -> [URL] {
+  public static func sources(in folder: URL) throws -> [URL] {
     try FileManager.default.contentsOfDirectory(atPath: folder.path)
       .filter { $0.hasSuffix(".swift") }.map { folder.appending(path: $0) }
   }
 
   /// Returns the trimmed lines of a text that are not empty, with two spaces before a comment.
-  static func lines(_ text: some StringProtocol) -> [String] {
+  public static func lines(_ text: some StringProtocol) -> [String] {
     text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
       .filter { !$0.isEmpty }
       .map { $0.contains("  //") ? $0.replacing(#/ +// /#, with: "  // ") : $0 }
   }
 
   /// Returns the lines of each example in a page or comment.
-  static func examples(in text: String) -> [[String]] {
+  public static func examples(in text: String) -> [[String]] {
     text.matches(of: /```swift\n([\s\S]*?)```/).map { lines($0.output.1) }
   }
 
   /// Returns whether the lines of an example follow each other in a file.
-  func contains(_ example: [String]) -> Bool {
+  public func contains(_ example: [String]) -> Bool {
     !example.isEmpty && files.contains { $0.contains(example) }
   }
 }

@@ -1,0 +1,74 @@
+/// The words of a query, as the terms to look up in an index.
+struct AnalysedWords: Hashable, Sendable {
+  /// A term, and its place.
+  struct Word: Hashable, Sendable {
+    /// The term; of a prefix, the beginning of the terms that match.
+    var term: [UInt8]
+    /// Whether terms that begin with ``term`` match, too.
+    var isPrefix: Bool
+    /// A term that matches besides: the stem of a prefix, where the prefix does not have it.
+    var stem: [UInt8]?
+    /// The number of words since the first one.
+    var offset: Int
+  }
+
+  /// The words in their order; empty for text that has no terms, such as stop words.
+  private(set) var words: [Word] = []
+  /// The edit distance within which terms match.
+  let maxDistance: Int
+
+  /// Makes the terms of words as an index with the same options has them.
+  ///
+  /// The last word of a prefix is folded, and not stemmed: what was typed of it need not be a word.
+  init(_ query: FullTextWords, _ options: AnalysisOptions) {
+    maxDistance = query.maxDistance
+    let text = Array(query.text.utf8)
+    var cursor = TokenCursor(text, options, for: .query)
+    while cursor.next() {
+      words.append(
+        Word(term: cursor.term, isPrefix: cursor.isSingleLetter, offset: cursor.position))
+    }
+    if query.isPrefix { makePrefix(of: text, options) }
+    let first = words.first?.offset ?? 0
+    for index in words.indices { words[index].offset -= first }
+  }
+
+  private mutating func makePrefix(of text: [UInt8], _ options: AnalysisOptions) {
+    var plain = options
+    (plain.stemming, plain.stopWords) = (nil, [])
+    var cursor = TokenCursor(text, plain, for: .query)
+    var last: Word?
+    while cursor.next() {
+      last = Word(term: cursor.term, isPrefix: true, offset: cursor.position)
+    }
+    guard var last else { return }
+    if let stemmed = words.last, stemmed.offset == last.offset {
+      words.removeLast()
+      if !stemmed.term.starts(with: last.term) { last.stem = stemmed.term }
+    }
+    words.append(last)
+  }
+}
+
+extension AnalysedWords.Word {
+  /// Whether a term matches the word, apart from edit distances.
+  func matches(_ other: [UInt8]) -> Bool {
+    isPrefix && other.starts(with: term) || other == term || stem.map { $0 == other } ?? false
+  }
+}
+
+extension FullTextExpression {
+  /// The words that a matching text can have, outside of what is excluded, in their order.
+  ///
+  /// They are the words for the property with a name, or for all of them if it is nil.
+  func wordsToFind(in field: String?) -> [FullTextWords] {
+    switch self {
+    case .words(let words): [words]
+    case .field(let name, let inner):
+      field == nil || field == name ? inner.wordsToFind(in: field) : []
+    case .all(let parts), .any(let parts): parts.flatMap { $0.wordsToFind(in: field) }
+    case .without(let base, _): base.wordsToFind(in: field)
+    case .near(let parts, _): parts
+    }
+  }
+}

@@ -1,0 +1,123 @@
+internal import DivanLog
+
+/// The documents that all of several cursors have.
+final class AllMatches: MatchCursor {
+  /// The one with the fewest documents first.
+  private let cursors: [any MatchCursor]
+  private(set) var document = DocumentNumber.end
+
+  /// Creates an intersection of at least one cursor.
+  init(_ cursors: [any MatchCursor]) throws(ByteError) {
+    precondition(!cursors.isEmpty, "an intersection of nothing")
+    self.cursors = cursors.sorted { $0.cost < $1.cost }
+    try align(from: 0)
+  }
+
+  var cost: Int { cursors[0].cost }
+
+  func advance(to target: UInt64) throws(ByteError) {
+    if document < target { try align(from: target) }
+  }
+
+  /// Moves all cursors to the first document from `target` on that all of them have.
+  private func align(from target: UInt64) throws(ByteError) {
+    document = DocumentNumber.end
+    var target = target
+    var index = 0
+    while index < cursors.count {
+      let cursor = cursors[index]
+      try cursor.advance(to: target)
+      if cursor.document == DocumentNumber.end { return }
+      if cursor.document > target, index > 0 {
+        index = 0
+      } else {
+        index += 1
+      }
+      target = cursor.document
+    }
+    document = target
+  }
+
+  func appendSpans(to spans: inout [MatchSpan]) throws(ByteError) {
+    let start = spans.count
+    for cursor in cursors { try cursor.appendSpans(to: &spans) }
+    spans[start...].sort(by: MatchSpan.precedes)
+  }
+
+  func addFrequencies(to frequencies: inout TermFrequencies) throws(ByteError) {
+    for cursor in cursors { try cursor.addFrequencies(to: &frequencies) }
+  }
+}
+
+/// The documents that any of several cursors has; without cursors, none.
+final class AnyMatches: MatchCursor {
+  private let cursors: [any MatchCursor]
+  private var heap = DocumentHeap()
+  let cost: Int
+
+  init(_ cursors: [any MatchCursor]) {
+    self.cursors = cursors
+    cost = cursors.reduce(0) { $0 + $1.cost }
+    for (index, cursor) in cursors.enumerated() { heap.insert(cursor.document, index) }
+  }
+
+  var document: UInt64 { heap.first?.document ?? DocumentNumber.end }
+
+  func advance(to target: UInt64) throws(ByteError) {
+    while let first = heap.first, first.document < target {
+      let cursor = cursors[first.index]
+      try cursor.advance(to: target)
+      heap.replaceFirst(by: cursor.document)
+    }
+  }
+
+  func appendSpans(to spans: inout [MatchSpan]) throws(ByteError) {
+    let start = spans.count
+    let document = document
+    for index in heap.indexes(with: document) { try cursors[index].appendSpans(to: &spans) }
+    spans[start...].sort(by: MatchSpan.precedes)
+  }
+
+  func addFrequencies(to frequencies: inout TermFrequencies) throws(ByteError) {
+    let document = document
+    for index in heap.indexes(with: document) {
+      try cursors[index].addFrequencies(to: &frequencies)
+    }
+  }
+}
+
+/// The documents of one cursor that another one does not have.
+final class RemainingMatches: MatchCursor {
+  private let base: any MatchCursor
+  private let excluded: any MatchCursor
+
+  init(_ base: any MatchCursor, without excluded: any MatchCursor) throws(ByteError) {
+    (self.base, self.excluded) = (base, excluded)
+    try skipExcluded()
+  }
+
+  var document: UInt64 { base.document }
+  var cost: Int { base.cost }
+
+  func advance(to target: UInt64) throws(ByteError) {
+    guard document < target else { return }
+    try base.advance(to: target)
+    try skipExcluded()
+  }
+
+  private func skipExcluded() throws(ByteError) {
+    while base.document != DocumentNumber.end {
+      try excluded.advance(to: base.document)
+      guard excluded.document == base.document else { return }
+      try base.advance(to: base.document + 1)
+    }
+  }
+
+  func appendSpans(to spans: inout [MatchSpan]) throws(ByteError) {
+    try base.appendSpans(to: &spans)
+  }
+
+  func addFrequencies(to frequencies: inout TermFrequencies) throws(ByteError) {
+    try base.addFrequencies(to: &frequencies)
+  }
+}

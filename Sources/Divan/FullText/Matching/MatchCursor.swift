@@ -1,0 +1,67 @@
+internal import DivanLog
+
+/// The documents that a part of a query matches, in ascending order.
+///
+/// A cursor begins at its first document. Cursors are built of each other like the query, and each
+/// object belongs to one of them. None keeps more in memory than a block of each list.
+protocol MatchCursor: AnyObject {
+  /// The current document, or ``DocumentNumber/end``.
+  var document: UInt64 { get }
+  /// An upper bound of the number of documents, to begin an intersection with the smallest.
+  var cost: Int { get }
+
+  /// Moves to the first document that is not before `target`; stays if the current one is not.
+  func advance(to target: UInt64) throws(ByteError)
+
+  /// Appends where the current document matches, in the order of ``MatchSpan/precedes(_:_:)``.
+  func appendSpans(to spans: inout [MatchSpan]) throws(ByteError)
+
+  /// Adds how often the parts of the query that are ranked occur in the current document.
+  func addFrequencies(to frequencies: inout TermFrequencies) throws(ByteError)
+}
+
+extension MatchCursor {
+  /// Moves to the next document; at the end, it stays.
+  func advance() throws(ByteError) {
+    if document != DocumentNumber.end { try advance(to: document + 1) }
+  }
+}
+
+/// How often each ranked part of a query occurs in each property of one document.
+struct TermFrequencies {
+  let fieldCount: Int
+  /// The counts of the first part in all properties, then those of the second, and so on.
+  private(set) var counts: [Int]
+
+  init(partCount: Int, fieldCount: Int) {
+    self.fieldCount = fieldCount
+    counts = Array(repeating: 0, count: partCount * fieldCount)
+  }
+
+  subscript(part: Int, field: Int) -> Int { counts[part * fieldCount + field] }
+
+  mutating func add(_ count: Int, part: Int, field: Int) {
+    counts[part * fieldCount + field] += count
+  }
+
+  mutating func reset() {
+    for index in counts.indices { counts[index] = 0 }
+  }
+}
+
+/// A set of properties of an index.
+struct FieldSet: Hashable, Sendable {
+  private var bits: UInt64
+
+  /// All properties.
+  static let all = FieldSet(bits: .max)
+
+  private init(bits: UInt64) { self.bits = bits }
+
+  init(_ fields: some Sequence<Int>) {
+    bits = fields.reduce(0) { $0 | 1 << UInt64($1) }
+  }
+
+  func contains(_ field: Int) -> Bool { bits >> UInt64(field) & 1 == 1 }
+  func intersection(_ other: FieldSet) -> FieldSet { FieldSet(bits: bits & other.bits) }
+}

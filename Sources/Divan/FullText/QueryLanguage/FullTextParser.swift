@@ -1,0 +1,296 @@
+/// Parses the language of full-text queries.
+///
+/// ```
+/// query   all (OR all)*
+/// all     part (AND? part)*          a part with NOT or - is excluded from the others
+/// part    (NOT | -)? operand
+/// operand name : operand
+///         ( query )
+///         NEAR ( words+ (, distance)? )
+///         words
+/// words   (word | "phrase") *? (~ distance)?
+/// ```
+///
+/// `AND`, `OR`, `NOT` and `NEAR` are written in capitals. Without an operator, all words have to
+/// match. A phrase is in straight or typographic quotation marks.
+///
+/// ``parse(_:)`` refuses what is not in this language. ``parseLeniently(_:isField:)`` makes the best
+/// of any text, for a search field: it drops what does not fit.
+package struct FullTextParser {
+  /// The greatest number of tokens in a query: words, operators and punctuation.
+  package static let tokenLimit = 4096
+  /// The greatest number of parentheses, names and operators within each other.
+  package static let depthLimit = 64
+  /// The greatest distance that `NEAR` can have.
+  package static let distanceLimit = 10_000
+  /// The distance of `NEAR` without a number.
+  package static let defaultDistance = 10
+
+  private let tokens: [QueryToken]
+  /// The size of the text, where its end is reported.
+  private let size: Int
+  /// Nil for the strict parser, which knows no names.
+  private let isField: ((String) -> Bool)?
+  private var index = 0
+  private var depth = 0
+
+  private init(_ text: String, _ isField: ((String) -> Bool)?) {
+    tokens = QueryLexer.tokens(of: text, limit: FullTextParser.tokenLimit + 1)
+    size = text.utf8.count
+    self.isField = isField
+  }
+
+  /// Parses a query strictly.
+  ///
+  /// - Throws: ``FullTextQueryError`` for a text that is not in the language, for one without a
+  ///   word, and for one that is too long or too deep.
+  package static func parse(_ text: String) throws(FullTextQueryError) -> FullTextExpression {
+    var parser = FullTextParser(text, nil)
+    if parser.tokens.count > tokenLimit {
+      throw FullTextQueryError(
+        "the query has more than \(tokenLimit) words and signs",
+        offset: parser.tokens[tokenLimit].offset)
+    }
+    let expression = try parser.union()
+    if let token = parser.token {
+      throw FullTextQueryError(
+        "\(token.name) has nothing before it that it belongs to", offset: token.offset)
+    }
+    guard let expression else { throw FullTextQueryError("the query has no words", offset: 0) }
+    return expression
+  }
+
+  /// Parses any text; nil if it has no word.
+  ///
+  /// Signs and operators that do not fit are left out, and quotation marks and parentheses that are
+  /// open are closed at the end. A query of excluded words only asks for these words. What follows
+  /// ``tokenLimit`` tokens is ignored. `isField` says whether a text before a colon is the name of a
+  /// property. If it is not, it is a word: `http://` has no property `http`.
+  package static func parseLeniently(
+    _ text: String, isField: @escaping (String) -> Bool = { _ in false }
+  ) -> FullTextExpression? {
+    var parser = FullTextParser(text, isField)
+    var parts: [FullTextExpression] = []
+    // An error is not possible; where the strict parser throws, this one goes on.
+    while parser.token != nil {
+      let start = parser.index
+      if let part = try? parser.union() { parts.append(part) }
+      // A sign that fits nowhere, such as a closing parenthesis.
+      if parser.token != nil, parser.index == start || parser.token?.kind == .close {
+        parser.index += 1
+      }
+    }
+    return parts.count > 1 ? .all(parts) : parts.first
+  }
+}
+
+extension FullTextParser {
+  private var isLenient: Bool { isField != nil }
+
+  /// The next token; nil at the end.
+  private var token: QueryToken? { index < tokens.count ? tokens[index] : nil }
+
+  private mutating func accept(_ kind: QueryToken.Kind) -> Bool {
+    guard token?.kind == kind else { return false }
+    index += 1
+    return true
+  }
+
+  /// Throws an error for the next token, or does nothing in the lenient parser.
+  private func refuse(_ message: String) throws(FullTextQueryError) {
+    if !isLenient { throw FullTextQueryError(message, offset: token?.offset ?? size) }
+  }
+
+  private mutating func union() throws(FullTextQueryError) -> FullTextExpression? {
+    var parts: [FullTextExpression] = []
+    var isOpen = false
+    while true {
+      if let part = try intersection() {
+        parts.append(part)
+        isOpen = false
+      } else if token?.kind == .or || isOpen {
+        try refuse(isOpen ? "OR has nothing after it" : "OR has nothing before it")
+      }
+      guard accept(.or) else { break }
+      isOpen = true
+    }
+    return parts.count > 1 ? .any(parts) : parts.first
+  }
+
+  private mutating func intersection() throws(FullTextQueryError) -> FullTextExpression? {
+    var parts: [FullTextExpression] = []
+    var excluded: [FullTextExpression] = []
+    let start = token?.offset ?? size
+    while let next = token {
+      switch next.kind {
+      case .and:
+        index += 1
+        if parts.isEmpty && excluded.isEmpty { try refuse("AND has nothing before it") }
+        if !beginsPart { try refuse("AND has nothing after it") }
+      case .not, .minus:
+        index += 1
+        if let part = try operand() {
+          excluded.append(part)
+        } else {
+          try refuse("\(next.name) has nothing after it")
+        }
+      default:
+        if let part = try operand() {
+          parts.append(part)
+        } else if isLenient, next.isStray {
+          index += 1
+        } else {
+          return try combine(parts, excluded, start)
+        }
+      }
+    }
+    return try combine(parts, excluded, start)
+  }
+
+  /// Whether a part, or a sign that excludes one, is next.
+  private var beginsPart: Bool {
+    switch token?.kind {
+    case .and, .or, .close, .star, .colon, .comma, .tilde, nil: false
+    default: true
+    }
+  }
+
+  private func combine(
+    _ parts: [FullTextExpression], _ excluded: [FullTextExpression], _ start: Int
+  ) throws(FullTextQueryError) -> FullTextExpression? {
+    if parts.isEmpty, !excluded.isEmpty {
+      if !isLenient {
+        throw FullTextQueryError(
+          "only excluded words are here: there is nothing to exclude them from", offset: start)
+      }
+      return excluded.count > 1 ? .all(excluded) : excluded[0]
+    }
+    guard let first = parts.first else { return nil }
+    let base = parts.count > 1 ? FullTextExpression.all(parts) : first
+    guard let out = excluded.first else { return base }
+    return .without(base, excluded.count > 1 ? .any(excluded) : out)
+  }
+
+  /// Parses an operand; nil if the next token begins none.
+  private mutating func operand() throws(FullTextQueryError) -> FullTextExpression? {
+    guard let next = token else { return nil }
+    depth += 1
+    defer { depth -= 1 }
+    if depth > FullTextParser.depthLimit {
+      try refuse("more than \(FullTextParser.depthLimit) parentheses are within each other")
+      // The lenient parser goes on behind the sign.
+      index += 1
+      return nil
+    }
+    switch next.kind {
+    case .open: return try group()
+    case .near: return try near()
+    case .word(let text), .quoted(let text, _):
+      if index + 1 < tokens.count, tokens[index + 1].kind == .colon, tokens[index + 1].isAttached,
+        isField?(text) ?? true
+      {
+        return try field(text)
+      }
+      return try words().map { FullTextExpression.words($0) }
+    default: return nil
+    }
+  }
+
+  private mutating func group() throws(FullTextQueryError) -> FullTextExpression? {
+    index += 1
+    let inner = try union()
+    if inner == nil { try refuse("the parentheses have nothing in them") }
+    if !accept(.close) { try refuse("a parenthesis is not closed") }
+    return inner
+  }
+
+  private mutating func field(_ name: String) throws(FullTextQueryError) -> FullTextExpression? {
+    index += 2
+    let next = token
+    guard let inner = try operand() else {
+      if next?.kind != .open { try refuse("the property “\(name)” has no words after it") }
+      return nil
+    }
+    return .field(name, inner)
+  }
+
+  /// Parses a word or a phrase with its signs; nil if there is none, or if it is empty.
+  private mutating func words() throws(FullTextQueryError) -> FullTextWords? {
+    var words: FullTextWords
+    switch token?.kind {
+    case .word(let text): words = FullTextWords(text)
+    case .quoted(let text, let isClosed):
+      if !isClosed { try refuse("a quotation mark is not closed") }
+      words = FullTextWords(text)
+    default: return nil
+    }
+    index += 1
+    if let token, token.isAttached, token.kind == .star {
+      index += 1
+      words.isPrefix = true
+    }
+    if let token, token.isAttached, case .tilde(let number) = token.kind {
+      if number.map({ !(1...FuzzyDistance.limit).contains($0) }) ?? true {
+        try refuse("a tilde has no distance of 1 or 2 after it")
+      }
+      index += 1
+      words.maxDistance = min(max(number ?? 1, 0), FuzzyDistance.limit)
+    }
+    return words
+  }
+
+  private mutating func near() throws(FullTextQueryError) -> FullTextExpression? {
+    index += 2
+    var parts: [FullTextWords] = []
+    while let part = try words() { parts.append(part) }
+    var distance = FullTextParser.defaultDistance
+    if accept(.comma) {
+      if case .word(let text)? = token?.kind, let number = Int(text), number >= 0,
+        number <= FullTextParser.distanceLimit
+      {
+        distance = number
+        index += 1
+      } else {
+        try refuse("NEAR has no distance of 0 to \(FullTextParser.distanceLimit) after its comma")
+      }
+    }
+    if parts.isEmpty { try refuse("NEAR has no words in it") }
+    if !accept(.close) {
+      try refuse("the parenthesis of NEAR is not closed, or has more than words")
+    }
+    return parts.isEmpty ? nil : .near(parts, distance: distance)
+  }
+}
+
+/// The edit distances of the query language.
+private enum FuzzyDistance {
+  static let limit = 2
+}
+
+extension QueryToken {
+  /// Whether the token is a sign that begins no operand and ends none.
+  fileprivate var isStray: Bool {
+    switch kind {
+    case .colon, .star, .comma, .tilde: true
+    default: false
+    }
+  }
+
+  /// The token as it is called in errors.
+  fileprivate var name: String {
+    switch kind {
+    case .word(let text), .quoted(let text, _): "“\(text)”"
+    case .and: "AND"
+    case .or: "OR"
+    case .not: "NOT"
+    case .minus: "the hyphen"
+    case .near: "NEAR"
+    case .open: "an opening parenthesis"
+    case .close: "a closing parenthesis"
+    case .colon: "the colon"
+    case .star: "the star"
+    case .comma: "the comma"
+    case .tilde: "the tilde"
+    }
+  }
+}

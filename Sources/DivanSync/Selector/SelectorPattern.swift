@@ -1,0 +1,45 @@
+import Synchronization
+
+/// A regular expression of a selector, compiled once.
+final class SelectorPattern: Sendable {
+  /// The size of the longest expression in bytes.
+  private static let sizeLimit = 4096
+  /// The number of opening brackets: groups and classes are compiled by recursion.
+  private static let bracketLimit = 100
+
+  /// A `Regex` cannot be used by several threads at once.
+  private let regex: Mutex<Regex<AnyRegexOutput>>
+
+  init(_ text: String) throws {
+    guard text.utf8.count <= SelectorPattern.sizeLimit else {
+      throw Refusal("it has more than \(SelectorPattern.sizeLimit) bytes")
+    }
+    // Also those that are only characters, which is simpler to count and to explain.
+    guard text.utf8.count(where: { $0 == 0x28 || $0 == 0x5B }) <= SelectorPattern.bracketLimit
+    else { throw Refusal("it has more than \(SelectorPattern.bracketLimit) opening brackets") }
+    regex = Mutex(try SelectorPattern.compile(text))
+  }
+
+  /// Returns whether the expression matches a part of a text.
+  func matches(_ text: String) -> Bool {
+    regex.withLock { regex in
+      do {
+        return try regex.firstMatch(in: text) != nil
+      } catch {
+        return false
+      }
+    }
+  }
+
+  /// Returns the expression with classes of ASCII, as CouchDB's have them.
+  private static func compile(_ text: String) throws -> Regex<AnyRegexOutput> {
+    try Regex(text).matchingSemantics(.unicodeScalar).wordBoundaryKind(.simple)
+      .asciiOnlyDigits().asciiOnlyWordCharacters().asciiOnlyWhitespace().asciiOnlyCharacterClasses()
+  }
+
+  private struct Refusal: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+  }
+}
