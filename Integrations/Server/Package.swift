@@ -24,6 +24,7 @@ let package = Package(
         .product(name: "Divan", package: "Divan"),
         .product(name: "DivanSync", package: "Divan"),
         .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "HummingbirdCore", package: "hummingbird"),
         .product(name: "HummingbirdTLS", package: "hummingbird"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),

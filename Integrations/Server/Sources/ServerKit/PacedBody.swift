@@ -1,6 +1,7 @@
 import DivanSync
 import Foundation
 import Hummingbird
+import HummingbirdCore
 import NIOCore
 import Synchronization
 
@@ -50,9 +51,8 @@ struct PacedBody: AsyncSequence, Sendable {
       }
       size += buffer.readableBytes
       let time = ContinuousClock.now - start
-      guard
-        time <= grace || Double(size) >= PacedBody.bytesPerSecond * (time - grace) / .seconds(1)
-      else {
+      let seconds: Double = (time - grace) / .seconds(1)
+      guard Double(size) >= PacedBody.bytesPerSecond * seconds else {
         slowness.set()
         throw TooSlow()
       }

@@ -2,6 +2,7 @@ import Divan
 import DivanSync
 import Foundation
 import Hummingbird
+import HummingbirdCore
 import HummingbirdTLS
 import Logging
 import NIOCore

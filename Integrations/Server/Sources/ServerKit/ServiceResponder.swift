@@ -2,6 +2,7 @@ import DivanSync
 import Foundation
 import HTTPTypes
 import Hummingbird
+import HummingbirdCore
 import NIOCore
 import ServiceLifecycle
 import Synchronization

@@ -49,7 +49,7 @@ struct ProgramTests {
     #expect(text.contains("The stores are closed."))
     let database = try Database(at: path)
     #expect(try database.snapshot().count == 0)
-    try database.close()
+    try await database.close()
   }
 
   @Test func `the program refuses other machines without users`() throws {

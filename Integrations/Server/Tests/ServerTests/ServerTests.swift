@@ -220,7 +220,7 @@ struct ServerTests {
       #expect(throws: DatabaseError.self) { try server.server.databases["films"]?.snapshot() }
       let again = try Database(at: path)
       #expect(try again.snapshot().exists("a"))
-      try again.close()
+      try await again.close()
     }
   }
 }
