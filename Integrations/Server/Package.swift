@@ -11,11 +11,24 @@ let package = Package(
       url: "https://github.com/hummingbird-project/hummingbird.git", exact: "2.28.1",
       traits: ["FullFoundation"]),
     // What Hummingbird is made of, and what is imported beside it.
-    .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
-    .package(url: "https://github.com/apple/swift-log.git", from: "1.14.0"),
-    .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
-    .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.2"),
-    .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.0.0"),
+    .package(
+      url: "https://github.com/apple/swift-http-types.git",
+      .upToNextMinor(from: "1.8.0")),
+    .package(
+      url: "https://github.com/apple/swift-log.git",
+      .upToNextMinor(from: "1.16.2")),
+    .package(
+      url: "https://github.com/apple/swift-nio.git",
+      .upToNextMinor(from: "2.101.2")),
+    .package(
+      url: "https://github.com/apple/swift-nio-extras.git",
+      .upToNextMinor(from: "1.35.2")),
+    .package(
+      url: "https://github.com/apple/swift-nio-ssl.git",
+      .upToNextMinor(from: "2.37.6")),
+    .package(
+      url: "https://github.com/swift-server/swift-service-lifecycle.git",
+      .upToNextMinor(from: "2.13.0")),
   ],
   targets: [
     .target(
@@ -29,6 +42,7 @@ let package = Package(
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),

@@ -10,10 +10,7 @@ struct DivanServer {
       switch arguments.first {
       case nil, "--help", "help": print(ServerOptions.help)
       case "add-user", "remove-user":
-        print(
-          try UserCommand.run(arguments) {
-            ProcessInfo.processInfo.environment["DIVAN_PASSWORD"] ?? readLine()
-          })
+        print(try UserCommand.run(arguments, readPassword: PasswordPrompt.read))
       default:
         let options = try ServerOptions(arguments)
         try await Server(options, log: { log($0) }).run()

@@ -67,8 +67,10 @@ public struct Server: Sendable {
   }
 
   private static func builder(_ options: ServerOptions) throws -> HTTPServerBuilder {
+    let sizeLimit = max(options.limits.attachmentSize, options.limits.bodySize)
     let http = HTTPServerBuilder.http1(
       configuration: .init(
+        additionalChannelHandlers: [ContinueHandler(sizeLimit: sizeLimit)],
         idleTimeout: .nanoseconds(Int64(options.idleTimeout / .nanoseconds(1))),
         httpDecoderConfiguration: .init(
           maxHeaderFieldSize: options.limits.urlSize + options.limits.headerSize,

@@ -35,7 +35,7 @@ struct ServiceResponder: HTTPResponder {
     if requiresLoopbackHost, !Self.isLoopback(headers["host"] ?? "localhost") {
       return Self.refusal(403, "forbidden", "Without users only this machine may connect.")
     }
-    guard let url = URL(string: "http://localhost" + (request.head.path ?? "/")) else {
+    guard let url = RequestTarget.url(request.head.path ?? "") else {
       return Self.refusal(400, "bad_request", "The URL is invalid.")
     }
     let body = PacedBody(base: request.body, grace: idleTimeout)

@@ -2,6 +2,14 @@ import Divan
 public import DivanSync
 import Foundation
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
 /// A file with the users of a server and the hashes of their passwords.
 ///
 /// ```json
@@ -43,10 +51,9 @@ public struct UsersFile: Sendable {
         atPath: temporary.path, contents: Data((json + "\n").utf8),
         attributes: [.posixPermissions: 0o600])
     else { throw ServerOptions.Invalid("\(path) cannot be written.") }
-    if FileManager.default.fileExists(atPath: path) {
-      _ = try FileManager.default.replaceItemAt(url, withItemAt: temporary)
-    } else {
-      try FileManager.default.moveItem(at: temporary, to: url)
+    guard unsafe rename(temporary.path, url.path) == 0 else {
+      try? FileManager.default.removeItem(at: temporary)
+      throw ServerOptions.Invalid("\(path) cannot be replaced.")
     }
   }
 }

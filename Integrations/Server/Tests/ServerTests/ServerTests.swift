@@ -172,7 +172,17 @@ struct ServerTests {
     ("GET /films/../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
     ("GET /%2e%2e/%2e%2e HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
     ("GET //films HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
-    ("GET http://other/films HTTP/1.1\r\nHost: localhost\r\n\r\n", "40"),
+    ("GET /films/..%2f..%2fetc%2fpasswd HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
+    ("GET /films%2f..%2f..%2fetc HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
+    ("GET /films/%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", "40"),
+    ("GET /films/a\0b HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
+    ("PUT /films/..%2Fx/../../a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "40"),
+    ("GET /films/%c0%ae%c0%ae HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
+    ("GET /films/%4 HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
+    ("GET http://other/films HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
+    ("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
+    ("CONNECT localhost:22 HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
+    ("TRACE /films HTTP/1.1\r\nHost: localhost\r\n\r\n", "405"),
     ("GET /films HTTP/1.1\r\nHost: films.example.com\r\n\r\n", "403"),
     (
       "GET /films HTTP/1.1\r\nHost: localhost\r\nX: " + String(repeating: "x", count: 200_000)
