@@ -16,7 +16,9 @@ final class SelectorPattern: Sendable {
   private static let bracketLimit = 100
 
   private let linear: LinearPattern?
-  /// Nil if the expression is linear. A `Regex` cannot be used by several threads at once.
+  /// Nil if the expression is linear.
+  ///
+  /// A `Regex` cannot be used by several threads at once.
   private let regex: Mutex<Regex<AnyRegexOutput>?>
 
   init(_ text: String, _ matching: PatternMatching) throws {

@@ -39,10 +39,13 @@ struct BackwardChanges: Sendable {
     let unreadableCount = unreadable.count
     var cursor = snapshot.changes(since: start)
     while sequences.count <= Self.countLimit {
+      let previous = cursor.position
       do {
         guard let change = try cursor.next(), change.sequence <= end else { break }
         sequences.append(change.sequence)
-      } catch let error as DatabaseError where error.code == .damaged {
+      } catch let error as DatabaseError
+        where error.code == .damaged && cursor.position > previous
+      {
         // The cursor continues after a change that it cannot read.
         unreadable.append(error)
       }

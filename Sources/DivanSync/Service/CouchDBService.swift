@@ -55,7 +55,7 @@ public struct CouchDBService: Sendable {
     /// Whether `$regex` in the filters of requests has all of Swift's syntax.
     ///
     /// Such expressions are matched by trying, which takes exponential time for some: a single
-    /// request can then occupy the process for ever. Set it only if you trust all users.
+    /// request can then occupy a processor permanently. Set it only if you trust all users.
     ///
     /// Otherwise expressions are matched in linear time. They have characters, classes, groups,
     /// `|`, `*`, `+`, `?`, `{2,4}`, `^`, `$`, `.`, `\b`, `\d`, `\w`, `\s` and `(?i)` or `(?s)` at the

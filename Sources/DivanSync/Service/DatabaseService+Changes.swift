@@ -211,6 +211,7 @@ extension ChangesStream {
       var (size, readCount) = (0, 0)
       while batch.rows.count < count, size < Self.sizeLimit, readCount < Self.countLimit {
         readCount += 1
+        let previous = cursor.position
         var id: String?
         do {
           guard let change = try cursor.next(), change.sequence <= end else {
@@ -226,7 +227,9 @@ extension ChangesStream {
           let row = try service.row(change, revisions, index, request, memory, snapshot)
           size += row.utf8.count
           batch.rows.append(row)
-        } catch let error as DatabaseError where error.code == .damaged {
+        } catch let error as DatabaseError
+          where error.code == .damaged && cursor.position > previous
+        {
           // The cursor continues after a change that it cannot read.
           batch.unreadable.append(error.about(id))
         }

@@ -126,7 +126,7 @@ struct ConnectionTests {
           + "GET /films/b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
       var text = ""
       while case let piece = connection.receive(), !piece.isEmpty { text += piece }
-      let statuses = text.split(separator: "\r\n").filter { $0.hasPrefix("HTTP/1.1 ") }
+      let statuses = text.split(whereSeparator: \.isNewline).filter { $0.hasPrefix("HTTP/1.1 ") }
       #expect(statuses == ["HTTP/1.1 201 Created", "HTTP/1.1 200 OK", "HTTP/1.1 404 Not Found"])
     }
   }
@@ -143,11 +143,11 @@ struct ConnectionTests {
       async let stop: Void = server.stop()
       try await Task.sleep(for: .milliseconds(300))
       #expect(throws: RawConnection.Failure.self) { try RawConnection(port: server.port) }
-      connection.send(":12345")
+      connection.send(":1234}")
       #expect(connection.receive().hasPrefix("HTTP/1.1 201"))
       try await stop
       let again = try Database(at: path)
-      #expect(try again.snapshot().document("a")?["n"] == 12345)
+      #expect(try again.snapshot().document("a")?["n"] == 1234)
       try await again.close()
     }
   }

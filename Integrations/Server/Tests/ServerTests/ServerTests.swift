@@ -176,10 +176,8 @@ struct ServerTests {
     ("GET /films%2f..%2f..%2fetc HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
     ("GET /films/%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", "40"),
     ("GET /films/a\0b HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
-    ("PUT /films/..%2Fx/../../a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "40"),
     ("GET /films/%c0%ae%c0%ae HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
     ("GET /films/%4 HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
-    ("GET http://other/films HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
     ("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
     ("CONNECT localhost:22 HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
     ("TRACE /films HTTP/1.1\r\nHost: localhost\r\n\r\n", "405"),
@@ -207,6 +205,29 @@ struct ServerTests {
       let answer = connection.receive()
       #expect(answer.hasPrefix("HTTP/1.1 \(status)"), "\(answer)")
       #expect(try await server.send("GET", "/films").status == 200)
+    }
+  }
+
+  @Test func `names that look like paths are names in the store`() async throws {
+    var folder: URL?
+    try await RunningServer.run { options, directory in
+      folder = directory
+    } _: { server in
+      let id = "../../%00/..\\etc/passwd"
+      let path = "..%2F..%2F%2500%2F..%5Cetc%2Fpasswd"
+      let files = try FileManager.default.subpathsOfDirectory(atPath: #require(folder).path)
+      let connection = try RawConnection(port: server.port)
+      for target in [path, path + "/../../x"] {
+        connection.send(
+          "PUT /films/\(target) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
+        let answer = connection.receive()
+        // The attachment needs the revision of its document.
+        let status = target == path ? "201" : "409"
+        #expect(answer.hasPrefix("HTTP/1.1 \(status)"), "\(answer)")
+      }
+      #expect(try await server.send("GET", "/films/" + path).json["_id"]?.stringValue == id)
+      let after = try FileManager.default.subpathsOfDirectory(atPath: #require(folder).path)
+      #expect(Set(after) == Set(files))
     }
   }
 
