@@ -99,14 +99,18 @@ public struct Server: Sendable {
     var logger = Logger(label: "DivanServer")
     logger.logLevel = .error
     let responder = ServiceResponder(
-      service: service, idleTimeout: options.idleTimeout,
-      requiresLoopbackHost: !hasUsers)
+      service: service, idleTimeout: options.idleTimeout, requiresLoopbackHost: !hasUsers,
+      log: options.isQuiet ? { _ in } : log)
+    let connectionLimit = OpenFileLimit.connectionCount(wanted: options.connectionLimit)
+    if connectionLimit < options.connectionLimit {
+      log("The system allows \(connectionLimit) connections at once: see `ulimit -n`.")
+    }
     let application = Application(
       responder: responder, server: builder,
       configuration: ApplicationConfiguration(
         address: .hostname(options.host, port: options.port), backlog: 1024,
         availableConnectionsDelegate: MaximumAvailableConnections(
-          options.connectionLimit, logger: logger)),
+          connectionLimit, logger: logger)),
       onServerRunning: { channel in
         let port = channel.localAddress?.port ?? 0
         log("Listening at \(options.host):\(port).")

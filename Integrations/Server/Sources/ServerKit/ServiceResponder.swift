@@ -23,6 +23,8 @@ struct ServiceResponder: HTTPResponder {
   /// A web page can make the name of its own host lead to this machine, and is then not kept from
   /// reading what a server without users answers.
   let requiresLoopbackHost: Bool
+  /// Receives a line for each request that the service never sees.
+  let log: @Sendable (String) -> Void
 
   func respond(to request: Request, context: ConnectionContext) async throws -> Response {
     var headers: [String: String] = [:]
@@ -33,17 +35,18 @@ struct ServiceResponder: HTTPResponder {
     }
     headers["host"] = request.head.authority
     if requiresLoopbackHost, !Self.isLoopback(headers["host"] ?? "localhost") {
-      return Self.refusal(403, "forbidden", "Without users only this machine may connect.")
+      return refusal(403, "forbidden", "Without users only this machine may connect.", request)
     }
     guard let url = RequestTarget.url(request.head.path ?? "") else {
-      return Self.refusal(400, "bad_request", "The URL is invalid.")
+      return refusal(400, "bad_request", "The URL is invalid.", request)
     }
     let body = PacedBody(base: request.body, grace: idleTimeout)
     let answer = await service.respond(
       to: DivanSync.HTTPRequest(request.method.rawValue, url, headers: headers),
       body: HTTPBody(body))
     if body.isTooSlow {
-      return Self.refusal(408, "request_timeout", "The body came too slowly.", isLast: true)
+      return refusal(
+        408, "request_timeout", "The body came too slowly.", request, isLast: true)
     }
     return try await response(answer, request, body, context)
   }
@@ -58,9 +61,11 @@ struct ServiceResponder: HTTPResponder {
     return ServerOptions.isLoopback(host)
   }
 
-  private static func refusal(
-    _ status: Int, _ error: String, _ reason: String, isLast: Bool = false
+  private func refusal(
+    _ status: Int, _ error: String, _ reason: String, _ request: Request, isLast: Bool = false
   ) -> Response {
+    // The target may have anything in it, so it is not logged.
+    log("\(request.method.rawValue.prefix(20)) … \(status) \(error) -")
     let buffer = ByteBuffer(string: "{\"error\":\"\(error)\",\"reason\":\"\(reason)\"}\n")
     var fields: HTTPFields = [.contentType: "application/json"]
     guard isLast else {

@@ -44,6 +44,16 @@ struct OptionsTests {
     #expect(error?.description.contains("Without users") == true)
   }
 
+  @Test(arguments: [
+    (2000, 20_000, 2000), (2000, 1024, 824), (100, 1024, 100), (2000, 200, 100), (5, 1, 1),
+  ])
+  func `connections leave files for the stores`(
+    _ wanted: Int, _ openFiles: Int, _ expected: Int
+  ) {
+    #expect(OpenFileLimit.count(wanted: wanted, openFiles: openFiles) == expected)
+    #expect(OpenFileLimit.connectionCount(wanted: 10) == 10)
+  }
+
   @Test func `users are added, replaced and removed, and their passwords are hashed`() throws {
     let folder = try RunningServer.makeFolder()
     defer { try? FileManager.default.removeItem(at: folder) }

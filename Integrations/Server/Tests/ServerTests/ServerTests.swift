@@ -204,6 +204,7 @@ struct ServerTests {
       connection.send(request)
       let answer = connection.receive()
       #expect(answer.hasPrefix("HTTP/1.1 \(status)"), "\(answer)")
+      if status == "403" { #expect(server.log.all.contains("GET … 403 forbidden -")) }
       #expect(try await server.send("GET", "/films").status == 200)
     }
   }
