@@ -13,7 +13,7 @@ struct LinearPatternTests {
     try MangoSelector(["a": ["$regex": .string(pattern)]], matching)
   }
 
-  @Test(arguments: [
+  private static let cases: [(String, [String], [String])] = [
     ("", ["", "x"], []), ("b+c", ["abbcd"], ["ac"]), ("^b$", ["b"], ["ab", "b\n"]),
     ("a|bc", ["xa", "bc"], ["b", "c"]), ("^(?:ab)*$", ["", "abab"], ["aba"]),
     ("^a{2}$", ["aa"], ["a", "aaa"]), ("^a{2,}$", ["aa", "aaaa"], ["a"]),
@@ -25,7 +25,9 @@ struct LinearPatternTests {
     ("^\\d\\w\\s$", ["7_\t"], ["٣_\t", "7é\t"]), ("^\\D\\W\\S$", ["x-x"], ["1-x"]),
     ("^\\$\\.\\(\\\\$", ["$.(\\"], ["x"]), ("^(a|b|)c$", ["ac", "bc", "c"], ["d"]),
     ("^(a*)*b$", ["aab", "b"], ["a"]), ("e$", ["cafe"], ["cafe\u{301}"]),
-  ])
+  ]
+
+  @Test(arguments: cases)
   func `an expression matches a part of a text`(
     _ pattern: String, _ accepted: [String], _ refused: [String]
   ) throws {
@@ -40,9 +42,14 @@ struct LinearPatternTests {
     var counts = [false: 0, true: 0]
     for _ in 0..<500 {
       let pattern = RandomPattern.pattern(&random)
-      let (linear, backtracking) = (
-        try Self.selector(pattern), try Self.selector(pattern, .backtracking)
-      )
+      let backtracking = try Self.selector(pattern, .backtracking)
+      let linear: MangoSelector
+      do {
+        linear = try Self.selector(pattern)
+      } catch {
+        #expect(error.message.contains("it has more than 300 steps"), "\(pattern)")
+        continue
+      }
       for _ in 0..<10 {
         let text = RandomPattern.text(&random)
         let expected = backtracking.matches(["a": .string(text)])

@@ -115,7 +115,7 @@ struct ServiceDamageTests {
     let disk = SimulatedDisk(seed: 3)
     var database = try Database(at: "/films.divan", configuration: disk.configuration())
     for number in 0..<3 {
-      try database.write {
+      try await database.write {
         _ = try $0.put(Document(id: "\(number)", ["text": .string("the film \(number).")]))
       }
     }

@@ -169,7 +169,7 @@ struct SyncGuideTests {
     let service = CouchDBService(["films": database], configuration: configuration)
     let response = await service.respond(to: HTTPRequest(method, url, headers: headers), body: body)
     for try await piece in response.body { try await connection.write(piece) }
-    #expect(await Value(json: connection.data)["ok"] == true)
+    #expect(try await Value(json: connection.data)["ok"] == true)
     #expect(try database.snapshot().exists("metropolis"))
   }
 

@@ -98,9 +98,12 @@ public struct Server: Sendable {
   ) async throws {
     var logger = Logger(label: "DivanServer")
     logger.logLevel = .error
+    let (options, log) = (options, log)
     let responder = ServiceResponder(
       service: service, idleTimeout: options.idleTimeout, requiresLoopbackHost: !hasUsers,
-      log: options.isQuiet ? { _ in } : log)
+      log: { line in
+        if !options.isQuiet { log(line) }
+      })
     let connectionLimit = OpenFileLimit.connectionCount(wanted: options.connectionLimit)
     if connectionLimit < options.connectionLimit {
       log("The system allows \(connectionLimit) connections at once: see `ulimit -n`.")

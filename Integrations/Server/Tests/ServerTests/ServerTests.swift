@@ -216,7 +216,6 @@ struct ServerTests {
     } _: { server in
       let id = "../../%00/..\\etc/passwd"
       let path = "..%2F..%2F%2500%2F..%5Cetc%2Fpasswd"
-      let files = try FileManager.default.subpathsOfDirectory(atPath: #require(folder).path)
       let connection = try RawConnection(port: server.port)
       for target in [path, path + "/../../x"] {
         connection.send(
@@ -227,8 +226,8 @@ struct ServerTests {
         #expect(answer.hasPrefix("HTTP/1.1 \(status)"), "\(answer)")
       }
       #expect(try await server.send("GET", "/films/" + path).json["_id"]?.stringValue == id)
-      let after = try FileManager.default.subpathsOfDirectory(atPath: #require(folder).path)
-      #expect(Set(after) == Set(files))
+      let files = try FileManager.default.subpathsOfDirectory(atPath: #require(folder).path)
+      #expect(files.allSatisfy { $0.hasPrefix("Films.divan") && !$0.contains("passwd") })
     }
   }
 
