@@ -120,7 +120,8 @@ private struct PatternParser {
     }
     let result = try choice()
     guard rest.popFirst() == ")" else { throw refusal("a “(” is not closed") }
-    return result
+    // A condition on a place may be repeated in a group.
+    return .sequence([result])
   }
 
   private mutating func escape() throws(PatternSyntax.Refusal) -> PatternSyntax {
