@@ -52,8 +52,8 @@ public struct ServerOptions: Sendable {
       DivanServer add-user NAME --users FILE --permission STORE:read|write …
       DivanServer remove-user NAME --users FILE
 
-    add-user reads the password from the environment variable DIVAN_PASSWORD or, without it, from
-    the first line of the standard input. The store * is for all others.
+    add-user reads the password from the environment variable DIVAN_PASSWORD. Without it, a terminal
+    is asked, and of another input the first line is read. The store * is for all others.
     """
 
   /// Reads arguments.
