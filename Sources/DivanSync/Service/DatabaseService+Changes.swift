@@ -307,35 +307,3 @@ extension DatabaseService {
     return "data: \(text)\nid: \(place)"
   }
 }
-
-private enum WaitResult { case changed, elapsed, stopped }
-
-extension Database {
-  /// Waits for a change, for a time at most.
-  ///
-  /// - Throws: `CancellationError` if the task was cancelled.
-  fileprivate func wait(
-    since sequence: UInt64, within time: Duration, _ stop: StopSignal
-  ) async throws -> WaitResult {
-    try await withThrowingTaskGroup(of: WaitResult.self) { group in
-      group.addTask {
-        var feed = self.changeFeed(since: sequence).makeAsyncIterator()
-        do {
-          _ = try await feed.next()
-        } catch let error as DatabaseError where error.code == .damaged {
-          // It is a change, too.
-        }
-        return .changed
-      }
-      group.addTask {
-        try await Task.sleep(for: time)
-        return .elapsed
-      }
-      group.addTask { await stop.wait() ? .stopped : .elapsed }
-      defer { group.cancelAll() }
-      let result = try await group.next() ?? .elapsed
-      try Task.checkCancellation()
-      return result
-    }
-  }
-}
