@@ -22,16 +22,16 @@ SECONDS ?= 60
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 2
 tests test check build checks docs api: export DIVAN_OPTIMIZE ?= 1
 
-.PHONY: help format lint systems build check test tests proof proofs bugs threads checks fuzz fuzzers interop programs builds report benchmarks docs api ci
+.PHONY: help format lint systems build check test tests proof proofs bugs threads checks fuzz fuzzers interop programs builds report benchmarks docs api ci server
 
 help: ## lists the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 format: ## formats all sources
-	swift format --in-place --recursive Package.swift Sources Tests Benchmarks Examples
+	swift format --in-place --recursive Package.swift Sources Tests Benchmarks Examples Integrations
 
 lint: ## checks the format and changes nothing
-	swift format lint --strict --recursive Package.swift Sources Tests Benchmarks Examples
+	swift format lint --strict --recursive Package.swift Sources Tests Benchmarks Examples Integrations
 
 systems: ## type-checks the log for macOS, musl and Android, and the SwiftUI layer
 	Tests/other-systems
@@ -82,6 +82,9 @@ programs: ## builds and runs the programs in release, as the documents say
 
 builds: ## builds the copy with planted bugs, for the tasks that run it and the fuzzers
 	Tests/prove build
+
+server: ## builds the server of Integrations/Server, and runs its tests, with PouchDB if it is there
+	cd Integrations/Server && swift test && Tests/pouchdb
 
 benchmarks: ## what Divan's work costs; see Benchmarks/README.md
 	swift run -c release $(FLAGS) Benchmarks

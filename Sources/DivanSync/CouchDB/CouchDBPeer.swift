@@ -81,6 +81,13 @@ extension CouchDBPeer {
     var changes = ReplicationChanges(
       [], position: ReplicationPosition(last), isEnd: rows.isEmpty || pending == 0,
       followingCount: pending)
+    // A service of this package names the changes that it cannot read; see `ChangeOmissions`.
+    for entry in answer["unreadable"]?.arrayValue ?? [] {
+      changes.unreadable.append(
+        DatabaseError(
+          .damaged, "the server cannot read a change: \(entry["reason"]?.stringValue ?? "")",
+          documentID: entry["id"]?.stringValue))
+    }
     for row in rows { try Self.add(row, to: &changes) }
     return changes
   }
@@ -114,7 +121,7 @@ extension CouchDBPeer {
       guard let rows = answer["results"]?.arrayValue else {
         throw ReplicationError(.invalidAnswer, "the answer to \(target.name) has no changes")
       }
-      if !rows.isEmpty { return }
+      if !rows.isEmpty || answer["unreadable"] != nil { return }
       // A server may end the request before there is a change, and a proxy at once.
       try await Task.sleep(for: .seconds(1))
     }

@@ -35,12 +35,15 @@ extension DatabasePeer {
       var cursor = snapshot.changes(since: start)
       var last = start
       while changes.changes.count < limit {
+        let previous = cursor.position
         do {
           guard let change = try cursor.next() else { break }
           last = change.sequence
           let leaves = try filter.leaves(of: change, in: snapshot)
           if !leaves.isEmpty { changes.changes.append((change.id, leaves)) }
-        } catch let error as DatabaseError where error.code == .damaged {
+        } catch let error as DatabaseError
+          where error.code == .damaged && cursor.position > previous
+        {
           // The cursor continues after a change that it cannot read.
           changes.unreadable.append(error)
         }

@@ -49,7 +49,8 @@ public import Divan
 ///
 /// Regular expressions are the exception: one like `(a+)+$` tries exponentially many ways to match
 /// a long text, and no limit ends that. CouchDB gives up after ten million steps. So do not use
-/// expressions that you did not write.
+/// expressions that you did not write. A ``CouchDBService`` matches those of its users in linear
+/// time: see ``CouchDBService/Configuration/allowsBacktracking``.
 public struct MangoSelector: Sendable {
   /// The selector in JSON.
   public let value: Value
@@ -66,8 +67,18 @@ public struct MangoSelector: Sendable {
   /// - Throws: ``ReplicationError`` with the code ``ReplicationError/Code/invalidSelector``, with
   ///   the path to the cause in its message.
   public init(_ value: Value) throws(ReplicationError) {
+    try self.init(value, .backtracking)
+  }
+
+  init(_ value: Value, _ matching: PatternMatching) throws(ReplicationError) {
     self.value = value
-    condition = try SelectorParser.condition(of: value)
+    condition = try SelectorParser.condition(of: value, matching)
+    guard matching == .linear, let size = condition?.patternSize, size > LinearPattern.sizeLimit
+    else { return }
+    throw ReplicationError(
+      .invalidSelector,
+      "the selector is invalid: its regular expressions have \(size) steps, and may have "
+        + "\(LinearPattern.sizeLimit) together")
   }
 
   /// Returns whether a document matches.

@@ -57,6 +57,16 @@ extension SelectorCondition {
     }
   }
 
+  /// The number of steps of all regular expressions that are matched in linear time.
+  var patternSize: Int {
+    switch self {
+    case .all(let conditions), .any(let conditions), .none(let conditions):
+      conditions.reduce(0) { $0 + $1.patternSize }
+    case .not(let condition), .field(_, let condition): condition.patternSize
+    case .test(let test), .failedTest(let test): test.patternSize
+    }
+  }
+
   /// Whether the condition is a test of the document itself, without a property.
   var lacksField: Bool {
     switch self {

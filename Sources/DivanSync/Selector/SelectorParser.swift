@@ -5,14 +5,17 @@ import Divan
 /// It refuses what CouchDB refuses.
 enum SelectorParser {
   /// Returns the condition of a selector; nil if it is empty.
-  static func condition(of value: Value) throws(ReplicationError) -> SelectorCondition? {
+  static func condition(
+    of value: Value, _ matching: PatternMatching
+  ) throws(ReplicationError) -> SelectorCondition? {
+    let place = Place(matching: matching)
     guard let members = value.objectValue else {
-      throw Place().error("a selector is an object, not \(value.excerpt)")
+      throw place.error("a selector is an object, not \(value.excerpt)")
     }
     guard !members.isEmpty else { return nil }
-    let condition = try Place().condition(value).rewritten
+    let condition = try place.condition(value).rewritten
     guard !condition.lacksField else {
-      throw Place().error("a condition needs the name of a property: {\"name\": \(value.excerpt)}")
+      throw place.error("a condition needs the name of a property: {\"name\": \(value.excerpt)}")
     }
     return condition
   }
@@ -20,6 +23,7 @@ enum SelectorParser {
 
 /// A place in a selector.
 private struct Place {
+  let matching: PatternMatching
   /// Names and operators that lead here, without the indexes of elements.
   var path: [String] = []
   /// The number of names since the document, or since the element that is tested.
@@ -28,6 +32,8 @@ private struct Place {
   var order = CouchDBOrder.collated
   /// The order of comparisons of the element that is tested.
   var elementOrder = CouchDBOrder.collated
+
+  init(matching: PatternMatching) { self.matching = matching }
 
   func error(_ message: String) -> ReplicationError {
     let place = path.isEmpty ? "" : " at \(path.map { $0.shortened }.joined(separator: " › "))"
@@ -165,7 +171,7 @@ extension Place {
 
   private func pattern(_ text: String) throws(ReplicationError) -> SelectorPattern {
     do {
-      return try SelectorPattern(text)
+      return try SelectorPattern(text, matching)
     } catch {
       throw self.error("the regular expression is invalid: \(error)")
     }

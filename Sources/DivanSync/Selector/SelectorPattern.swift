@@ -1,5 +1,13 @@
 import Synchronization
 
+/// How the regular expressions of a selector are matched.
+enum PatternMatching: Sendable {
+  /// With all of Swift's syntax, and in exponential time at worst.
+  case backtracking
+  /// With a part of the syntax, in linear time.
+  case linear
+}
+
 /// A regular expression of a selector, compiled once.
 final class SelectorPattern: Sendable {
   /// The size of the longest expression in bytes.
@@ -7,24 +15,38 @@ final class SelectorPattern: Sendable {
   /// The number of opening brackets: groups and classes are compiled by recursion.
   private static let bracketLimit = 100
 
+  private let linear: LinearPattern?
+  /// Nil if the expression is linear.
+  ///
   /// A `Regex` cannot be used by several threads at once.
-  private let regex: Mutex<Regex<AnyRegexOutput>>
+  private let regex: Mutex<Regex<AnyRegexOutput>?>
 
-  init(_ text: String) throws {
+  init(_ text: String, _ matching: PatternMatching) throws {
     guard text.utf8.count <= SelectorPattern.sizeLimit else {
       throw Refusal("it has more than \(SelectorPattern.sizeLimit) bytes")
     }
     // Also those that are only characters, which is simpler to count and to explain.
     guard text.utf8.count(where: { $0 == 0x28 || $0 == 0x5B }) <= SelectorPattern.bracketLimit
     else { throw Refusal("it has more than \(SelectorPattern.bracketLimit) opening brackets") }
-    regex = Mutex(try SelectorPattern.compile(text))
+    switch matching {
+    case .linear:
+      linear = try LinearPattern(text)
+      regex = Mutex(nil)
+    case .backtracking:
+      linear = nil
+      regex = Mutex(try SelectorPattern.compile(text))
+    }
   }
+
+  /// The number of steps of a linear expression.
+  var size: Int { linear?.size ?? 0 }
 
   /// Returns whether the expression matches a part of a text.
   func matches(_ text: String) -> Bool {
-    regex.withLock { regex in
+    if let linear { return linear.matches(text) }
+    return regex.withLock { regex in
       do {
-        return try regex.firstMatch(in: text) != nil
+        return try regex?.firstMatch(in: text) != nil
       } catch {
         return false
       }

@@ -41,6 +41,16 @@ extension SelectorTest {
     }
   }
 
+  /// The number of steps of all regular expressions that are matched in linear time.
+  var patternSize: Int {
+    switch self {
+    case .pattern(let pattern): pattern.size
+    case .anyElement(let condition), .allElements(let condition), .anyKey(let condition):
+      condition.patternSize
+    default: 0
+    }
+  }
+
   /// Whether the test is that nothing is there.
   var wantsMissing: Bool {
     if case .exists(false) = self { true } else { false }

@@ -10,6 +10,8 @@ struct BackwardChanges: Sendable {
   private var rangeLength: UInt64 = 256
   /// The sequence numbers of the changes that were found and not returned, the next one last.
   private var found: [UInt64] = []
+  /// The errors of changes that were left out since this was emptied last.
+  var unreadable: [DatabaseError] = []
 
   private static let countLimit = 1024
 
@@ -34,17 +36,23 @@ struct BackwardChanges: Sendable {
   private mutating func find(in snapshot: Snapshot) throws {
     let start = end - min(end, rangeLength)
     var sequences: [UInt64] = []
+    let unreadableCount = unreadable.count
     var cursor = snapshot.changes(since: start)
     while sequences.count <= Self.countLimit {
+      let previous = cursor.position
       do {
         guard let change = try cursor.next(), change.sequence <= end else { break }
         sequences.append(change.sequence)
-      } catch let error as DatabaseError where error.code == .damaged {
+      } catch let error as DatabaseError
+        where error.code == .damaged && cursor.position > previous
+      {
         // The cursor continues after a change that it cannot read.
+        unreadable.append(error)
       }
     }
     guard sequences.count <= Self.countLimit else {
       // There are at most as many changes as sequence numbers.
+      unreadable.removeLast(unreadable.count - unreadableCount)
       rangeLength = max(UInt64(Self.countLimit), rangeLength / 2)
       return
     }

@@ -46,9 +46,9 @@ extension HTTPBody {
     })
   }
 
-  /// Returns the same body, which keeps objects until it is released.
-  func keeping(_ objects: [any AnyObject & Sendable]) -> HTTPBody {
-    HTTPBody(KeepingPieces(base: self, objects: objects))
+  /// Returns the same body, which keeps objects until it is released, and reports its error.
+  func keeping(_ objects: [any AnyObject & Sendable], _ report: ServiceReport) -> HTTPBody {
+    HTTPBody(KeepingPieces(base: self, objects: objects, report: report))
   }
 }
 
@@ -56,17 +56,26 @@ extension HTTPBody {
 private final class KeepingPieces: AsyncSequence, Sendable {
   private let base: HTTPBody
   private let objects: [any AnyObject & Sendable]
+  private let report: ServiceReport
 
-  init(base: HTTPBody, objects: [any AnyObject & Sendable]) {
+  init(base: HTTPBody, objects: [any AnyObject & Sendable], report: ServiceReport) {
     self.base = base
     self.objects = objects
+    self.report = report
   }
 
   struct AsyncIterator: AsyncIteratorProtocol {
     var base: HTTPBody.AsyncIterator
     let owner: KeepingPieces
 
-    mutating func next() async throws -> Data? { try await base.next() }
+    mutating func next() async throws -> Data? {
+      do {
+        return try await base.next()
+      } catch {
+        owner.report.send(error)
+        throw error
+      }
+    }
   }
 
   func makeAsyncIterator() -> AsyncIterator {

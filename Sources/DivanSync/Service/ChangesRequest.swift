@@ -28,7 +28,7 @@ struct ChangesRequest: Sendable {
   /// How long a feed waits for a change; nil if it always goes on.
   var timeout: Duration? = .seconds(60)
 
-  init(_ call: ServiceCall) async throws {
+  init(_ call: ServiceCall, _ matching: PatternMatching) async throws {
     if let text = call.query["feed"] {
       guard let feed = Feed(rawValue: text) else { throw ServiceCall.invalid("feed", text) }
       self.feed = feed
@@ -54,7 +54,7 @@ struct ChangesRequest: Sendable {
     documentOptions.isInline = try call.isOn("attachments")
     positionInterval = max(1, try call.number("seq_interval") ?? 1)
     try readTimes(call)
-    try await readFilter(call)
+    try await readFilter(call, matching)
   }
 
   private mutating func readTimes(_ call: ServiceCall) throws {
@@ -73,7 +73,9 @@ struct ChangesRequest: Sendable {
     }
   }
 
-  private mutating func readFilter(_ call: ServiceCall) async throws {
+  private mutating func readFilter(
+    _ call: ServiceCall, _ matching: PatternMatching
+  ) async throws {
     switch call.query["filter"] {
     case nil, "": break
     case "_doc_ids":
@@ -89,8 +91,11 @@ struct ChangesRequest: Sendable {
       filter = .documentIDs(ids.compactMap(\.stringValue))
     case "_selector":
       let selector = try await call.jsonObject()["selector"] ?? .null
+      guard selector.json.utf8.count <= call.limits.selectorSize else {
+        throw ServiceError(413, "too_large", "The selector is too large.")
+      }
       do {
-        filter = .selector(try MangoSelector(selector))
+        filter = .selector(try MangoSelector(selector, matching))
       } catch {
         throw ServiceError.badRequest(error.message)
       }

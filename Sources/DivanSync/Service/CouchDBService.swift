@@ -52,6 +52,15 @@ public struct CouchDBService: Sendable {
     ///
     /// With `*` any page may, but without the session of a user.
     public var allowedOrigins: Set<String> = []
+    /// Whether `$regex` in the filters of requests has all of Swift's syntax.
+    ///
+    /// Such expressions are matched by trying, which takes exponential time for some: a single
+    /// request can then occupy a processor permanently. Set it only if you trust all users.
+    ///
+    /// Otherwise expressions are matched in linear time. They have characters, classes, groups,
+    /// `|`, `*`, `+`, `?`, `{2,4}`, `^`, `$`, `.`, `\b`, `\d`, `\w`, `\s` and `(?i)` or `(?s)` at the
+    /// beginning, and 300 steps. A filter with any other expression is refused with the status 400.
+    public var allowsBacktracking = false
     /// Receives an event for each request, after its response was made.
     ///
     /// It is called on the thread of the request, so it must not block.
@@ -81,10 +90,12 @@ public struct CouchDBService: Sendable {
       crossOrigin = origin
       response =
         call.method == "OPTIONS" && call.headers["origin"] != nil
-        ? origin.preflight : try await answer(call, &event)
+        ? origin.preflight : try await answer(call, &event, start)
       if call.method == "HEAD" { response.body = HTTPBody() }
       // The request counts until its body was sent.
-      response.body = response.body.keeping([call.slot, call.memory])
+      event.status = response.status
+      response.body = response.body.keeping(
+        [call.slot, call.memory], report(event, since: start))
     } catch {
       let error = ServiceError(error)
       event.error = error.code
@@ -106,10 +117,18 @@ public struct CouchDBService: Sendable {
   /// has to be cut.
   public func endFeeds() { state.stop.open() }
 
-  private func answer(_ call: ServiceCall, _ event: inout Event) async throws -> HTTPResponse {
+  private func report(
+    _ event: Event, since start: ContinuousClock.Instant
+  ) -> ServiceReport {
+    ServiceReport(event: event, start: start, handler: configuration.eventHandler)
+  }
+
+  private func answer(
+    _ call: ServiceCall, _ event: inout Event, _ start: ContinuousClock.Instant
+  ) async throws -> HTTPResponse {
     let authentication = try await authenticate(call, &event)
     try state.takeRequest(of: authentication.user?.name)
-    var response = try await answer(call, authentication, &event)
+    var response = try await answer(call, authentication, &event, start)
     if let cookie = authentication.renewedCookie, response.headers["set-cookie"] == nil {
       response.headers["set-cookie"] = cookie
     }
@@ -117,7 +136,8 @@ public struct CouchDBService: Sendable {
   }
 
   private func answer(
-    _ call: ServiceCall, _ authentication: Authentication, _ event: inout Event
+    _ call: ServiceCall, _ authentication: Authentication, _ event: inout Event,
+    _ start: ContinuousClock.Instant
   ) async throws -> HTTPResponse {
     switch call.path.first {
     case nil:
@@ -138,7 +158,8 @@ public struct CouchDBService: Sendable {
       guard let database = databases[name] else { throw Self.absence(of: name, call) }
       return try await DatabaseService(
         name: name, database, limits: configuration.limits,
-        access: .init(permission, authentication.user?.name), state: state
+        access: .init(permission, authentication.user?.name), state: state,
+        report: report(event, since: start)
       ).respond(to: call)
     }
   }

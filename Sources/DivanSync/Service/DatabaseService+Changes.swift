@@ -5,7 +5,7 @@ extension DatabaseService {
   /// Answers with the changes in rows, as they are read.
   func changes(_ call: ServiceCall) async throws -> HTTPResponse {
     if call.method == "POST" { try call.requireJSON() }
-    let request = try await ChangesRequest(call)
+    let request = try await ChangesRequest(call, state.patternMatching)
     let end = try await database.read { $0.sequence }
     var stream = ChangesStream(self, request, call.memory, since: 0, through: end)
     switch request.since {
@@ -52,6 +52,10 @@ struct ChangesStream: Sendable {
   private var deadline: ContinuousClock.Instant?
   private var backward: BackwardChanges
   private var pendingCount = 0
+  /// What the answer leaves out.
+  private var omissions = ChangeOmissions()
+  /// The time that the filter took since the feed waited last.
+  private var filterTime = Duration.zero
 
   init(
     _ service: DatabaseService, _ request: ChangesRequest, _ memory: MemoryReservation,
@@ -87,7 +91,8 @@ struct ChangesStream: Sendable {
   }
 
   private var trailer: String {
-    let last = "\"last_seq\":\"\(service.position(position))\",\"pending\":\(pendingCount)}\n"
+    let last =
+      "\"last_seq\":\"\(service.position(position))\",\"pending\":\(pendingCount)\(omissions.member)}\n"
     switch request.feed {
     case .normal, .longpoll: return "\n],\n" + last
     case .continuous: return "{" + last
@@ -104,7 +109,19 @@ struct ChangesStream: Sendable {
     }
     let batch = try await readBatch()
     position = batch.position
+    filterTime = batch.filterTime
     let text = texts(of: batch.rows)
+    if !batch.unreadable.isEmpty {
+      for error in batch.unreadable { service.report.send("unreadable_change", error.incident) }
+      if request.feed == .eventsource { return text + ChangeOmissions.comments(batch.unreadable) }
+      omissions.add(batch.unreadable)
+      // Only the end of an answer can say so, and the client asks for the rest.
+      if request.feed != .normal {
+        pendingCount = try await followingCount()
+        phase = .end
+        return text
+      }
+    }
     guard batch.rows.isEmpty else {
       deadline = nil
       // One row ends a longpoll, and a continuous feed goes on.
@@ -142,6 +159,7 @@ struct ChangesStream: Sendable {
 
   /// Waits for a change, for the next heartbeat or for the end of the feed.
   private mutating func wait() async throws -> String {
+    filterTime = .zero
     let now = ContinuousClock.now
     if deadline == nil { deadline = request.timeout.map { now + $0 } }
     let rest = deadline.map { $0 - now } ?? .seconds(3600)
@@ -172,6 +190,8 @@ extension ChangesStream {
     var rows: [String] = []
     var position: UInt64
     var isEnd = false
+    var unreadable: [DatabaseError] = []
+    var filterTime: Duration
   }
 
   /// How many bytes of rows are read at once, about.
@@ -184,12 +204,15 @@ extension ChangesStream {
     if request.isDescending { return try await readBackward() }
     let (request, service, memory, rowCount) = (request, service, memory, rowCount)
     let (position, end) = (position, request.feed == .normal ? end : .max)
+    let filterTime = filterTime
     return try await service.database.read { snapshot in
-      var batch = Batch(position: position)
+      var batch = Batch(position: position, filterTime: filterTime)
       var cursor = snapshot.changes(since: position)
       var (size, readCount) = (0, 0)
       while batch.rows.count < count, size < Self.sizeLimit, readCount < Self.countLimit {
         readCount += 1
+        let previous = cursor.position
+        var id: String?
         do {
           guard let change = try cursor.next(), change.sequence <= end else {
             batch.isEnd = true
@@ -197,15 +220,18 @@ extension ChangesStream {
             break
           }
           batch.position = change.sequence
-          let revisions = try request.revisions(of: change, in: snapshot)
+          id = change.id
+          let revisions = try service.revisions(of: change, request, snapshot, &batch.filterTime)
           guard !revisions.isEmpty else { continue }
           let index = rowCount + batch.rows.count
           let row = try service.row(change, revisions, index, request, memory, snapshot)
           size += row.utf8.count
           batch.rows.append(row)
-        } catch let error as DatabaseError where error.code == .damaged {
+        } catch let error as DatabaseError
+          where error.code == .damaged && cursor.position > previous
+        {
           // The cursor continues after a change that it cannot read.
-          readCount -= 1
+          batch.unreadable.append(error.about(id))
         }
       }
       return batch
@@ -214,24 +240,32 @@ extension ChangesStream {
 
   private mutating func readBackward() async throws -> Batch {
     let (request, service, memory, rowCount) = (request, service, memory, rowCount)
-    let (position, backward) = (position, backward)
+    let (position, backward, filterTime) = (position, backward, filterTime)
     let (batch, rest) = try await service.database.read { snapshot in
       var backward = backward
-      var batch = Batch(position: position)
+      var batch = Batch(position: position, filterTime: filterTime)
       var size = 0
       while batch.rows.count < request.limit - rowCount, size < Self.sizeLimit {
-        guard let change = try backward.next(in: snapshot) else {
-          batch.isEnd = true
-          break
+        var id: String?
+        do {
+          guard let change = try backward.next(in: snapshot) else {
+            batch.isEnd = true
+            break
+          }
+          id = change.id
+          let revisions = try service.revisions(of: change, request, snapshot, &batch.filterTime)
+          guard !revisions.isEmpty else { continue }
+          let index = rowCount + batch.rows.count
+          let row = try service.row(change, revisions, index, request, memory, snapshot)
+          size += row.utf8.count
+          batch.rows.append(row)
+          batch.position = change.sequence
+        } catch let error as DatabaseError where error.code == .damaged {
+          batch.unreadable.append(error.about(id))
         }
-        let revisions = try request.revisions(of: change, in: snapshot)
-        guard !revisions.isEmpty else { continue }
-        let index = rowCount + batch.rows.count
-        let row = try service.row(change, revisions, index, request, memory, snapshot)
-        size += row.utf8.count
-        batch.rows.append(row)
-        batch.position = change.sequence
       }
+      batch.unreadable += backward.unreadable
+      backward.unreadable = []
       return (batch, backward)
     }
     self.backward = rest
@@ -240,6 +274,18 @@ extension ChangesStream {
 }
 
 extension DatabaseService {
+  /// Returns the leaf revisions that a row lists, and adds the time that the filter takes.
+  fileprivate func revisions(
+    of change: Change, _ request: ChangesRequest, _ snapshot: Snapshot, _ time: inout Duration
+  ) throws -> [RevisionID] {
+    let start = ContinuousClock.now
+    defer { time += ContinuousClock.now - start }
+    guard time <= limits.filterTime else {
+      throw ServiceError(503, "filter_timeout", "The filter took longer than is allowed here.")
+    }
+    return try request.revisions(of: change, in: snapshot)
+  }
+
   /// Returns the JSON of a row.
   fileprivate func row(
     _ change: Change, _ revisions: [RevisionID], _ index: Int, _ request: ChangesRequest,
@@ -259,40 +305,5 @@ extension DatabaseService {
     text += "}"
     guard request.feed == .eventsource else { return text }
     return "data: \(text)\nid: \(place)"
-  }
-}
-
-private enum WaitResult { case changed, elapsed, stopped }
-
-extension Database {
-  /// Waits for a change, for a time at most.
-  ///
-  /// - Throws: `CancellationError` if the task was cancelled.
-  fileprivate func wait(
-    since sequence: UInt64, within time: Duration, _ stop: Gate
-  ) async throws -> WaitResult {
-    try await withThrowingTaskGroup(of: WaitResult.self) { group in
-      group.addTask {
-        var feed = self.changeFeed(since: sequence).makeAsyncIterator()
-        do {
-          _ = try await feed.next()
-        } catch let error as DatabaseError where error.code == .damaged {
-          // It is a change, too.
-        }
-        return .changed
-      }
-      group.addTask {
-        try await Task.sleep(for: time)
-        return .elapsed
-      }
-      group.addTask {
-        try await stop.wait()
-        return .stopped
-      }
-      defer { group.cancelAll() }
-      let result = try await group.next() ?? .elapsed
-      try Task.checkCancellation()
-      return result
-    }
   }
 }

@@ -9,6 +9,7 @@ struct DatabaseService: Sendable {
   let limits: CouchDBService.Limits
   let access: Access
   let state: ServiceState
+  let report: ServiceReport
 
   /// What the user of a request may do.
   struct Access: Sendable {
@@ -23,13 +24,14 @@ struct DatabaseService: Sendable {
 
   init(
     name: String, _ database: Database, limits: CouchDBService.Limits, access: Access,
-    state: ServiceState
+    state: ServiceState, report: ServiceReport
   ) {
     self.name = name
     self.database = database
     self.limits = limits
     self.access = access
     self.state = state
+    self.report = report
     peer = DatabasePeer(database)
   }
 

@@ -1,7 +1,7 @@
 import Divan
 
 extension CouchDBService {
-  /// The limits of a service, all in bytes or counts.
+  /// The limits of a service, in bytes, counts and times.
   ///
   /// ```swift
   /// var limits = CouchDBService.Limits()
@@ -10,7 +10,8 @@ extension CouchDBService {
   /// ```
   ///
   /// A request beyond a limit is refused with CouchDB's status: 413 or 414 for a size, 429 for a
-  /// rate, 431 for headers, and 503 if there is too much to do.
+  /// rate, 431 for headers, and 503 if there is too much to do. What takes too long while an answer
+  /// is sent cuts it.
   public struct Limits: Sendable, Hashable {
     /// The size of a document's JSON in bytes, without its attachments.
     public var documentSize = DocumentLimits.sizeInBytes
@@ -24,6 +25,12 @@ extension CouchDBService {
     public var inlineAttachmentSize = 16 << 20
     /// The size of a local document in bytes; replicators keep their logs there.
     public var localDocumentSize = 256 << 10
+    /// The size of a filter's selector in bytes of JSON.
+    public var selectorSize = 16 << 10
+    /// The time in which the filter of an answer must have evaluated its documents.
+    ///
+    /// A feed that waits begins again with it.
+    public var filterTime = Duration.seconds(60)
     /// The size of the URL in bytes.
     public var urlSize = 16 << 10
     /// The size of all headers in bytes.

@@ -5,6 +5,8 @@ import Synchronization
 /// What the requests of a service share: counters, and secrets that live as long as the process.
 final class ServiceState: Sendable {
   let limits: CouchDBService.Limits
+  /// How the regular expressions of requests are matched.
+  let patternMatching: PatternMatching
   let memory: MemoryBudget
   let passwords: PasswordChecker
   /// Opens when the feeds that wait are to end.
@@ -17,6 +19,7 @@ final class ServiceState: Sendable {
 
   init(_ configuration: CouchDBService.Configuration) {
     limits = configuration.limits
+    patternMatching = configuration.allowsBacktracking ? .backtracking : .linear
     memory = MemoryBudget(limits.bodyMemory)
     passwords = PasswordChecker(configuration)
     requests = Counter(limits.concurrentRequests)

@@ -151,6 +151,28 @@ struct SyncGuideTests {
     #expect(try database.snapshot().ids().collect() == ["good"])
   }
 
+  /// What a server writes to.
+  private actor Connection {
+    var data = Data()
+
+    func write(_ piece: Data) async throws { data += piece }
+  }
+
+  @Test func `a request is passed to a service, and its response is written`() async throws {
+    let database = try Database.inMemory()
+    let configuration = CouchDBService.Configuration()
+    let (method, headers, body) = (
+      "PUT", ["content-type": "application/json"], HTTPBody(Data("{}".utf8))
+    )
+    let url = try #require(URL(string: "http://127.0.0.1:5984/films/metropolis"))
+    let connection = Connection()
+    let service = CouchDBService(["films": database], configuration: configuration)
+    let response = await service.respond(to: HTTPRequest(method, url, headers: headers), body: body)
+    for try await piece in response.body { try await connection.write(piece) }
+    #expect(try await Value(json: connection.data)["ok"] == true)
+    #expect(try database.snapshot().exists("metropolis"))
+  }
+
   @Test func `a test needs no server`() async throws {
     let phone = try Database.inMemory()
     let desk = try Database.inMemory()
@@ -174,6 +196,6 @@ struct SyncGuideTests {
         count += 1
       }
     }
-    #expect(count == 10)
+    #expect(count == 11)
   }
 }

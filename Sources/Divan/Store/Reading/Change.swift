@@ -52,7 +52,7 @@ public struct ChangeCursor: Cursor {
   /// The changes to documents that were changed again since; only in a past version, once known.
   private var changedAgain: ChangesBefore?
   /// The sequence number of the last change that was read or tried; at first the starting position.
-  private(set) var position: UInt64
+  package private(set) var position: UInt64
 
   init(_ view: ReadView, since sequence: UInt64) {
     self.view = view
