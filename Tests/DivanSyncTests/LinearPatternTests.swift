@@ -53,8 +53,12 @@ struct LinearPatternTests {
       }
       for _ in 0..<10 {
         var text = RandomPattern.text(&random)
-        // Swift does not take a digit for a part of a word there; PCRE, which CouchDB uses, does.
-        if pattern.lowercased().contains("\\b") { text.replace("1", with: "") }
+        // Beside other scalars, Swift does not take a digit or a low line for a part of a word. PCRE,
+        // which CouchDB uses, does.
+        let name = pattern.lowercased()
+        if name.contains("\\b") || name.contains("\\w") {
+          text.removeAll { $0 == "1" || $0 == "_" }
+        }
         let expected = backtracking.matches(["a": .string(text)])
         counts[expected, default: 0] += 1
         #expect(
