@@ -123,21 +123,30 @@ private enum RandomPattern {
 
   static func pattern(_ random: inout SeededGenerator) -> String {
     let flags = ["", "", "", "(?i)", "(?s)", "(?is)"].randomElement(using: &random) ?? ""
-    return flags + choice(&random, depth: 3)
+    return flags + choice(&random, depth: 3, repeats: true)
   }
 
-  private static func choice(_ random: inout SeededGenerator, depth: Int) -> String {
+  /// Returns alternatives, which have repetitions of their own if `repeats`.
+  private static func choice(
+    _ random: inout SeededGenerator, depth: Int, repeats: Bool
+  ) -> String {
     let count = [1, 1, 1, 2, 3].randomElement(using: &random) ?? 1
     return (0..<count).map { _ in
-      (0..<Int.random(in: 1...3, using: &random)).map { _ in part(&random, depth: depth) }.joined()
+      (0..<Int.random(in: 1...3, using: &random)).map { _ in
+        part(&random, depth: depth, repeats: repeats)
+      }.joined()
     }.joined(separator: "|")
   }
 
-  private static func part(_ random: inout SeededGenerator, depth: Int) -> String {
+  private static func part(
+    _ random: inout SeededGenerator, depth: Int, repeats: Bool
+  ) -> String {
     // Swift may try a repeated condition on a place without end, so groups have none.
     if depth == 3, Int.random(in: 0..<8, using: &random) == 0 {
       return ["^", "$", "\\b", "\\B"].randomElement(using: &random) ?? ""
     }
+    let repetitions = ["", "", "", "*", "+", "?", "{2}", "{1,}", "{0,2}", "*?", "+?", "??"]
+    let repetition = repeats ? repetitions.randomElement(using: &random) ?? "" : ""
     var atom: String
     switch Int.random(in: 0..<(depth > 0 ? 10 : 7), using: &random) {
     case 0..<4:
@@ -153,10 +162,10 @@ private enum RandomPattern {
           members.randomElement(using: &random) ?? ""
         }.joined() + "]"
     default:
-      atom =
-        (Bool.random(using: &random) ? "(" : "(?:") + choice(&random, depth: depth - 1) + ")"
+      // A repetition of repetitions takes Swift exponential time.
+      let inner = choice(&random, depth: depth - 1, repeats: repetition.isEmpty && repeats)
+      atom = (Bool.random(using: &random) ? "(" : "(?:") + inner + ")"
     }
-    let repetitions = ["", "", "", "*", "+", "?", "{2}", "{1,}", "{0,2}", "*?", "+?", "??"]
-    return atom + (repetitions.randomElement(using: &random) ?? "")
+    return atom + repetition
   }
 }
