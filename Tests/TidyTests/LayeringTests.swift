@@ -72,6 +72,28 @@ struct LayeringTests {
         Group(name: "SwiftUI", uses: ["Errors", "Query", "Store", "Model"]),
       ]
     ),
+    (
+      "DivanSync",
+      [
+        Group(name: "Concurrency", uses: []), Group(name: "Digests", uses: []),
+        Group(name: "Errors", uses: []), Group(name: "HTTP", uses: ["Errors"]),
+        Group(name: "Revisions", uses: ["Errors"]), Group(name: "Checkpoints", uses: []),
+        Group(name: "Filters", uses: ["Errors", "Revisions"], layers: ["Selector", ""]),
+        Group(
+          name: "Peers", uses: ["Digests", "Errors", "Revisions", "Checkpoints", "Filters"]),
+        Group(
+          name: "CouchDB",
+          uses: ["Errors", "HTTP", "Revisions", "Checkpoints", "Filters", "Peers"]),
+        Group(
+          name: "Replicator",
+          uses: ["Concurrency", "Errors", "Revisions", "Checkpoints", "Filters", "Peers"]),
+        Group(
+          name: "Service",
+          uses: [
+            "Concurrency", "Digests", "Errors", "HTTP", "Revisions", "Filters", "Peers", "CouchDB",
+          ]),
+      ]
+    ),
   ]
 
   /// The folders whose inner layers are not ordered, and why.
