@@ -64,7 +64,7 @@ struct DocumentedRulesTests {
       })
     names.formUnion(["Benchmarks/README.md"])
     let pattern = /[A-Z][A-Za-z_]+\.md/
-    for folder in ["Sources", "Tests", "Benchmarks", "Examples"] {
+    for folder in ["Sources", "Tests", "Benchmarks", "Examples", "Integrations"] {
       for file in tree.files(in: folder) {
         for name in file.text.matches(of: pattern).map({ String($0.output) }) {
           #expect(names.contains(name), "\(file.path) refers to \(name)")

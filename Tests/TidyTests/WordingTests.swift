@@ -63,7 +63,9 @@ struct WordingTests {
     }
   }
 
-  private static let folders = [".", "Sources", "Tests", "Benchmarks", "Examples", "docs"]
+  private static let folders = [
+    ".", "Sources", "Tests", "Benchmarks", "Examples", "Integrations", "docs",
+  ]
 
   @Test(arguments: folders)
   func `prose, messages and test names avoid words that need a translation`(folder: String) {
