@@ -143,6 +143,12 @@ struct ServiceSecurityTests {
       let refused = try await peer.send("GET", "/a", headers: ["Cookie": changed])
       #expect(refused.status == 401, "\(changed)")
     }
+    // The largest expiry that a cookie can state is no date, and ended the process.
+    let parts = cookie.split(separator: ".")
+    for expiry in ["7fffffffffffffff", "-8000000000000000", "ffffffffffffffff", "-1", "0", ""] {
+      let forged = "\(parts[0]).\(expiry).\(parts[2])"
+      #expect(try await peer.send("GET", "/a", headers: ["Cookie": forged]).status == 401)
+    }
     let out = try await peer.send("DELETE", "//_session", headers: ["Cookie": cookie])
     #expect(out.headers["set-cookie"]?.contains("Max-Age=0") == true)
     try await Task.sleep(for: .seconds(4.1))

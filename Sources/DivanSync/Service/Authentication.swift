@@ -143,6 +143,9 @@ struct SessionCookie {
   let user: CouchDBService.User
   let expiry: Date
 
+  /// The seconds from 1970 to the year 10000.
+  private static let expiryLimit: Int64 = 253_402_300_800
+
   init(user: CouchDBService.User, expiry: Date) {
     self.user = user
     self.expiry = expiry
@@ -152,7 +155,8 @@ struct SessionCookie {
   init?(_ text: String, _ state: ServiceState) {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let name = Self.decoded(parts[0]),
-      let seconds = Int64(parts[1], radix: 16),
+      // Other numbers were never signed, and most of them are no date.
+      let seconds = Int64(parts[1], radix: 16), (0..<Self.expiryLimit).contains(seconds),
       let user = String(validating: name, as: UTF8.self).flatMap({ state.passwords.user($0) })
     else { return nil }
     self.init(user: user, expiry: Date(timeIntervalSince1970: Double(seconds)))
