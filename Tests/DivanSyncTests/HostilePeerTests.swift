@@ -105,6 +105,41 @@ struct HostilePeerTests {
     #expect(transport.requests.last?.headers["Cookie"] == "AuthSession=3")
   }
 
+  @Test func `a server that was replaced does not know the position of a wait`() async throws {
+    let (peer, _) = try peer(.none) { _, _ in
+      ScriptedTransport.json(400, #"{"error":"bad_request","reason":"Malformed sequence."}"#)
+    }
+    let error = await #expect(throws: ReplicationError.self) {
+      try await peer.waitForChanges(since: ReplicationPosition("7-of another store"))
+    }
+    #expect(error?.code == .unknownPosition)
+  }
+
+  @Test func `a damaged document of a server is a failure of its own`() async throws {
+    let (peer, _) = try peer(.none) { request, _ in
+      request.url.path.hasSuffix("_bulk_docs")
+        ? ScriptedTransport.json(
+          201, #"[{"id":"a","error":"damaged","reason":"A part of the database is damaged."}]"#)
+        : ScriptedTransport.json(
+          200,
+          #"{"results":[{"id":"a","docs":[{"error":{"id":"a","rev":"1-a","error":"damaged"}}]}]}"#)
+    }
+    let revision = try #require(RevisionID("1-a"))
+    let answers = try await peer.revisions(
+      [RevisionRequest(id: "a", revision: revision)], sizeLimit: 1 << 20)
+    #expect(answers.count == 1)
+    guard case .failed = answers.first else {
+      Issue.record("\(answers)")
+      return
+    }
+    let results = try await peer.insert(
+      ["a", "b"].map {
+        ReplicatedRevision(Document(id: $0), history: [revision], isDeleted: false)
+      }, from: "test")
+    #expect(throws: ReplicationError.self) { try results[0].get() }
+    #expect(try results[1].get())
+  }
+
   @Test func `credentials that are refused twice are an error`() async throws {
     let renewals = Mutex<[Bool]>([])
     let (peer, _) = try peer(

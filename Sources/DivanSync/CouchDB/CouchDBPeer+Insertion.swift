@@ -32,6 +32,11 @@ extension CouchDBPeer {
   /// The size of a bulk request in bytes; servers refuse larger ones than they are configured for.
   private static var bulkSizeLimit: Int { 4 << 20 }
 
+  /// Errors of one document that another attempt would meet again.
+  private static let permanentErrors: Set = [
+    "bad_request", "damaged", "doc_validation", "forbidden", "unauthorized",
+  ]
+
   private func insert(
     _ batch: ArraySlice<(index: Int, json: String)>, _ revisions: [ReplicatedRevision],
     _ results: inout [Result<Bool, any Error>]
@@ -61,7 +66,7 @@ extension CouchDBPeer {
     // Only what was refused is listed.
     for entry in entries {
       guard let code = entry["error"]?.stringValue else { continue }
-      guard ["forbidden", "unauthorized", "bad_request", "doc_validation"].contains(code) else {
+      guard Self.permanentErrors.contains(code) else {
         throw ReplicationError(.busy, "\(name) cannot store documents: \(code)")
       }
       let id = entry["id"]?.stringValue.map { Array($0.utf8) }

@@ -102,6 +102,7 @@ extension CouchDBPeer {
     switch code {
     case "not_found": return .gone
     case "forbidden", "bad_request": return .failed(ReplicationError(.forbidden, message))
+    case "damaged": return .failed(ReplicationError(.refused, message))
     default: throw ReplicationError(.busy, message)
     }
   }

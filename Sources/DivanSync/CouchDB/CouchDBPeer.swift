@@ -67,13 +67,7 @@ extension CouchDBPeer {
         .refused, "the filter “\(name)” is a closure, which a server cannot call")
     }
     if body != nil { target.method = "POST" }
-    let answer: Value
-    do {
-      answer = try await connection.json(target, body)
-    } catch let error as ReplicationError where error.status == 400 && position != nil {
-      throw ReplicationError(
-        .unknownPosition, "\(name) does not know the position", underlying: error)
-    }
+    let answer = try await changes(target, body, since: position)
     guard let rows = answer["results"]?.arrayValue, let last = answer["last_seq"] else {
       throw ReplicationError(.invalidAnswer, "the answer to \(target.name) has no changes")
     }
@@ -90,6 +84,18 @@ extension CouchDBPeer {
     }
     for row in rows { try Self.add(row, to: &changes) }
     return changes
+  }
+
+  /// Asks for changes; throws `unknownPosition` if the server is not the one with the position.
+  private func changes(
+    _ target: CouchDBConnection.Target, _ body: Value?, since position: ReplicationPosition?
+  ) async throws -> Value {
+    do {
+      return try await connection.json(target, body)
+    } catch let error as ReplicationError where error.status == 400 && position != nil {
+      throw ReplicationError(
+        .unknownPosition, "\(name) does not know the position", underlying: error)
+    }
   }
 
   /// Adds a row of an answer to the changes that it contains.
@@ -117,7 +123,7 @@ extension CouchDBPeer {
       query: [("feed", "longpoll"), ("limit", "1"), ("heartbeat", "30000")]
         + Self.query(since: position))
     while true {
-      let answer = try await connection.json(target)
+      let answer = try await changes(target, nil, since: position)
       guard let rows = answer["results"]?.arrayValue else {
         throw ReplicationError(.invalidAnswer, "the answer to \(target.name) has no changes")
       }

@@ -67,6 +67,9 @@ extension ServiceError {
       self.init(413, "document_too_large", error.documentID ?? "")
     case .conflict: self = .conflict
     case .notFound: self = .missing
+    // The message may have a path of this machine. Clients of this package tell it by its name from
+    // errors that pass.
+    case .damaged: self.init(500, "damaged", "A part of the database is damaged.")
     case .diskFull: self.init(507, "insufficient_storage", "The disk is full.")
     case .readOnly: self.init(403, "forbidden", "The database is open for reading only.")
     case .suspended, .closed, .timedOut, .cancelled, .resourceExhausted, .writerStopped:
