@@ -59,7 +59,7 @@ struct DesignDocumentTests {
   }
 
   @Test func `a server that refuses a design document gets the rest`() async throws {
-    // As CouchDB does for everyone but administrators.
+    // CouchDB does so for all users except administrators.
     there.setValidation(named: "administrators only") { revision in
       if revision.document.id.hasPrefix("_design/") {
         try revision.reject("You are not a db or server admin.")
