@@ -14,8 +14,9 @@ public import Divan
 /// databases. Without ``Configuration/users`` every request may read and write, which is for tests
 /// and for connections from the same machine.
 ///
-/// It answers concurrently. A request takes memory for its JSON at most, within
-/// ``Limits/bodyMemory`` for all requests together. Attachments and long answers are streamed.
+/// It answers concurrently. The bodies of requests take ``Limits/bodyMemory`` at most, all together.
+/// Attachments and long answers are streamed. An answer with the content of attachments in its JSON
+/// takes memory for one document at a time, which has no limit of its own.
 public struct CouchDBService: Sendable {
   let databases: [String: Database]
   let configuration: Configuration
