@@ -163,6 +163,7 @@ struct SuspensionConcurrencyTests {
 
   @Test func `a follower beside a writer never goes back`() throws {
     let database = try open()
+    let rounds = effort(1500, underThreadSanitizer: 500)
     let acknowledged = Atomic(0)
     let isDone = Atomic(false)
     let problems = Recorder<String>()
@@ -173,7 +174,7 @@ struct SuspensionConcurrencyTests {
         switch thread {
         case 0:
           defer { isDone.store(true, ordering: .relaxed) }
-          for round in 1...effort(1500, underThreadSanitizer: 500) {
+          for round in 1...rounds {
             try database.write(durability: round % 2 == 0 ? .full : .none) { transaction in
               for id in ["a", "b"] {
                 let text = Value.string(String(repeating: "x", count: 500))
@@ -211,6 +212,6 @@ struct SuspensionConcurrencyTests {
     }
     #expect(problems.all.isEmpty, "\(problems.all.prefix(3))")
     try reader.refresh()
-    #expect(try Self.count("a", in: reader.snapshot()) == 1500)
+    #expect(try Self.count("a", in: reader.snapshot()) == rounds)
   }
 }
