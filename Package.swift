@@ -19,7 +19,8 @@ let package = Package(
     .target(name: "DivanSyncTesting", dependencies: ["DivanSync", "DivanTesting"]),
     .executableTarget(name: "logdump", dependencies: ["Divan", "DivanLog"]),
     .executableTarget(name: "quickstart", dependencies: ["Divan"]),
-    .executableTarget(name: "film-notes", dependencies: ["Divan"], path: "Examples/FilmNotes"),
+    .executableTarget(
+      name: "film-notes", dependencies: ["Divan", "DivanSync"], path: "Examples/FilmNotes"),
     .executableTarget(
       name: "Benchmarks", dependencies: ["Divan", "DivanLog", "DivanSync"], path: "Benchmarks",
       exclude: ["README.md", "Peers"]),
@@ -66,7 +67,10 @@ let package = Package(
       ]),
     .testTarget(name: "DivanTestingTests", dependencies: ["Divan", "DivanTesting"]),
     .testTarget(
-      name: "FilmNotesTests", dependencies: ["film-notes", "Divan", "DivanTesting", "TestSupport"],
+      name: "FilmNotesTests",
+      dependencies: [
+        "film-notes", "Divan", "DivanSync", "DivanTesting", "SyncServer", "TestSupport",
+      ],
       exclude: ["Fixtures"]),
     .testTarget(name: "TidyTests", dependencies: ["PlantedBugs"]),
   ],

@@ -90,6 +90,12 @@ struct CommandForm {
       wordCount: 0...0
     ) { session, _ in try await session.check() },
     CommandForm(
+      name: "sync", synopsis: "URL|STORE [--user NAME]",
+      summary:
+        "replicates with a database of a server, or with another store; FILM_NOTES_PASSWORD has the password",
+      wordCount: 1...1, options: ["user"]
+    ) { try await $0.sync($1) },
+    CommandForm(
       name: "migrate", synopsis: "[--preview]",
       summary: "migrates a store of version 1, or shows what that would change",
       wordCount: 0...0, flags: ["preview"]

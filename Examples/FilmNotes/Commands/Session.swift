@@ -1,4 +1,5 @@
 import Divan
+import DivanSync
 import Foundation
 
 /// What the user sees: the functions of the commands write lines to it.
@@ -61,7 +62,8 @@ enum ExitStatus {
   /// A `DatabaseError` says what happened, where, and what to do.
   @MainActor static func report(_ error: any Error, _ terminal: Terminal) -> Int32 {
     switch error {
-    case is DatabaseError, is UsageError: terminal.printError("film-notes: \(error)")
+    case is DatabaseError, is ReplicationError, is UsageError:
+      terminal.printError("film-notes: \(error)")
     default: terminal.printError("film-notes: \(error.localizedDescription)")
     }
     return error is UsageError ? usage : failure
