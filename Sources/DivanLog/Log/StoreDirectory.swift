@@ -4,6 +4,8 @@ package struct StoreDirectory: Sendable {
   package let path: String
   /// The cipher that the store's files are sealed with; nil if they are not.
   package let cipher: (any Cipher)?
+  /// Whether there is a cipher, which each read of a record asks: a flag is cheaper to copy.
+  package let isEncrypted: Bool
   /// The lock on the store, which all copies of this value share.
   private let held = HeldLock()
 
@@ -13,6 +15,7 @@ package struct StoreDirectory: Sendable {
     self.path = path
     self.fileSystem = fileSystem
     self.cipher = cipher
+    isEncrypted = cipher != nil
   }
 
   package func path(of name: FileName) -> String { "\(path)/\(name)" }

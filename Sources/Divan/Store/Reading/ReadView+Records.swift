@@ -172,7 +172,7 @@ extension ReadView {
     }
     guard found.kind == kind else { throw mismatch(locator) }
     let stored = bytes.suffix(from: found.payload.lowerBound)
-    return store.directory.cipher == nil ? stored : try opened(stored, kind, locator)
+    return store.directory.isEncrypted ? try opened(stored, kind, locator) : stored
   }
 
   /// Returns the payload of a record in an encrypted segment.

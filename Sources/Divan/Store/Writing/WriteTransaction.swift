@@ -65,7 +65,7 @@ public final class WriteTransaction {
     self.fileID = fileID
     self.base = base
     validations = store.currentValidations
-    let isSealed = store.directory.cipher != nil
+    let isSealed = store.directory.isEncrypted
     buffer = TransactionBuffer(
       sealedBy: isSealed ? state.segments[fileID]?.file.sealing : nil)
     buffer.begin(at: base)
