@@ -90,14 +90,18 @@ if let libFuzzer = Context.environment["DIVAN_FUZZ"] {
   }
 }
 
-// The thread sanitizer watches these; without the rest, which would have to be built for it, too.
+// The thread sanitizer watches these, and of the proofs only what the tests of concurrency run. The rest would have to
+// be built for it, too.
 if Context.environment["DIVAN_THREADS"] != nil {
   let watched = [
-    "DivanLog", "Divan", "DivanTesting", "DivanSync", "DivanSyncTesting", "ProofKit",
-    "TestSupport", "ConcurrencyTests",
+    "DivanLog", "Divan", "DivanTesting", "ProofKit", "TestSupport", "ConcurrencyTests",
   ]
   package.targets.removeAll { !watched.contains($0.name) }
   package.products.removeAll { !watched.contains($0.name) }
+  for target in package.targets where target.name == "ProofKit" {
+    target.dependencies = ["Divan", "DivanLog", "DivanTesting"]
+    target.sources = ["Live", "Running", "Threads"]
+  }
 }
 
 // For the Makefile only, which optimizes what the tests run, and not the tests. Packages that depend on
