@@ -48,10 +48,11 @@ test: ## tests whose names match NAME, a regular expression
 # `swift test` would build with flags of its own, and whatever is run next would be built again.
 tests: ## all tests
 	swift build --build-tests $(TESTS)
-	nice -n 5 swift test --skip-build $(TESTS)
+	nice -n 5 swift test --skip-build --enable-swift-testing $(TESTS)
 
 threads: ## tests of concurrency under the thread sanitizer
-	DIVAN_OPTIMIZE= DIVAN_THREADS=1 nice -n 5 swift test --scratch-path .build/thread --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
+	DIVAN_OPTIMIZE= DIVAN_THREADS=1 DIVAN_NO_INDEX=1 nice -n 5 swift test --scratch-path .build/thread \
+	  --disable-index-store --enable-swift-testing --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
 
 checks: ## all tests, with the invariants of trees checked after each change
 	swift test --scratch-path .build/checks $(FLAGS) -Xswiftc -DDIVAN_INTERNAL_CHECKS

@@ -104,6 +104,12 @@ if Context.environment["DIVAN_THREADS"] != nil {
   }
 }
 
+// For `.ci/run` and the thread sanitizer only, whose builds make no index: Tests/EntryPoint/XCTMain.swift says why.
+// `swift test` needs `--enable-swift-testing` then.
+if Context.environment["DIVAN_NO_INDEX"] != nil {
+  package.targets.append(.testTarget(name: "NoXCTests", path: "Tests/EntryPoint/NoXCTests"))
+}
+
 // For the Makefile only, which optimizes what the tests run, and not the tests. Packages that depend on
 // this one do not set the variable: the package manager would refuse these flags there.
 if Context.environment["DIVAN_OPTIMIZE", default: ""] != "" {
