@@ -61,7 +61,7 @@ proof: ## one suite of proofs: PROOF=crash; ONLY='seed 7' for one run
 	$(RELEASE) Proofs ci $(PROOF) $(if $(ONLY),--only '$(ONLY)')
 
 proofs: ## all proofs, with the budget of a change that lands
-	Tests/prove ci proofs
+	nice -n 10 Tests/prove ci proofs
 
 bugs: ## each planted bug must be noticed, with the internal checks on
 	Tests/prove ci bugs
