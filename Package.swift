@@ -90,8 +90,8 @@ if let libFuzzer = Context.environment["DIVAN_FUZZ"] {
   }
 }
 
-// The thread sanitizer watches these, and of the proofs only what the tests of concurrency run. The rest would have to
-// be built for it, too.
+// The thread sanitizer watches these, and of the proofs only what the tests of concurrency run. The
+// rest would have to be built for it, too.
 if Context.environment["DIVAN_THREADS"] != nil {
   let watched = [
     "DivanLog", "Divan", "DivanTesting", "ProofKit", "TestSupport", "ConcurrencyTests",
@@ -104,8 +104,8 @@ if Context.environment["DIVAN_THREADS"] != nil {
   }
 }
 
-// For `.ci/run` and the thread sanitizer only, whose builds make no index: Tests/EntryPoint/XCTMain.swift says why.
-// `swift test` needs `--enable-swift-testing` then.
+// For the Makefile and `.ci` only, whose builds of tests make no index, as
+// Tests/EntryPoint/XCTMain.swift says. `swift test` needs `--enable-swift-testing` then.
 if Context.environment["DIVAN_NO_INDEX"] != nil {
   package.targets.append(.testTarget(name: "NoXCTests", path: "Tests/EntryPoint/NoXCTests"))
 }

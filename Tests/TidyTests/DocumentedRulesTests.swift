@@ -34,7 +34,7 @@ struct DocumentedRulesTests {
     }
   }
 
-  /// Returns the names of pages in a text: a capital letter, more letters or underscores, and `.md`.
+  /// Returns the pages that a text names: a capital letter, more letters or underscores, `.md`.
   private func pagesNamed(in text: String) -> Set<String> {
     let bytes = Array(text.utf8)
     let ending = Array(".md".utf8)

@@ -6,7 +6,7 @@ struct WordSearch {
   /// Whether a word begins with two bytes: a faster answer than that of ``starts``.
   private var isStart = [Bool](repeating: false, count: 1 << 16)
 
-  /// - Parameter words: ASCII texts of at least two letters, which are found in upper and lower case.
+  /// - Parameter words: ASCII texts of at least two letters, found in upper and lower case.
   init(_ words: some Sequence<String>) {
     self.words = words.map { ($0, $0.utf8.map(WordSearch.lowercased)) }
     for (index, (_, bytes)) in self.words.enumerated() {

@@ -60,7 +60,7 @@ struct WordingTests {
 
   /// The lines of a file with each of the words that occur in it.
   ///
-  /// Most files have none, and to look at the lines of a file takes much longer than a search for bytes.
+  /// Most files have none, and looking at the lines of a file takes much longer than a search.
   private func lines(
     of file: SourceTree.File, with search: WordSearch
   ) -> [(word: String, place: String, text: String)] {
