@@ -5,7 +5,7 @@
 
 SHELL := /bin/bash
 FLAGS := -Xswiftc -warnings-as-errors
-TESTS ?= --scratch-path .build/tests $(FLAGS)
+TESTS ?= --scratch-path .build/tests --disable-index-store $(FLAGS)
 # What runs in release. A run of everything sets `DIVAN_BUILD`, so that programs, tests and proofs share a build.
 DIVAN_BUILD ?= -c release $(FLAGS)
 RELEASE := swift run $(DIVAN_BUILD)
@@ -21,6 +21,8 @@ SECONDS ?= 60
 # watches, without the reference counts by which an array knows that nothing else reads its elements.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 2
 tests test check build checks docs api: export DIVAN_OPTIMIZE ?= 1
+# Tests/EntryPoint says why no index is made.
+tests test check build docs api: export DIVAN_NO_INDEX ?= 1
 
 .PHONY: help format lint systems build check test tests proof proofs bugs threads checks fuzz fuzzers interop programs builds report benchmarks docs api ci server
 
@@ -43,15 +45,16 @@ check: lint ## the quick check before a commit: format, layers, build, the tests
 	.ci/quick
 
 test: ## tests whose names match NAME, a regular expression
-	swift test $(TESTS) --filter '$(NAME)'
+	swift test --enable-swift-testing $(TESTS) --filter '$(NAME)'
 
 # `swift test` would build with flags of its own, and whatever is run next would be built again.
 tests: ## all tests
 	swift build --build-tests $(TESTS)
-	nice -n 5 swift test --skip-build $(TESTS)
+	nice -n 5 swift test --skip-build --enable-swift-testing $(TESTS)
 
 threads: ## tests of concurrency under the thread sanitizer
-	DIVAN_OPTIMIZE= DIVAN_THREADS=1 nice -n 5 swift test --scratch-path .build/thread --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
+	DIVAN_OPTIMIZE= DIVAN_THREADS=1 DIVAN_NO_INDEX=1 nice -n 5 swift test --scratch-path .build/thread \
+	  --disable-index-store --enable-swift-testing --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
 
 checks: ## all tests, with the invariants of trees checked after each change
 	swift test --scratch-path .build/checks $(FLAGS) -Xswiftc -DDIVAN_INTERNAL_CHECKS
@@ -60,7 +63,7 @@ proof: ## one suite of proofs: PROOF=crash; ONLY='seed 7' for one run
 	$(RELEASE) Proofs ci $(PROOF) $(if $(ONLY),--only '$(ONLY)')
 
 proofs: ## all proofs, with the budget of a change that lands
-	Tests/prove ci proofs
+	nice -n 10 Tests/prove ci proofs
 
 bugs: ## each planted bug must be noticed, with the internal checks on
 	Tests/prove ci bugs

@@ -94,14 +94,24 @@ if let libFuzzer = Context.environment["DIVAN_FUZZ"] {
   }
 }
 
-// The thread sanitizer watches these; without the rest, which would have to be built for it, too.
+// The thread sanitizer watches these, and of the proofs only what the tests of concurrency run. The
+// rest would have to be built for it, too.
 if Context.environment["DIVAN_THREADS"] != nil {
   let watched = [
-    "DivanLog", "Divan", "DivanTesting", "DivanSync", "DivanSyncTesting", "ProofKit",
-    "TestSupport", "ConcurrencyTests",
+    "DivanLog", "Divan", "DivanTesting", "ProofKit", "TestSupport", "ConcurrencyTests",
   ]
   package.targets.removeAll { !watched.contains($0.name) }
   package.products.removeAll { !watched.contains($0.name) }
+  for target in package.targets where target.name == "ProofKit" {
+    target.dependencies = ["Divan", "DivanLog", "DivanTesting"]
+    target.sources = ["Live", "Running", "Threads"]
+  }
+}
+
+// For the Makefile and `.ci` only, whose builds of tests make no index, as
+// Tests/EntryPoint/XCTMain.swift says. `swift test` needs `--enable-swift-testing` then.
+if Context.environment["DIVAN_NO_INDEX"] != nil {
+  package.targets.append(.testTarget(name: "NoXCTests", path: "Tests/EntryPoint/NoXCTests"))
 }
 
 // For the Makefile only, which optimizes what the tests run, and not the tests. Packages that depend on
@@ -109,12 +119,18 @@ if Context.environment["DIVAN_THREADS"] != nil {
 if Context.environment["DIVAN_OPTIMIZE", default: ""] != "" {
   let tested = [
     "DivanLog", "Divan", "DivanSync", "DivanTesting", "DivanSyncTesting", "ProofKit", "TestSupport",
+    // These tests look at each byte of all sources.
+    "TidyTests",
   ]
   for target in package.targets where tested.contains(target.name) {
     target.swiftSettings = [.unsafeFlags(["-O", "-assert-config", "Debug"])]
   }
   // A release build compiles a module as a whole, on one core, which takes the tests twice the time.
-  for target in package.targets where target.name.hasSuffix("Tests") {
+  // `PlantedBugs` is mostly a long list of texts, which takes longer to optimize than to use.
+  for target in package.targets
+  where target.name.hasSuffix("Tests") && !tested.contains(target.name)
+    || target.name == "PlantedBugs"
+  {
     target.swiftSettings = [
       .unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"])
     ]

@@ -48,7 +48,8 @@ struct Planting {
   private static func path(
     of edit: PlantedBug.Edit, for bug: PlantedBug, among paths: [String]
   ) throws(Problem) -> String {
-    let found = paths.filter { $0.hasSuffix("/" + edit.file) }
+    let ending = "/" + edit.file
+    let found = paths.filter { $0.hasSuffix(ending) }
     guard found.count == 1 else {
       throw Problem(description: "\(bug.name): \(found.count) files are called \(edit.file)")
     }

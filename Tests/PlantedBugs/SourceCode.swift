@@ -1,70 +1,81 @@
 /// A source text whose code can be found regardless of comments, indentation and line breaks.
 struct SourceCode {
-  private let lines: [Substring]
-  /// All of the code except white space.
-  private var code: [UInt8] = []
-  /// The line of each byte of ``code``.
-  private var lineNumbers: [Int] = []
+  private var lines: [Line]
 
-  init(_ text: String) {
-    lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-    for (number, line) in lines.enumerated() {
-      for byte in SourceCode.withoutComment(line.utf8) where byte != UInt8(ascii: " ") {
-        code.append(byte)
-        lineNumbers.append(number)
+  private struct Line {
+    let text: String
+    /// All of the code except white space.
+    let code: [UInt8]
+
+    init(_ text: Substring) {
+      self.text = String(text)
+      code = Line.withoutComment(Array(text.utf8)).filter { $0 != UInt8(ascii: " ") }
+    }
+
+    /// Returns a line up to a comment that ends it.
+    ///
+    /// Slashes within quotes are not a comment.
+    private static func withoutComment(_ line: [UInt8]) -> ArraySlice<UInt8> {
+      let (slash, quote, escape) = (UInt8(ascii: "/"), UInt8(ascii: "\""), UInt8(ascii: "\\"))
+      var isQuoted = false
+      var index = 0
+      while index < line.count {
+        let next = index + 1
+        switch line[index] {
+        case quote: isQuoted.toggle()
+        case escape where isQuoted && next < line.count:
+          index = next + 1
+          continue
+        case slash where !isQuoted && next < line.count && line[next] == slash:
+          return line[..<index]
+        default: break
+        }
+        index = next
       }
+      return line[...]
     }
   }
 
-  var text: String { lines.joined(separator: "\n") }
+  init(_ text: String) { lines = SourceCode.lines(of: text) }
 
-  /// Returns a line up to a comment that ends it.
-  ///
-  /// Slashes within quotes are not a comment.
-  private static func withoutComment(_ line: Substring.UTF8View) -> Substring.UTF8View {
-    let (slash, quote, escape) = (UInt8(ascii: "/"), UInt8(ascii: "\""), UInt8(ascii: "\\"))
-    var isQuoted = false
-    var index = line.startIndex
-    while index < line.endIndex {
-      let next = line.index(after: index)
-      switch line[index] {
-      case quote: isQuoted.toggle()
-      case escape where isQuoted && next < line.endIndex:
-        index = line.index(after: next)
-        continue
-      case slash where !isQuoted && next < line.endIndex && line[next] == slash:
-        return line[..<index]
-      default: break
-      }
-      index = next
-    }
-    return line
+  private static func lines(of text: String) -> [Line] {
+    text.split(separator: "\n", omittingEmptySubsequences: false).map(Line.init)
   }
+
+  var text: String { lines.map(\.text).joined(separator: "\n") }
 }
 
 extension SourceCode {
   /// Returns each range of whole lines whose code equals that of another text.
   func lines(with wanted: SourceCode) -> [ClosedRange<Int>] {
-    let wanted = wanted.code
-    guard let first = wanted.first, wanted.count <= code.count else { return [] }
-    return (0...code.count - wanted.count).compactMap { start in
-      let end = start + wanted.count
-      guard code[start] == first,
-        start == 0 || lineNumbers[start - 1] < lineNumbers[start],
-        end == code.count || lineNumbers[end - 1] < lineNumbers[end],
-        code[start..<end].elementsEqual(wanted)
-      else { return nil }
-      return lineNumbers[start]...lineNumbers[end - 1]
+    let wanted = wanted.lines.flatMap(\.code)
+    guard !wanted.isEmpty else { return [] }
+    return lines.indices.compactMap { first in
+      guard let end = end(of: wanted[...], from: first) else { return nil }
+      return first...end
     }
+  }
+
+  /// Returns the line that ends some code that begins a line, if the code is there.
+  private func end(of wanted: ArraySlice<UInt8>, from first: Int) -> Int? {
+    guard wanted.first == lines[first].code.first else { return nil }
+    var rest = wanted
+    for (index, line) in lines[first...].enumerated() {
+      guard rest.starts(with: line.code) else { return nil }
+      rest.removeFirst(line.code.count)
+      if rest.isEmpty { return first + index }
+    }
+    return nil
   }
 
   /// Returns the text with some lines replaced; the new ones are indented like the first old one.
   func replacing(_ range: ClosedRange<Int>, with text: String) -> SourceCode {
-    let indentation = lines[range.lowerBound].prefix { $0 == " " }
+    let indentation = lines[range.lowerBound].text.prefix { $0 == " " }
     let inserted = text.split(separator: "\n", omittingEmptySubsequences: false)
       .map { $0.isEmpty ? $0 : indentation + $0 }
-    return SourceCode(
-      (lines[..<range.lowerBound] + inserted + lines[(range.upperBound + 1)...])
-        .joined(separator: "\n"))
+    // Most of a text stays as it is, and many bugs may be in one.
+    var copy = self
+    copy.lines.replaceSubrange(range, with: inserted.map(Line.init))
+    return copy
   }
 }

@@ -16,28 +16,39 @@ struct FunctionLengthTests {
   /// A function ends at the next line that begins with a brace and is indented as its first line. A
   /// requirement of a protocol has no such line before the protocol's own brace.
   private static func functions(of text: String) -> [Function] {
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    let (space, brace) = (UInt8(ascii: " "), UInt8(ascii: "}"))
+    let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    let indentations = lines.map { $0.prefix { $0 == space }.count }
     return lines.indices.compactMap { first in
-      let words = lines[first].split(separator: " ")
-      guard
-        let keyword = words.firstIndex(where: { word in
-          word == "func" || word == "deinit"
-            || ["init(", "init?(", "init<", "subscript("].contains { word.hasPrefix($0) }
-        }), words[..<keyword].allSatisfy({ $0.first?.isLowercase ?? false || $0.hasPrefix("@") })
-      else { return nil }
-      let name = String(lines[first].drop { $0 == " " })
-      if name.hasSuffix("}") { return Function(name: name, lineCount: 1) }
-      let indentation = lines[first].count - name.count
-      let end = lines[first...].dropFirst().firstIndex { line in
-        let size = line.prefix { $0 == " " }.count
-        return !line.isEmpty && (size < indentation || size == indentation && line.hasSuffix("}"))
+      guard beginsFunction(lines[first]) else { return nil }
+      let indentation = indentations[first]
+      let name = String(Substring(lines[first].dropFirst(indentation)))
+      if lines[first].last == brace { return Function(name: name, lineCount: 1) }
+      let end = lines.indices[first...].dropFirst().first { line in
+        let size = indentations[line]
+        return !lines[line].isEmpty
+          && (size < indentation || size == indentation && lines[line].last == brace)
       }
-      guard let end, lines[end].prefix(while: { $0 == " " }).count == indentation else {
-        return nil
-      }
+      guard let end, indentations[end] == indentation else { return nil }
       return Function(name: name, lineCount: end - first + 1)
     }
   }
+
+  /// Whether a line declares a function: only attributes and modifiers are before its keyword.
+  private static func beginsFunction(_ line: Substring.UTF8View) -> Bool {
+    let words = line.split(separator: UInt8(ascii: " "))
+    let keyword = words.firstIndex { word in
+      word.elementsEqual("func".utf8) || word.elementsEqual("deinit".utf8)
+        || beginnings.contains { word.starts(with: $0) }
+    }
+    guard let keyword else { return false }
+    let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
+    return words[..<keyword].allSatisfy { word in
+      word.first.map { letters.contains($0) || $0 == UInt8(ascii: "@") } ?? false
+    }
+  }
+
+  private static let beginnings = ["init(", "init?(", "init<", "subscript("].map { Array($0.utf8) }
 
   @Test func `functions have fewer than fifty lines`() {
     let files = SourceTree().files(in: "Sources")

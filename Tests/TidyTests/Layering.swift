@@ -52,7 +52,7 @@ struct Layering {
       for line in code.utf8.split(separator: UInt8(ascii: "\n")) {
         let depth = line.prefix { $0 == UInt8(ascii: " ") }.count
         if depth == 0, line.first != UInt8(ascii: "}") {
-          let match = Substring(line).firstMatch(of: /^(?:public |package )?extension (\w+)/)
+          let match = Substring(line).prefixMatch(of: /(?:public |package )?extension (\w+)/)
           extended = match.flatMap { types[String($0.output.1)] }.flatMap {
             $0 == folder ? nil : $0
           }
@@ -73,11 +73,11 @@ struct Layering {
   /// The names of types and functions that a file declares for others.
   private static func typesDeclared(in code: String) -> [String] {
     let pattern =
-      /^(?:@\w+ )?(?:(?:public|package|internal|open|final|nonisolated|indirect) )*(?:struct|class|enum|protocol|actor|typealias|func) (\w+)/
+      /(?:@\w+ )?(?:(?:public|package|internal|open|final|nonisolated|indirect) )*(?:struct|class|enum|protocol|actor|typealias|func) (\w+)/
     // Patterns are slow, and types that others see begin their lines.
     return code.utf8.split(separator: UInt8(ascii: "\n"))
-      .filter { $0.first != UInt8(ascii: " ") }
-      .compactMap { Substring($0).firstMatch(of: pattern).map { String($0.output.1) } }
+      .filter { $0.first != UInt8(ascii: " ") && $0.first != UInt8(ascii: "}") }
+      .compactMap { Substring($0).prefixMatch(of: pattern).map { String($0.output.1) } }
   }
 
   private static let keywords = ["func", "var", "let", "case", "typealias"].map { Array($0.utf8) }

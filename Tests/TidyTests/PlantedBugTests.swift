@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import PlantedBugs
@@ -11,8 +12,14 @@ struct PlantedBugTests {
     let texts = try Planting(bugs: bugs).texts(among: Array(files.keys)) { path in
       try #require(files[path], "\(path) does not exist")
     }
+    let switches = texts.values.map { text in
+      Set(
+        text.components(separatedBy: "Planted.").dropFirst().map {
+          String(decoding: $0.utf8.prefix(while: SourceTree.isPartOfWord), as: UTF8.self)
+        })
+    }
     for bug in bugs {
-      let count = texts.values.count { $0.contains("Planted.\(bug.switchName)") }
+      let count = switches.count { $0.contains(bug.switchName) }
       #expect(count >= Set(bug.edits.map(\.file)).count, "\(bug.name)")
     }
     #expect(bugs.count > 100)

@@ -41,8 +41,8 @@ struct WordingTests {
   private static let pages =
     ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "Benchmarks/README.md"]
 
-  /// The lines of a folder's sources and pages, without those of the lint itself.
-  private func lines(of folder: String) -> [(place: String, text: String)] {
+  /// The sources and pages of a folder, without those of the lint itself.
+  private func files(of folder: String) -> [SourceTree.File] {
     let tree = SourceTree()
     let files: [SourceTree.File]
     if folder == "." {
@@ -56,11 +56,20 @@ struct WordingTests {
     return files.filter {
       !$0.path.hasSuffix("WordingTests.swift") && !$0.path.contains("Benchmarks/Peers")
     }
-    .flatMap { file in
-      file.text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().map {
-        ("\(file.path):\($0.offset + 1)", String($0.element))
+  }
+
+  /// The lines of a file with each of the words that occur in it.
+  ///
+  /// Most files have none, and looking at the lines of a file takes much longer than a search.
+  private func lines(
+    of file: SourceTree.File, with search: WordSearch
+  ) -> [(word: String, place: String, text: String)] {
+    let found = search.words(in: file.text)
+    guard !found.isEmpty else { return [] }
+    return file.text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
+      .flatMap { index, line in
+        found.map { ($0, "\(file.path):\(index + 1)", String(line)) }
       }
-    }
   }
 
   private static let folders = [
@@ -69,31 +78,38 @@ struct WordingTests {
 
   @Test(arguments: folders)
   func `prose, messages and test names avoid words that need a translation`(folder: String) {
-    let lines = lines(of: folder)
-    #expect(!lines.isEmpty)
-    for (place, text) in lines {
-      // Most lines have none of the words, and a search for letters is cheap.
-      let lower = text.lowercased()
-      for (word, instead) in WordingTests.avoidedWords where lower.contains(word) {
-        let padded = " " + lower + " "
-        #expect(
-          padded.ranges(of: word).allSatisfy { range in
-            padded[padded.index(before: range.lowerBound)].isLetter
-              || padded[range.upperBound].isLetter
-          },
-          "\(place) says “\(word)”; say: \(instead)")
-      }
+    let files = files(of: folder)
+    #expect(!files.isEmpty)
+    let search = WordSearch(WordingTests.avoidedWords.keys)
+    for (word, place, text) in files.flatMap({ lines(of: $0, with: search) }) {
+      let padded = " " + text.lowercased() + " "
+      #expect(
+        padded.ranges(of: word).allSatisfy { range in
+          padded[padded.index(before: range.lowerBound)].isLetter
+            || padded[range.upperBound].isLetter
+        },
+        "\(place) says “\(word)”; say: \(WordingTests.avoidedWords[word] ?? "")")
     }
   }
 
   @Test(arguments: folders)
   func `coinages of the past do not come back`(folder: String) {
-    for (place, text) in lines(of: folder) {
+    let search = WordSearch(WordingTests.coinages.keys)
+    for (word, place, text) in files(of: folder).flatMap({ lines(of: $0, with: search) }) {
       // Types of Core Data may have such a name behind their `NS`.
-      for (word, instead) in WordingTests.coinages
-      where text.contains(word) && !text.contains("NS\(word)") {
-        Issue.record("\(place) says “\(word)”; say: \(instead)")
+      if text.contains(word) && !text.contains("NS\(word)") {
+        Issue.record("\(place) says “\(word)”; say: \(WordingTests.coinages[word] ?? "")")
       }
     }
+  }
+
+  @Test func `a word is found wherever it begins, in any case, and as a part of another`() {
+    let search = WordSearch(["anew", "for ever", "anybody"])
+    #expect(search.words(in: "") == [])
+    #expect(search.words(in: "aanew") == ["anew"])
+    #expect(search.words(in: "AnewForever") == ["anew"])
+    #expect(search.words(in: "“Anybody” for\never, for  ever, any body, ane") == ["anybody"])
+    #expect(search.words(in: "– for ever") == ["for ever"])
+    #expect(search.words(in: "for eve") == [])
   }
 }

@@ -179,14 +179,32 @@ struct HTMLPage {
     var attributes: [String: String] = [:]
     var rest = parts.count > 1 ? parts[1] : ""
     while !rest.isEmpty {
-      guard let match = rest.prefixMatch(of: /([A-Za-z-]+)="([^"]*)" ?/) else {
-        throw Malformed(reason: "the attributes \(rest)")
-      }
-      guard attributes["\(match.1)"] == nil else { throw Malformed(reason: "\(match.1) twice") }
-      attributes["\(match.1)"] = try decoded(match.2, isStyle: false)
-      rest = rest[match.range.upperBound...]
+      let (attribute, value) = try nextAttribute(&rest)
+      guard attributes[attribute] == nil else { throw Malformed(reason: "\(attribute) twice") }
+      attributes[attribute] = try decoded(value, isStyle: false)
     }
     return Element(name: "\(name)", attributes: attributes, depth: depth)
+  }
+
+  /// Takes an attribute off a tag: letters and hyphens, then a value in quotes, and a space if more
+  /// follows.
+  ///
+  /// A page has many, and a pattern would take most of the time of reading it.
+  private static func nextAttribute(
+    _ rest: inout Substring
+  ) throws -> (name: String, value: Substring) {
+    let bytes = rest.utf8
+    let (quote, hyphen) = (UInt8(ascii: "\""), UInt8(ascii: "-"))
+    let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
+    let name = bytes.prefix { letters.contains($0 | 0x20) || $0 == hyphen }
+    let value = bytes[name.endIndex...].dropFirst(2).prefix { $0 != quote }
+    guard !name.isEmpty, bytes[name.endIndex...].starts(with: "=\"".utf8),
+      value.endIndex < bytes.endIndex
+    else { throw Malformed(reason: "the attributes \(rest)") }
+    let end = bytes.index(after: value.endIndex)
+    rest = rest[end...]
+    if rest.utf8.first == UInt8(ascii: " ") { rest = rest.dropFirst() }
+    return (String(Substring(name)), Substring(value))
   }
 
   private static func decoded(_ text: Substring, isStyle: Bool) throws -> String {

@@ -90,22 +90,26 @@ struct FilmTextTests {
       top.insert(document: query.document, score: score)
       try query.advance()
     }
-    let scores = texts.map { FilmTextTests.score($0, terms, texts, totals) }
+    let counts = terms.map { term in Double(texts.count { $0.contains { $0.contains(term) } }) }
+    let scores = texts.map {
+      FilmTextTests.score($0, Array(zip(terms, counts)), texts.count, totals)
+    }
     let expected = scores.indices.filter { scores[$0] > 0 }
       .sorted { (scores[$1], $0) < (scores[$0], $1) }.prefix(20)
     #expect(top.sorted.map(\.document) == expected.map { UInt64($0) })
   }
 
+  /// Returns the score of a text, given each term with the number of texts that contain it.
   private static func score(
-    _ text: [[String]], _ terms: [String], _ texts: [[[String]]], _ totals: [Int]
+    _ text: [[String]], _ terms: [(String, Double)], _ textCount: Int, _ totals: [Int]
   ) -> Double {
     let weights = [4.0, 2, 1]
-    return terms.reduce(0) { sum, term in
+    return terms.reduce(0) { sum, each in
+      let (term, count) = each
       guard text.contains(where: { $0.contains(term) }) else { return sum }
-      let count = Double(texts.count { $0.contains { $0.contains(term) } })
-      let rarity = log(1 + (Double(texts.count) - count + 0.5) / (count + 0.5))
+      let rarity = log(1 + (Double(textCount) - count + 0.5) / (count + 0.5))
       let frequency = (0..<3).reduce(0.0) { sum, field in
-        let average = Double(totals[field]) / Double(texts.count)
+        let average = Double(totals[field]) / Double(textCount)
         let share = Double(text[field].count) / average
         return sum + weights[field] * Double(text[field].count { $0 == term })
           / (0.25 + 0.75 * share)

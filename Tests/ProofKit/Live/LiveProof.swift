@@ -81,7 +81,7 @@ struct LiveCase: Sendable {
     }
     for _ in 0..<followerCount {
       guard finish.wait(timeout: .now() + 300) == .success else {
-        throw CrashOracle.Mismatch("an observer did not reach the last result")
+        throw Mismatch("an observer did not reach the last result")
       }
     }
     var all = followers.all

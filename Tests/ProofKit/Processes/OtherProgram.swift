@@ -226,17 +226,6 @@ extension OtherProgram {
   }
 }
 
-extension Thread {
-  /// Runs `body` on a thread of its own, as a part of `group`.
-  static func detach(in group: DispatchGroup, _ body: @escaping @Sendable () -> Void) {
-    group.enter()
-    detachNewThread {
-      body()
-      group.leave()
-    }
-  }
-}
-
 /// Starts a process that sleeps, and inherits every descriptor that is not closed for children.
 private func spawnSleepingChild() throws -> pid_t {
   var child: pid_t = 0

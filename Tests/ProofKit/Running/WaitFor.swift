@@ -15,7 +15,7 @@ func waitFor<Result: Sendable>(
   }
   isDone.wait()
   guard let result = outcome.withLock({ $0 }) else {
-    throw CrashOracle.Mismatch("asynchronous work ended without a result")
+    throw Mismatch("asynchronous work ended without a result")
   }
   return try result.get()
 }

@@ -99,10 +99,7 @@ package struct CrashOracle: Sendable {
 extension CrashOracle {
   package static let clock = "clock"
 
-  package struct Mismatch: Error, CustomStringConvertible {
-    package let description: String
-    package init(_ description: String) { self.description = description }
-  }
+  package typealias Mismatch = ProofKit.Mismatch
 
   /// Returns the version of a snapshot; throws if there is none, or if it is not permitted.
   package func identify(_ snapshot: Snapshot) throws -> Int {

@@ -99,7 +99,7 @@ struct HistoryCase: Sendable {
 
   private func recovered(_ database: Database) throws -> History.View {
     guard database.openingReport.damage.isEmpty else {
-      throw CrashOracle.Mismatch("\(database.openingReport)")
+      throw Mismatch("\(database.openingReport)")
     }
     let changes = try HistoryRecorder.changes(in: try database.snapshot(), since: 0)
     return History.View(

@@ -1,0 +1,1 @@
+// A target beside XCTMain.swift, so that the package manager finds that file.
