@@ -345,16 +345,10 @@ extension WriteTransaction {
   func change(
     _ body: (inout Version, inout ByteWriter) throws(PageError) -> Void
   ) throws(DatabaseError) {
-    while true {
-      var changed = state
-      do throws(PageError) {
-        try body(&changed, &entryScratch)
-        state = changed
-        return
-      } catch {
-        // The page is rebuilt, and the loop tries again.
-        try store.repairIndex(error, in: state)
-      }
+    state = try view.repairing { (version) throws(PageError) in
+      var changed = version.state
+      try body(&changed, &entryScratch)
+      return changed
     }
   }
 }
