@@ -344,7 +344,8 @@ extension PlantedBug {
           plant: "if !PLANTED, superseded != nil { flags.insert(.superseding) }"),
         Edit(
           Place.documentRecord,
-          find: "if let superseded {", plant: "if !PLANTED, let superseded {"),
+          find: "superseded?.encode(to: &writer)",
+          plant: "if !PLANTED { superseded?.encode(to: &writer) }"),
       ], killedBy: .rules("rule 2: a replayed change supersedes the previous revision")),
     PlantedBug(
       "history-not-logged", rule: "2", "a record does not contain the previous revisions",

@@ -37,7 +37,7 @@ extension WriteTransaction {
     details.keepsSuperseded = false
     details.released = []
     record.details = details
-    record.superseded = .init(sequence: current.sequence, locator: current.locator)
+    record.superseded = current.superseded
     try append(record, id: id, over: current)
     if let time { earliestExpiry = min(time, earliestExpiry ?? time) }
   }

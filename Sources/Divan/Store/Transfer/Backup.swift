@@ -236,7 +236,7 @@ extension DocumentRecord {
 
   /// Makes the record a successor of the document's current record in a copy of the store.
   fileprivate mutating func supersede(_ current: DocumentEntry?) {
-    superseded = current.map { .init(sequence: $0.sequence, locator: $0.locator) }
+    superseded = current?.superseded
     var details = details ?? DocumentDetails()
     details.released = []
     details.supersededExpiry = nil

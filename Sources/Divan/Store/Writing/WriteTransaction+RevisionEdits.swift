@@ -65,7 +65,7 @@ extension WriteTransaction {
   private func follow(
     _ current: DocumentEntry, _ edit: RevisionEdit, _ id: String, _ record: inout DocumentRecord
   ) throws -> Bool? {
-    record.superseded = .init(sequence: current.sequence, locator: current.locator)
+    record.superseded = current.superseded
     if edit.isPlain, current.traits.isSubset(of: .mayRetainOlder),
       case .child(current.revision) = edit.lineage
     {

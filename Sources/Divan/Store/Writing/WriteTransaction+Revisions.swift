@@ -66,9 +66,8 @@ extension WriteTransaction {
     noteReleased(current, keeping: [])
     try append(
       PurgeRecord(
-        idBytes: SharedBytes(utf8: id),
-        superseded: .init(sequence: current.sequence, locator: current.locator),
-        supersededExpiry: expiry, mayRetainOlder: current.traits.contains(.mayRetainOlder)), id)
+        idBytes: SharedBytes(utf8: id), superseded: current.superseded, supersededExpiry: expiry,
+        mayRetainOlder: current.traits.contains(.mayRetainOlder)), id)
     state.countDocument(wasLive: !current.isDeleted, isLive: false)
     return true
   }
@@ -137,7 +136,7 @@ extension WriteTransaction {
     var record = content
     record.sequence = state.lastSequence + 1
     record.takeContent(of: content)
-    record.superseded = .init(sequence: current.sequence, locator: current.locator)
+    record.superseded = current.superseded
     tree.setSequence(record.sequence, at: winner)
     try complete(&record, with: &tree, over: newest, current, released: released + [old])
     try append(record, id: id, over: current)
