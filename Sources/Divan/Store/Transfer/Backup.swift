@@ -213,7 +213,7 @@ extension StoreCopy {
   func append(
     _ original: DocumentRecord, id: String, to transaction: WriteTransaction
   ) throws(DatabaseError) {
-    let current = try transaction.entry(of: id)
+    let current = try transaction.view.entry(id)
     var record = original
     record.supersede(current)
     if let entries = record.details?.attachments {

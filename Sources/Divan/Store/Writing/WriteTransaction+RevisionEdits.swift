@@ -273,7 +273,15 @@ extension WriteTransaction {
     let savepoint = buffer.savepoint
     let locator = try append(.document, id: id) { writer in record.encode(to: &writer) }
     do throws(DatabaseError) {
-      try index(record, at: locator)
+      let commit = nextCommit
+      if record.details?.releasesSomething == true {
+        try change { (state, scratch) throws(PageError) in
+          try state.put(record, at: locator, commit: commit, scratch: &scratch)
+        }
+      } else {
+        // Nothing is looked up here, so nothing can fail, and the trees need not be copied.
+        try? state.put(record, at: locator, commit: commit, scratch: &entryScratch)
+      }
     } catch {
       buffer.rollback(to: savepoint)
       throw error
@@ -327,18 +335,6 @@ extension WriteTransaction {
         hint: "Write in several transactions, or raise `transactionSizeLimit`", documentID: id)
     }
     return RecordLocator(fileID: fileID, offset: UInt64(slot.offset), size: UInt32(slot.size))
-  }
-
-  private func index(_ record: DocumentRecord, at locator: RecordLocator) throws(DatabaseError) {
-    let commit = nextCommit
-    guard record.details?.releasesSomething == true else {
-      // Nothing is looked up here, so nothing can fail, and the trees need not be copied.
-      try? state.put(record, at: locator, commit: commit, scratch: &entryScratch)
-      return
-    }
-    try change { (state, scratch) throws(PageError) in
-      try state.put(record, at: locator, commit: commit, scratch: &scratch)
-    }
   }
 
   /// Changes the index with lookups: completely, or not at all if the index cannot be read.
