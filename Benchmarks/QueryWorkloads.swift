@@ -70,11 +70,6 @@ extension Workload {
       unit: .nanosecondsPerDocument, prepare: { try loadIndexed($0) }
     ) { bench in try scanning(bench).again },
     Workload(
-      name: "query-scan-other",
-      title: "another filter on the same properties, from the predicate cache",
-      unit: .nanosecondsPerDocument, prepare: { try loadIndexed($0) }
-    ) { bench in try scanning(bench).other },
-    Workload(
       name: "query-scan-changed", title: "the same after a change of one document in a hundred",
       unit: .nanosecondsPerDocument, prepare: { try loadIndexed($0) }, measure: scanningAfterChanges
     ),
@@ -122,21 +117,21 @@ extension Workload {
   /// same properties.
   private static func scanning(
     _ bench: Bench
-  ) throws -> (first: Double, again: Double, other: Double) {
+  ) throws -> (first: Double, again: Double) {
     let database = try bench.open("indexed")
     let snapshot = try database.snapshot()
     var documents = snapshot.documents()
     // Reads all pages into memory.
     while let document = try documents.next() { _ = titleSize(document) }
-    let times = try ([1970, 1970, 1950, 1990] as [Int64]).map { year in
+    let times = try (0..<2).map { _ in
       try seconds {
-        guard try snapshot.count(done(after: year)) > 0 else {
+        guard try snapshot.count(done(after: 1970)) > 0 else {
           throw BenchmarkError("nothing was found")
         }
       } * 1e9 / Double(bench.count)
     }
     try database.close()
-    return (times[0], times[1], (times[2] + times[3]) / 2)
+    return (times[0], times[1])
   }
 
   private static func done(after year: Int64) -> Query<Document> {

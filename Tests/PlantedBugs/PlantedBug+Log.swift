@@ -255,10 +255,10 @@ extension PlantedBug {
     PlantedBug(
       "failed-commit-stays", rule: "promise 1", "the next commit builds on a failed one",
       in: Place.mainStore,
-      find: "bytes = try transaction.withBuffer { (buffer) throws(LogError) in",
+      find: "bytes = try writer.append(&transaction.buffer, making: transaction.state)",
       plant: """
         if PLANTED { writer.load(transaction.state) }
-        bytes = try transaction.withBuffer { (buffer) throws(LogError) in
+        bytes = try writer.append(&transaction.buffer, making: transaction.state)
         """, killedBy: .rules("rule 8: a segment ends after a partly written transaction")),
     PlantedBug(
       "head-not-replaced", rule: "8, 11", "HEAD is not replaced when a segment is added",

@@ -300,10 +300,9 @@ extension PlantedBug {
     PlantedBug(
       "page-not-repaired", rule: "21", "a damaged page is not rebuilt",
       in: Place.repair,
-      find: "guard isRebuilt else { throw note(LeafRepair.unrepairable(error, path)) }",
-      plant: """
-        guard !PLANTED, isRebuilt else { throw note(LeafRepair.unrepairable(error, path)) }
-        """, killedBy: .rules("rule 21: a damaged page")),
+      find: "guard case .damaged(let number, _, let run?) = error,",
+      plant: "guard !PLANTED, case .damaged(let number, _, let run?) = error,",
+      killedBy: .rules("rule 21: a damaged page")),
     PlantedBug(
       "page-repaired-too-new", rule: "21", "a page is rebuilt with later commits than its own",
       in: Place.repair,
@@ -345,7 +344,8 @@ extension PlantedBug {
           plant: "if !PLANTED, superseded != nil { flags.insert(.superseding) }"),
         Edit(
           Place.documentRecord,
-          find: "if let superseded {", plant: "if !PLANTED, let superseded {"),
+          find: "superseded?.encode(to: &writer)",
+          plant: "if !PLANTED { superseded?.encode(to: &writer) }"),
       ], killedBy: .rules("rule 2: a replayed change supersedes the previous revision")),
     PlantedBug(
       "history-not-logged", rule: "2", "a record does not contain the previous revisions",

@@ -58,16 +58,12 @@ extension PlantedBug {
       "a document that the predicate cache refused is a result",
       in: Place.execution,
       find: """
-        if let matchResult = cachedPredicate?.matchResult(of: candidate.location.sequence) {
-          tally.cached += 1
-          return matchResult == .accepted
-        }
+        tally.cached += 1
+        isAccepted = matchResult == .accepted
         """,
       plant: """
-        if let matchResult = cachedPredicate?.matchResult(of: candidate.location.sequence) {
-          tally.cached += 1
-          return PLANTED || matchResult == .accepted
-        }
+        tally.cached += 1
+        isAccepted = PLANTED || matchResult == .accepted
         """, killedBy: .queries),
     PlantedBug(
       "missing-left-out-of-order", rule: "queries",

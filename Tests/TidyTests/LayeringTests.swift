@@ -123,9 +123,6 @@ struct LayeringTests {
       file: "Divan/Store/Reading/*", names: ["Database", "WriteTransaction", "repairIndex"],
       reason: "a read view keeps its database open, sees unwritten changes, and repairs pages"),
     Exception(
-      file: "Divan/Store/Writing/WriteTransaction+RevisionEdits.swift",
-      names: ["repairIndex"], reason: "a transaction repairs pages"),
-    Exception(
       file: "Divan/Store/Attachments/*", names: ["Database", "Maintenance"],
       reason: "a missing attachment is explained by the store as it is now; passes collect garbage"),
   ]

@@ -12,8 +12,7 @@ struct MisuseTests {
       "Sources/Divan/Model/Observation/ModelObservation.swift": 1,
       "Sources/Divan/Model/Properties/ModelProperty.swift": 1,
       "Sources/Divan/Query/Live/LiveUpdates.swift": 1,
-      "Sources/Divan/Query/PredicateCache/MatchResults.swift": 2,
-      "Sources/Divan/Query/PredicateCache/PropertyColumn.swift": 1,
+      "Sources/Divan/Query/PredicateCache/MatchResults.swift": 1,
     ]
     let tree = SourceTree()
     var found: [String: Int] = [:]

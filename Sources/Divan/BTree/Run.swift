@@ -44,6 +44,10 @@ final class Run: Sendable {
   var count: Int { summary.count }
 }
 
+extension Run: Equatable {
+  static func == (a: Run, b: Run) -> Bool { a === b }
+}
+
 /// A leaf that was rebuilt from the log for one version of the store.
 ///
 /// It refers to records at their locations then, and lacks records that compactions had dropped
@@ -164,22 +168,21 @@ extension Run {
   /// The check prevents a file from causing an endless descent.
   @inline(__always)
   func page(_ number: UInt32, level: Int, compactionCount: Int = 0) throws(PageError) -> Page {
-    var page: Page
-    if hasReplacements.load(ordering: .acquiring),
-      let replacement = replacement(number, compactionCount)
-    {
-      page = replacement
-    } else {
-      page = try source.page(number)
-    }
-    guard page.view.level == level else {
-      throw .damaged(
+    let rebuilt =
+      hasReplacements.load(ordering: .acquiring) ? replacement(number, compactionCount) : nil
+    do throws(PageError) {
+      let page = if let rebuilt { rebuilt } else { try source.page(number) }
+      if page.view.level == level { return page }
+      throw PageError.damaged(
         page: number, reason: "the page is at level \(page.view.level) instead of \(level)")
+    } catch {
+      guard rebuilt == nil, case .damaged(_, let reason, _) = error else { throw error }
+      throw .damaged(page: number, reason: reason, of: self)
     }
-    return page
   }
 
-  private func replacement(_ number: UInt32, _ compactionCount: Int) -> Page? {
+  /// Returns the page that was rebuilt for a version that has seen `compactionCount` compactions.
+  func replacement(_ number: UInt32, _ compactionCount: Int) -> Page? {
     replacements.withLock { $0[number]?.first { $0.compactionCount <= compactionCount }?.page }
   }
 
@@ -224,11 +227,6 @@ extension Run {
       }
     }
     return nil
-  }
-
-  /// Whether a page is sound for a version that has seen `compactionCount` compactions.
-  func isSound(_ number: UInt32, level: Int, compactionCount: Int = 0) -> Bool {
-    (try? page(number, level: level, compactionCount: compactionCount)) != nil
   }
 
   /// Reads every page above the leaves: about one page in a hundred.

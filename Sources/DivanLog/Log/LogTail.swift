@@ -99,37 +99,33 @@ extension LogTail {
   package func flush() throws(LogError) -> UInt64 {
     // One flush at a time: the system reports a failure of writing to one of two concurrent flushes
     // only, and the other one would acknowledge what was lost.
-    try flushCount.withLock { (count) throws(LogError) in
+    try flushCount.withLock { (count) throws(LogError) -> UInt64 in
       count += 1
-      return try flushAlone()
-    }
-  }
-
-  private func flushAlone() throws(LogError) -> UInt64 {
-    let (target, flushed, failure) = state.withLock { ($0.appended, $0.flushed, $0.failure) }
-    guard let target else { return 0 }
-    if let flushed, flushed.fileID == target.fileID, flushed.end == target.end {
+      let (target, flushed, failure) = state.withLock { ($0.appended, $0.flushed, $0.failure) }
+      guard let target else { return 0 }
+      if let flushed, flushed.fileID == target.fileID, flushed.end == target.end {
+        return target.end.commit
+      }
+      if let failure { throw .system(failure) }
+      do throws(SystemError) {
+        try target.file.flush()
+      } catch {
+        poison(error)
+        throw .system(error)
+      }
+      // Before any thread can see that it is durable.
+      marks?.note(target.end, in: target.fileID)
+      state.withLock {
+        // Another thread may have flushed more meanwhile, or begun the next segment.
+        let isBehind = $0.flushed.map { $0.end.commit >= target.end.commit } == true
+        if !isBehind { $0.flushed = target }
+        $0.highestBound = max($0.highestBound, target.sequenceBound)
+        if target.end.commit > $0.coveredCommit {
+          $0.sequenceBound = max($0.sequenceBound, target.sequenceBound)
+        }
+      }
       return target.end.commit
     }
-    if let failure { throw .system(failure) }
-    do throws(SystemError) {
-      try target.file.flush()
-    } catch {
-      poison(error)
-      throw .system(error)
-    }
-    // Before any thread can see that it is durable.
-    marks?.note(target.end, in: target.fileID)
-    state.withLock {
-      // Another thread may have flushed more meanwhile, or begun the next segment.
-      let isBehind = $0.flushed.map { $0.end.commit >= target.end.commit } == true
-      if !isBehind { $0.flushed = target }
-      $0.highestBound = max($0.highestBound, target.sequenceBound)
-      if target.end.commit > $0.coveredCommit {
-        $0.sequenceBound = max($0.sequenceBound, target.sequenceBound)
-      }
-    }
-    return target.end.commit
   }
 }
 

@@ -64,6 +64,18 @@ package struct RecordScan {
 }
 
 extension RecordScan {
+  /// Returns the next record, for readers that cannot do without any; nil at the end.
+  package mutating func nextRecord() throws(LogError) -> Entry? {
+    while true {
+      switch try next() {
+      case .record(let entry): return entry
+      case .commit: continue
+      case .damage(let damage): throw .damaged(damage)
+      case .end: return nil
+      }
+    }
+  }
+
   package mutating func next() throws(LogError) -> Item {
     while true {
       if let found = try nextSalvaged() { return found }

@@ -116,7 +116,7 @@ extension LayeredScan {
           #expect(run.install(entries.filter { coverage.contains($0.key) }, for: number))
         }
       }
-      guard case .damaged(number, _)? = errors.first else {
+      guard case .damaged(number, _, _)? = errors.first else {
         Issue.record("page \(number): \(errors)")
         continue
       }

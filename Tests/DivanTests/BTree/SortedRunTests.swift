@@ -184,7 +184,7 @@ extension Run {
           keys.append(entry.key.array)
         } catch {
           #expect(throws: PageError.self) { throw error }
-          guard case .damaged(let page, _) = error, page == number, repairs == 0 else {
+          guard case .damaged(let page, _, _) = error, page == number, repairs == 0 else {
             Issue.record("\(error)")
             break
           }

@@ -6,11 +6,10 @@ import DivanLog
 /// With a ``ModelRegistry``, a query for a class includes its subclasses.
 extension ModelContext: QuerySource {
   /// The view that the context reads, with the classes of its registry.
-  public func _queryView() throws -> _QueryView {
-    let registry = core.registry
-    return _QueryView(view: try core.requireSnapshot().view) { subject in
-      (subject as? any QueriedClass.Type)?.kind(registry)
-    }
+  public func _queryView(of subject: Any.Type) throws -> _QueryView {
+    _QueryView(
+      view: try core.requireSnapshot().view,
+      kind: (subject as? any QueriedClass.Type)?.kind(core.registry))
   }
 
   /// Returns the models that match a query, in its order.
@@ -21,10 +20,17 @@ extension ModelContext: QuerySource {
   /// - Throws: ``DatabaseError/Code/invalidQuery`` if the query cannot be executed; the errors of
   ///   reading.
   public func find<M: Model>(_ query: Query<M>) throws -> [M] {
-    try documents(of: query).compactMap { document in
-      let model = try core.model(M.self, of: document)
-      return model.isDeleted ? nil : model
+    let view = try core.requireSnapshot().view
+    let execution = try QueryExecution(view, core.known(query).core, readsResults: true)
+    var models: [M] = []
+    try execution.forEach { candidate in
+      let id = try view.text(ofID: candidate.id)
+      let properties = EncodedValue(try execution.record(of: candidate).takeProperties())
+      let model = try core.model(M.self, of: ModelContent(id: id, properties: properties))
+      if !model.isDeleted { models.append(model) }
+      return true
     }
+    return models
   }
 
   /// Returns the first model that matches a query; nil if there is none.

@@ -110,14 +110,11 @@ struct CandidateCursor: ~Copyable {
 
   /// Moves to the next document in the order of changes that the predicate cache does not decide.
   private mutating func advanceSkippingCached() throws(DatabaseError) -> Bool? {
-    // Moved out to avoid copies and checks for exclusive access.
-    var cachedPredicate = execution.cachedPredicate.take()
+    // Without a check for exclusive access at each document.
+    let cachedPredicate = execution.cachedPredicate
     let isCounting = execution.counts(consumer)
     var (refused, accepted) = (0, 0)
-    defer {
-      execution.cachedPredicate = cachedPredicate
-      execution.noteCached(refused: refused, accepted: accepted)
-    }
+    defer { execution.noteCached(refused: refused, accepted: accepted) }
     return try changes?.advance { sequence in
       // The caller checks for cancellation at the document where this stops.
       if execution.isCancelled { return false }

@@ -190,23 +190,17 @@ extension QueryExecution {
 
   /// Whether a candidate is a document and meets the residual predicate.
   func accept(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool {
-    guard try isAccepted(&candidate) else { return false }
-    tally.accepted += 1
-    return true
-  }
-
-  @inline(__always)
-  private func isAccepted(_ candidate: inout QueryCandidate) throws(DatabaseError) -> Bool {
     guard try isDocument(candidate) else { return false }
-    guard let filter else { return true }
+    var isAccepted = true
     if let matchResult = cachedPredicate?.matchResult(of: candidate.location.sequence) {
       tally.cached += 1
-      return matchResult == .accepted
+      isAccepted = matchResult == .accepted
+    } else if let filter {
+      try read(&candidate)
+      isAccepted = try filter.accepts(candidate.row)
+      cachedPredicate?.note(isAccepted ? .accepted : .refused, at: candidate.location)
     }
-    try read(&candidate)
-    if let matchResult = cachedPredicate?.note(candidate) { return matchResult == .accepted }
-    let isAccepted = try filter.accepts(candidate.row)
-    cachedPredicate?.note(isAccepted ? .accepted : .refused, at: candidate.location)
+    if isAccepted { tally.accepted += 1 }
     return isAccepted
   }
 

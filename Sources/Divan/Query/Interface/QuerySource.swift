@@ -13,27 +13,24 @@
 /// with the codes `invalidQuery` if the query cannot be executed, `damaged` if a document that must
 /// be read cannot be, and `closed`.
 public protocol QuerySource {
-  /// Returns access to the documents, for Divan's own use.
-  func _queryView() throws -> _QueryView
+  /// Returns access to the documents for a query of a subject, for Divan's own use.
+  func _queryView(of subject: Any.Type) throws -> _QueryView
 }
 
 /// The documents that a query reads; only Divan creates these.
 public struct _QueryView {
   let view: ReadView
-  /// Returns the condition that a document is of a subject; nil if the query's own applies.
-  var kind: (Any.Type) -> FilterExpression? = { _ in nil }
+  /// The condition that a document is of the subject; nil if the query's own applies.
+  var kind: FilterExpression?
 }
 
 extension QuerySource {
   func execution<Subject>(
     of query: Query<Subject>, readsResults: Bool = false
   ) throws -> QueryExecution {
-    let source = try _queryView()
-    guard let kind = source.kind(Subject.self) else {
-      return try QueryExecution(source.view, query.core, readsResults: readsResults)
-    }
+    let source = try _queryView(of: Subject.self)
     var core = query.core
-    core.kind = kind
+    if let kind = source.kind { core.kind = kind }
     return try QueryExecution(source.view, core, readsResults: readsResults)
   }
 
@@ -123,7 +120,9 @@ extension QuerySource {
     let execution = try execution(of: query, readsResults: true)
     var documents: [Document] = []
     try execution.forEach { candidate in
-      try execution.add(candidate, to: &documents)
+      try execution.view.checkText(ofID: candidate.id)
+      // It is created in place: a document is large, and passing it on would copy it.
+      documents.append(execution.view.document(of: try execution.record(of: candidate)))
       return true
     }
     return documents

@@ -1,4 +1,4 @@
 extension Snapshot: QuerySource {
   /// Returns this version.
-  public func _queryView() throws -> _QueryView { _QueryView(view: view) }
+  public func _queryView(of _: Any.Type) throws -> _QueryView { _QueryView(view: view) }
 }

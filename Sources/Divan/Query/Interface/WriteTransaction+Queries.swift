@@ -1,6 +1,6 @@
 extension WriteTransaction: QuerySource {
   /// Returns the version that the transaction makes.
-  public func _queryView() throws -> _QueryView {
+  public func _queryView(of _: Any.Type) throws -> _QueryView {
     try check()
     return _QueryView(view: view)
   }

@@ -51,7 +51,7 @@ final class QueryReferences {
     if let cached = cache[key] { return cached }
     var properties: SharedBytes?
     if let entry = try view.entry(text), !entry.isDeleted {
-      properties = try view.winningRecord(of: entry, text).body
+      properties = try view.winningRecord(at: entry.location, id).body
     }
     if cache.count >= QueryReferences.countLimit { cache.removeAll() }
     cache[key] = .some(properties)

@@ -54,23 +54,6 @@ extension MatchResults {
     isModified = true
   }
 
-  /// Records the results of the documents of a whole page; nil for unknown ones.
-  mutating func note(_ matchResults: [MatchResult?], ofPage page: Int) {
-    precondition(
-      matchResults.count == PredicateCacheSlot.pageSize, "The match results are not those of a page"
-    )
-    guard makeRoom(for: page) else { return }
-    for word in 0..<MatchResults.wordsPerPage {
-      let start = word * MatchResults.resultsPerWord
-      var bits: UInt64 = 0
-      for offset in start..<start + MatchResults.resultsPerWord {
-        bits |= (matchResults[offset]?.rawValue ?? 0) << MatchResults.shift(offset)
-      }
-      pages[page][word] |= bits
-    }
-    isModified = true
-  }
-
   /// Adds a page, unless it exists; returns false if there is no room for it.
   private mutating func makeRoom(for page: Int) -> Bool {
     let missing = max(0, page + 1 - pages.count)

@@ -162,9 +162,8 @@ public struct Configuration: Sendable {
   ///
   /// The cache stores the results of query filters per document. A repeated filter then reads
   /// only the documents that have changed since, and those that it accepts if the query returns
-  /// them. So does a new filter, if earlier ones have read the same properties, and these have few
-  /// values. The cache takes two bits for each document and filter, and a byte for each document
-  /// and property; the least recently used goes first.
+  /// them. The cache takes two bits for each document and filter; the least recently used filter
+  /// goes first.
   public var predicateCacheSize = 8 << 20
   /// Generates the IDs of documents that are stored without one.
   public var documentIDs = DocumentIDGenerator.timeOrdered

@@ -38,6 +38,9 @@ extension DocumentEntry {
     set { location.locator = newValue }
   }
 
+  /// What the document's next record supersedes.
+  var superseded: DocumentRecord.Superseded { .init(sequence: sequence, locator: locator) }
+
   /// The sequence number of the winning revision's record, if that is not the newest one.
   var winningSequence: UInt64? {
     get { location.winningSequence }

@@ -275,10 +275,7 @@ extension Store {
     }
     let bytes: Int
     do throws(LogError) {
-      let version = transaction.state
-      bytes = try transaction.withBuffer { (buffer) throws(LogError) in
-        try writer.append(&buffer, making: version)
-      }
+      bytes = try writer.append(&transaction.buffer, making: transaction.state)
     } catch {
       throw writeFailure(error, writer)
     }

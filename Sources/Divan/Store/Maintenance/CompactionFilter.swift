@@ -126,16 +126,9 @@ extension CompactionFilter {
     of segments: [Segment], _ body: (RecordScan.Entry) -> Void
   ) throws(DatabaseError) {
     for segment in segments {
-      var scan = RecordScan(segment)
-      reading: while true {
-        let item: RecordScan.Item
-        do throws(LogError) { item = try scan.next() } catch { throw DatabaseError(error) }
-        switch item {
-        case .record(let entry): body(entry)
-        case .commit: continue
-        case .damage(let damage): throw DatabaseError(damage)
-        case .end: break reading
-        }
+      try translating { () throws(LogError) in
+        var scan = RecordScan(segment)
+        while let entry = try scan.nextRecord() { body(entry) }
       }
     }
   }

@@ -149,7 +149,8 @@ extension Store {
     // Lookups of sequence numbers that do not exist are rare.
     let isFiltered = path != \.sequences
     if let summary = try writeRun(
-      tree, mergingNewest: mergedCount, isFiltered: isFiltered, state, to: sink)
+      tree, mergingNewest: mergedCount, isFiltered: isFiltered,
+      ReadView(state: state, store: self), to: sink)
     {
       locators.insert(
         Checkpoint.RunLocator(
@@ -176,7 +177,7 @@ extension Store {
 
   /// Writes one run; nil if it would be empty.
   private func writeRun(
-    _ tree: LayeredTree, mergingNewest count: Int, isFiltered: Bool, _ state: Version,
+    _ tree: LayeredTree, mergingNewest count: Int, isFiltered: Bool, _ view: ReadView,
     to sink: PageSink
   ) throws(DatabaseError) -> RunSummary? {
     var entries = tree.entriesToWrite(mergingNewestRuns: count)
@@ -185,32 +186,19 @@ extension Store {
       pageSize: sink.pageSize, filteredKeys: isFiltered ? keyCount : 0
     ) { (page) throws(LogError) in try sink.append(page) }
     while true {
-      while let leafRange = try repairing(
-        state, { () throws(PageError) in try entries.nextLeafRange() })
-      {
+      while let leafRange = try view.repairing({ (_) throws(PageError) in
+        try entries.nextLeafRange()
+      }) {
         try translating { () throws(LogError) in
           try writer.append(leafRange, keepsTombstones: entries.keepsTombstones)
         }
       }
-      let entry = try repairing(state) { () throws(PageError) in try entries.next() }
+      let entry = try view.repairing { (_) throws(PageError) in try entries.next() }
       guard let entry else { break }
       try translating { () throws(LogError) in try writer.append(entry) }
     }
     guard !writer.isEmpty else { return nil }
     return try translating { () throws(LogError) in try writer.finish() }
-  }
-
-  /// Reads the index, and rebuilds damaged pages from the log.
-  private func repairing<R>(
-    _ state: Version, _ body: () throws(PageError) -> R
-  ) throws(DatabaseError) -> R {
-    while true {
-      do throws(PageError) {
-        return try body()
-      } catch {
-        try repairIndex(error, in: state)
-      }
-    }
   }
 
   /// Opens the runs that a new checkpoint names: its own, and older ones that are already open.

@@ -172,15 +172,9 @@ extension Store {
     // seen. A view for each record costs more than all else here.
     let view = ReadView(state: newest, store: self)
     for _ in 0..<count {
-      let item: RecordScan.Item
-      do throws(LogError) { item = try scan.next() } catch { throw DatabaseError(error) }
-      switch item {
-      case .record(let item):
-        try move(item, from: inputs, in: &newest, seenBy: view, scratch: &scratch)
-      case .commit: continue
-      case .damage(let damage): throw DatabaseError(damage)
-      case .end: return true
-      }
+      let item = try translating { () throws(LogError) in try scan.nextRecord() }
+      guard let item else { return true }
+      try move(item, from: inputs, in: &newest, seenBy: view, scratch: &scratch)
     }
     return false
   }

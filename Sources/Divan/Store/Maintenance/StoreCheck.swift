@@ -131,7 +131,7 @@ struct StoreCheck {
       try check(try view.retainedRecord(sequence, of: id))
     }
     try check(try view.tree(of: newest), of: newest, id, entry)
-    let winner = try view.winningRecord(of: entry, id)
+    let winner = try view.winningRecord(at: entry.location, newest.idBytes)
     guard winner.revision == entry.revision, winner.isDeleted == entry.isDeleted else {
       throw DatabaseError(
         .damaged, "the record of the winning revision contains another revision", documentID: id)

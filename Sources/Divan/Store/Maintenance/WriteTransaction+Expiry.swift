@@ -25,7 +25,7 @@ extension WriteTransaction {
   public func setExpiry(_ date: Date?, of id: String) throws {
     try check()
     let time = try date.map { try Expiry.time(of: $0, id) }
-    guard let current = try entry(of: id) else {
+    guard let current = try view.entry(id) else {
       throw DatabaseError(.notFound, "there is no document with this ID", documentID: id)
     }
     var record = try view.newestRecord(of: current, id)
@@ -37,7 +37,7 @@ extension WriteTransaction {
     details.keepsSuperseded = false
     details.released = []
     record.details = details
-    record.superseded = .init(sequence: current.sequence, locator: current.locator)
+    record.superseded = current.superseded
     try append(record, id: id, over: current)
     if let time { earliestExpiry = min(time, earliestExpiry ?? time) }
   }
@@ -53,7 +53,7 @@ extension WriteTransaction {
   /// Purges the document of an expiry; returns false if its expiry has changed.
   func purgeExpired(_ key: SharedBytes) throws -> Bool {
     guard let (time, bytes) = Expiry.read(key), let id = bytes.text,
-      let current = try entry(of: id), current.traits.contains(.expiry),
+      let current = try view.entry(id), current.traits.contains(.expiry),
       try view.newestRecord(of: current, id).details?.expiry == time
     else { return false }
     return try purge(id)

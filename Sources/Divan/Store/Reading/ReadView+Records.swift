@@ -6,7 +6,9 @@ import DivanLog
 extension ReadView {
   /// Returns the document of an index entry.
   func document(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) -> Document {
-    document(of: try winningRecord(of: entry, id))
+    try withUTF8(of: id) { (id) throws(DatabaseError) in
+      document(of: try winningRecord(at: entry.location, id))
+    }
   }
 
   /// Returns the document with an ID that was found in the index.
@@ -37,29 +39,12 @@ extension ReadView {
   }
 
   /// Returns the record with the properties of a document's winning revision.
-  func winningRecord(
-    of entry: DocumentEntry, _ id: String
-  ) throws(DatabaseError) -> StoredDocument {
-    guard let sequence = entry.winningSequence else {
-      return try read(at: entry.locator, of: id, sequence: entry.sequence)
-    }
-    return try readRetained(sequence, of: id)
-  }
-
-  /// Does the same for the bytes of the ID.
-  func winningRecord(
-    of entry: DocumentEntry, _ id: SharedBytes
-  ) throws(DatabaseError) -> StoredDocument {
-    try winningRecord(at: entry.location, id)
-  }
-
-  /// Returns the record with the properties of a document's winning revision, by its location.
   @inline(__always)
   func winningRecord(
-    at location: DocumentLocation, _ id: SharedBytes
+    at location: DocumentLocation, _ id: Span<UInt8>
   ) throws(DatabaseError) -> StoredDocument {
     if let sequence = location.winningSequence {
-      return try readRetained(sequence, of: try text(ofID: id))
+      return try readRetained(sequence, of: try text(ofID: SharedBytes(copying: id)))
     }
     do throws(DatabaseError) {
       let payload = try unreportedPayload(of: .document, at: location.locator)
@@ -69,8 +54,16 @@ extension ReadView {
         throw damage(at: location.locator, error.reason)
       }
     } catch {
-      throw store.note(error.about(id.text))
+      throw store.note(error.about(SharedBytes(copying: id).text))
     }
+  }
+
+  /// Does the same for shared bytes.
+  @inline(__always)
+  func winningRecord(
+    at location: DocumentLocation, _ id: SharedBytes
+  ) throws(DatabaseError) -> StoredDocument {
+    try id.withSpan { (id) throws(DatabaseError) in try winningRecord(at: location, id) }
   }
 
   /// Returns the newest record of a document, whose revision need not be the winning one.

@@ -6,18 +6,11 @@ extension ReadView {
   /// Throws if something between two entries may be missing, as after damage to the log. A caller
   /// that continues after that gets the end of the scan, so that loops which skip errors terminate.
   func step(_ scan: inout LayeredScan) throws(DatabaseError) -> TreeEntry? {
-    guard !store.isClosed else { throw Store.closedError }
     if hasGap {
       guard !scan.isRefused else { return nil }
       scan.isRefused = true
       try requireWhole()
     }
-    while true {
-      do throws(PageError) {
-        return try scan.next()
-      } catch {
-        try store.repairIndex(error, in: state)
-      }
-    }
+    return try repairing { (_) throws(PageError) in try scan.next() }
   }
 }

@@ -18,12 +18,12 @@ extension ReadView {
       }
       let entry = DocumentEntry(record, at: locator)
       guard entry.winningSequence != nil, !entry.isDeleted else { return (entry.location, record) }
-      return (entry.location, try winningRecord(of: entry, record.idBytes))
+      return (entry.location, try winningRecord(at: entry.location, record.idBytes))
     } catch {
       guard error.code == .damaged else { throw error }
       // The damaged record may not be the winning one, and the index by ID also names its document.
       guard let (id, entry) = try document(at: locator) else { return (.unknown, nil) }
-      return (entry.location, entry.isDeleted ? nil : try winningRecord(of: entry, id))
+      return (entry.location, entry.isDeleted ? nil : try winningRecord(at: entry.location, id))
     }
   }
 

@@ -206,7 +206,7 @@ extension ReadView {
         Damage(path: store.path, offset: 0, reason: "an index entry: \(error.reason)")))
   }
 
-  /// Reads the index, and rebuilds damaged pages from the log.
+  /// Reads the index; if a page is damaged, it is rebuilt from the log, and `body` runs again.
   func repairing<R>(
     _ body: (VersionBox) throws(PageError) -> R
   ) throws(DatabaseError) -> R {

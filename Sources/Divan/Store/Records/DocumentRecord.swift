@@ -29,6 +29,11 @@ struct DocumentRecord: Sendable {
   struct Superseded: Equatable, Sendable {
     var sequence: UInt64
     var locator: RecordLocator
+
+    func encode(to writer: inout ByteWriter) {
+      writer.appendVarint(sequence)
+      locator.encode(to: &writer)
+    }
   }
 
   /// The digests of earlier revisions, decoded on demand: most readers need none, or the first.
@@ -146,10 +151,7 @@ extension DocumentRecord {
     writer.appendVarint(sequence)
     writer.appendVarint(revision.generation)
     revision.digest.encode(to: &writer, isForeign: revision.isForeign)
-    if let superseded {
-      writer.appendVarint(superseded.sequence)
-      superseded.locator.encode(to: &writer)
-    }
+    superseded?.encode(to: &writer)
     if ancestors.count > 0 {
       writer.appendVarint(ancestors.count)
       writer.append(ancestors.bytes)

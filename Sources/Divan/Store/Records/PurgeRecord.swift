@@ -37,10 +37,7 @@ struct PurgeRecord: Sendable, Equatable {
     writer.append(UInt8(idBytes.count))
     writer.append(idBytes)
     if let sequence { writer.appendVarint(sequence) }
-    if let superseded {
-      writer.appendVarint(superseded.sequence)
-      superseded.locator.encode(to: &writer)
-    }
+    superseded?.encode(to: &writer)
     if let supersededExpiry { writer.appendVarint(supersededExpiry) }
     if historyHorizon > 0 { writer.appendVarint(historyHorizon) }
   }

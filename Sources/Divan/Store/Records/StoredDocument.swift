@@ -47,7 +47,7 @@ extension StoredDocument {
   /// Decodes a record, and checks that it has this document ID and sequence number.
   @inline(__always)
   init(
-    _ payload: consuming SharedBytes, of id: SharedBytes, _ sequence: UInt64
+    _ payload: consuming SharedBytes, of id: Span<UInt8>, _ sequence: UInt64
   ) throws(ByteError) {
     var superseded: DocumentRecord.Superseded?
     try self.init(payload, &superseded)
@@ -182,9 +182,6 @@ extension StoredDocument {
   }
 
   func isOf(_ id: String) -> Bool { withUTF8(of: id) { isOf($0) } }
-
-  /// Whether this is a record of the document with an ID.
-  func isOf(_ id: SharedBytes) -> Bool { id.withSpan { isOf($0) } }
 
   private func isOf(_ id: Span<UInt8>) -> Bool {
     payload.withSpan { areEqual($0.extracting(layout.idRange), id) }

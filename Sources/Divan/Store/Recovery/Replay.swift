@@ -244,7 +244,7 @@ extension Replay {
     var record = original
     if looksUp, record.sequence == nil {
       let old = present(record.idBytes)
-      record.superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }
+      record.superseded = old?.superseded
       record.supersededExpiry = old.flatMap { expiry(of: $0) }
       record.mayRetainOlder = record.mayRetainOlder || old?.traits.contains(.mayRetainOlder) == true
       state.countDocument(wasLive: old?.isDeleted == false, isLive: false)
@@ -312,7 +312,7 @@ extension DocumentRecord {
   /// was not retained.
   fileprivate mutating func follow(_ old: DocumentEntry?, expiry: UInt64?) {
     let isSuccessor = superseded?.sequence == old?.sequence
-    superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }
+    superseded = old?.superseded
     guard details != nil || expiry != nil else { return }
     var details = details ?? DocumentDetails()
     details.supersededExpiry = expiry

@@ -5,19 +5,16 @@ extension Store {
   ///
   /// Returns if the read can be retried; throws if the page cannot be rebuilt.
   func repairIndex(_ error: PageError, in state: Version) throws(DatabaseError) {
-    let number: UInt32
-    switch error {
-    case .damaged(let page, _): number = page
-    case .unreadable(_, let error): throw DatabaseError(error)
-    }
-    // The error does not say which run the page belongs to: this number may be bad in several runs.
-    let view = ReadView(state: state, store: self)
+    if case .unreadable(_, let error) = error { throw DatabaseError(error) }
+    guard case .damaged(let number, _, let run?) = error,
+      let tree = Version.trees.first(where: { state[keyPath: $0].runs.contains(run) })
+    else { throw note(LeafRepair.unrepairable(error, path)) }
+    // Another reader may have rebuilt it meanwhile.
+    if run.replacement(number, state.compactionCount) != nil { return }
     let start = ContinuousClock.now
-    var isRebuilt = false
-    for tree in Version.trees where try LeafRepair(view, tree).rebuild(number) {
-      isRebuilt = true
+    guard try LeafRepair(ReadView(state: state, store: self), tree).rebuild(number, of: run) else {
+      throw note(LeafRepair.unrepairable(error, path))
     }
-    guard isRebuilt else { throw note(LeafRepair.unrepairable(error, path)) }
     counters.noteRebuiltPage()
     events?.report(.pageRebuilt(start.duration(to: .now)))
   }
@@ -60,34 +57,16 @@ struct LeafRepair {
 }
 
 extension LeafRepair {
-  /// Rebuilds a page in each run where the leaf of this number is bad; returns whether any was.
-  func rebuild(_ number: UInt32) throws(DatabaseError) -> Bool {
-    try rebuild(number, inRunsFrom: 0)
+  /// Rebuilds a page of a run; returns false if it is not a leaf, or its entries fit no page.
+  func rebuild(_ number: UInt32, of run: Run) throws(DatabaseError) -> Bool {
+    guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0,
+      let index = runs.firstIndex(of: run)
+    else { return false }
+    let entries = try entries(of: run, coverage, below: index + 1)
+    return run.install(entries, for: number, compactionCount: state.compactionCount)
   }
 
   private var runs: [Run] { state[keyPath: tree].runs }
-
-  /// Begins with the oldest run, because the newer ones need it.
-  private func rebuild(_ number: UInt32, inRunsFrom first: Int) throws(DatabaseError) -> Bool {
-    var isRebuilt = false
-    for index in runs.indices.reversed() where index >= first {
-      guard let coverage = badLeaf(number, of: runs[index]) else { continue }
-      let entries = try entries(of: runs[index], coverage, below: index + 1)
-      guard runs[index].install(entries, for: number, compactionCount: state.compactionCount) else {
-        throw Self.unrepairable(.damaged(page: number, reason: "it cannot be rebuilt"), path)
-      }
-      isRebuilt = true
-    }
-    return isRebuilt
-  }
-
-  /// Returns the key range of a page of a run, if the page is a leaf that cannot be read.
-  private func badLeaf(_ number: UInt32, of run: Run) -> Run.Coverage? {
-    guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0,
-      !run.isSound(number, level: 0, compactionCount: state.compactionCount)
-    else { return nil }
-    return coverage
-  }
 
   /// Returns the entries of a leaf, reconstructed from the log.
   private func entries(
@@ -111,7 +90,8 @@ extension LeafRepair {
     var scan = lower.scan(
       from: coverage.lower.map { .inclusive($0) } ?? .unbounded,
       to: coverage.upper.map { .exclusive($0) } ?? .unbounded)
-    while let item = try next(&scan, below) {
+    // A damaged page of a run below is rebuilt first.
+    while let item = try view.repairing({ (_) throws(PageError) in try scan.next() }) {
       let key = item.key.array
       if let value = found[key] {
         // The run below has the same entry. Leaving such entries out keeps the leaf small enough
@@ -123,24 +103,6 @@ extension LeafRepair {
     }
     return found.map { (key: $0.key, value: $0.value.array) }
       .sorted { $0.key.lexicographicallyPrecedes($1.key) }
-  }
-
-  private func next(
-    _ scan: inout LayeredScan, _ below: Int
-  ) throws(DatabaseError) -> TreeEntry? {
-    while true {
-      do throws(PageError) {
-        return try scan.next()
-      } catch {
-        switch error {
-        case .unreadable(_, let error): throw DatabaseError(error)
-        case .damaged(let number, _):
-          guard try rebuild(number, inRunsFrom: below) else {
-            throw Self.unrepairable(error, path)
-          }
-        }
-      }
-    }
   }
 
   /// Whether an entry of a run below and the one found in the log lead to the same record.
@@ -249,12 +211,9 @@ extension LeafRepair {
     through commit: UInt64, _ body: (_ id: [UInt8], DocumentRecord?, RecordLocator) -> Void
   ) throws(DatabaseError) {
     for segment in segments {
-      var scan = RecordScan(segment)
-      reading: while true {
-        let item: RecordScan.Item
-        do throws(LogError) { item = try scan.next() } catch { throw DatabaseError(error) }
-        switch item {
-        case .record(let item):
+      try translating { () throws(LogError) in
+        var scan = RecordScan(segment)
+        while let item = try scan.nextRecord() {
           guard item.commit <= commit else { continue }
           let payload = item.record.payload
           if item.record.kind == .document, let record = try? DocumentRecord.decode(payload) {
@@ -264,9 +223,6 @@ extension LeafRepair {
           {
             body(purge.idBytes.array, nil, item.locator)
           }
-        case .commit: continue
-        case .damage(let damage): throw DatabaseError(damage)
-        case .end: break reading
         }
       }
     }

@@ -213,7 +213,7 @@ extension StoreCopy {
   func append(
     _ original: DocumentRecord, id: String, to transaction: WriteTransaction
   ) throws(DatabaseError) {
-    let current = try transaction.entry(of: id)
+    let current = try transaction.view.entry(id)
     var record = original
     record.supersede(current)
     if let entries = record.details?.attachments {
@@ -236,7 +236,7 @@ extension DocumentRecord {
 
   /// Makes the record a successor of the document's current record in a copy of the store.
   fileprivate mutating func supersede(_ current: DocumentEntry?) {
-    superseded = current.map { .init(sequence: $0.sequence, locator: $0.locator) }
+    superseded = current?.superseded
     var details = details ?? DocumentDetails()
     details.released = []
     details.supersededExpiry = nil

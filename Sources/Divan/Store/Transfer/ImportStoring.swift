@@ -76,7 +76,7 @@ extension ImportStoring {
     guard document.history.isEmpty, document.attachments.isEmpty, document.expiry == nil,
       !document.isDeleted, !plainIDs.contains(document.id)
     else { return nil }
-    let current = try transaction.entry(of: document.id, isProbablyThere: false)
+    let current = try transaction.view.entry(document.id, isProbablyThere: false)
     guard current?.isDeleted ?? true else { return nil }
     return Document(id: document.id, revision: nil, document.properties)
   }
@@ -166,7 +166,7 @@ extension ImportStoring {
 
   /// Whether a document has several branches that are not deleted.
   private func hasConflict(_ id: String) throws -> Bool {
-    guard let entry = try transaction.entry(of: id), entry.traits.contains(.tree) else {
+    guard let entry = try transaction.view.entry(id), entry.traits.contains(.tree) else {
       return false
     }
     return try transaction.view.leafRevisions(of: id).count { !$0.isDeleted } > 1

@@ -17,7 +17,7 @@ extension Store {
     let durability = durability ?? configuration.durability
     var isUnchanged = false
     let attempt = try write(durability: durability, timeout: nil) { transaction -> Attempt in
-      let current = try transaction.entry(of: id)
+      let current = try transaction.view.entry(id)
       guard current?.revision == document.revision else { return .conflict }
       isUnchanged = try !transaction.put(&changed, unlessEqualTo: document)
       return .stored(isUnchanged ? document : changed)

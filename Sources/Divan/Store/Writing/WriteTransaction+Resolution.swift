@@ -58,7 +58,7 @@ extension WriteTransaction {
   ) throws -> Document? {
     let branches = try branches(of: id)
     guard let winner = branches.first else { return nil }
-    guard branches.count > 1, let entry = try entry(of: id) else { return winner }
+    guard branches.count > 1, let entry = try view.entry(id) else { return winner }
     var merge = try BranchMerge(winner, entry, in: view)
     for branch in branches.dropFirst() {
       guard let unresolved = try merge.merge(branch, overlap).first else { continue }

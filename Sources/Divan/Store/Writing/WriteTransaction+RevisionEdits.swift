@@ -65,7 +65,7 @@ extension WriteTransaction {
   private func follow(
     _ current: DocumentEntry, _ edit: RevisionEdit, _ id: String, _ record: inout DocumentRecord
   ) throws -> Bool? {
-    record.superseded = .init(sequence: current.sequence, locator: current.locator)
+    record.superseded = current.superseded
     if edit.isPlain, current.traits.isSubset(of: .mayRetainOlder),
       case .child(current.revision) = edit.lineage
     {
@@ -273,7 +273,15 @@ extension WriteTransaction {
     let savepoint = buffer.savepoint
     let locator = try append(.document, id: id) { writer in record.encode(to: &writer) }
     do throws(DatabaseError) {
-      try index(record, at: locator)
+      let commit = nextCommit
+      if record.details?.releasesSomething == true {
+        try change { (state, scratch) throws(PageError) in
+          try state.put(record, at: locator, commit: commit, scratch: &scratch)
+        }
+      } else {
+        // Nothing is looked up here, so nothing can fail, and the trees need not be copied.
+        try? state.put(record, at: locator, commit: commit, scratch: &entryScratch)
+      }
     } catch {
       buffer.rollback(to: savepoint)
       throw error
@@ -329,32 +337,14 @@ extension WriteTransaction {
     return RecordLocator(fileID: fileID, offset: UInt64(slot.offset), size: UInt32(slot.size))
   }
 
-  private func index(_ record: DocumentRecord, at locator: RecordLocator) throws(DatabaseError) {
-    let commit = nextCommit
-    guard record.details?.releasesSomething == true else {
-      // Nothing is looked up here, so nothing can fail, and the trees need not be copied.
-      try? state.put(record, at: locator, commit: commit, scratch: &entryScratch)
-      return
-    }
-    try change { (state, scratch) throws(PageError) in
-      try state.put(record, at: locator, commit: commit, scratch: &scratch)
-    }
-  }
-
   /// Changes the index with lookups: completely, or not at all if the index cannot be read.
   func change(
     _ body: (inout Version, inout ByteWriter) throws(PageError) -> Void
   ) throws(DatabaseError) {
-    while true {
-      var changed = state
-      do throws(PageError) {
-        try body(&changed, &entryScratch)
-        state = changed
-        return
-      } catch {
-        // The page is rebuilt, and the loop tries again.
-        try store.repairIndex(error, in: state)
-      }
+    state = try view.repairing { (version) throws(PageError) in
+      var changed = version.state
+      try body(&changed, &entryScratch)
+      return changed
     }
   }
 }

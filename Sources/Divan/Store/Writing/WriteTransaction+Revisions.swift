@@ -30,7 +30,7 @@ extension WriteTransaction {
     try DocumentID.validate(id)
     let path = try RevisionTree.Path(history)
     let properties = try document.encoded().bytes
-    let current = try entry(of: id)
+    let current = try view.entry(id)
     func insert(_ attachments: [AttachmentEntry]) throws -> Bool {
       try append(
         RevisionEdit(
@@ -59,16 +59,15 @@ extension WriteTransaction {
   @discardableResult
   public func purge(_ id: String) throws -> Bool {
     try check()
-    guard let current = try entry(of: id) else { return false }
+    guard let current = try view.entry(id) else { return false }
     let expiry =
       current.traits.contains(.expiry)
       ? try view.newestRecord(of: current, id).details?.expiry : nil
     noteReleased(current, keeping: [])
     try append(
       PurgeRecord(
-        idBytes: SharedBytes(utf8: id),
-        superseded: .init(sequence: current.sequence, locator: current.locator),
-        supersededExpiry: expiry, mayRetainOlder: current.traits.contains(.mayRetainOlder)), id)
+        idBytes: SharedBytes(utf8: id), superseded: current.superseded, supersededExpiry: expiry,
+        mayRetainOlder: current.traits.contains(.mayRetainOlder)), id)
     state.countDocument(wasLive: !current.isDeleted, isLive: false)
     return true
   }
@@ -84,7 +83,7 @@ extension WriteTransaction {
   @discardableResult
   public func purge(_ id: String, revision: RevisionID) throws -> Bool {
     try check()
-    guard let current = try entry(of: id) else { return false }
+    guard let current = try view.entry(id) else { return false }
     let newest = try view.newestRecord(of: current, id)
     let before = try view.tree(of: newest)
     var tree = before
@@ -137,7 +136,7 @@ extension WriteTransaction {
     var record = content
     record.sequence = state.lastSequence + 1
     record.takeContent(of: content)
-    record.superseded = .init(sequence: current.sequence, locator: current.locator)
+    record.superseded = current.superseded
     tree.setSequence(record.sequence, at: winner)
     try complete(&record, with: &tree, over: newest, current, released: released + [old])
     try append(record, id: id, over: current)
@@ -147,7 +146,7 @@ extension WriteTransaction {
   func append(_ record: PurgeRecord, _ id: String?) throws(DatabaseError) {
     var indexed: IndexChange?
     if record.sequence == nil, let id {
-      indexed = try indexChange(purging: record.idBytes, id, try entry(of: id))
+      indexed = try indexChange(purging: record.idBytes, id, try view.entry(id))
     }
     let savepoint = buffer.savepoint
     let locator = try append(.purge, id: id) { writer in record.encode(to: &writer) }

@@ -109,10 +109,13 @@ extension WriteTransaction {
   public func put(_ document: Document, onConflict policy: ConflictPolicy) throws -> Document {
     try check()
     let id = try id(for: document)
-    guard policy == .overwrite else {
-      return try put(document, id: id, allowingConflict: policy == .branch)
+    let overwrites = policy == .overwrite
+    let current = try view.entry(id, isProbablyThere: overwrites || document.revision != nil)
+    guard overwrites else {
+      let parent = try parent(
+        of: document, id: id, current: current, allowingConflict: policy == .branch)
+      return try store(document, id: id, isDeleted: false, parent: parent, over: current)
     }
-    let current = try entry(of: id, isProbablyThere: true)
     var document = document
     if document.revision == nil, let stored = try self.document(id) {
       // A document that was never read does not say which attachments should go.
@@ -122,15 +125,6 @@ extension WriteTransaction {
     }
     return try store(
       document, id: id, isDeleted: false, parent: current?.revision, over: current)
-  }
-
-  private func put(
-    _ document: Document, id: String, allowingConflict: Bool
-  ) throws -> Document {
-    let current = try entry(of: id, isProbablyThere: document.revision != nil)
-    let parent = try parent(
-      of: document, id: id, current: current, allowingConflict: allowingConflict)
-    return try store(document, id: id, isDeleted: false, parent: parent, over: current)
   }
 
   /// Stores several documents, each as ``put(_:)-(Document)`` does; all or none of them.
@@ -146,13 +140,13 @@ extension WriteTransaction {
       ids.reserveCapacity(documents.underestimatedCount)
       var batch = PutBatch()
       for document in documents {
-        let id = try id(for: document)
-        ids.append(id)
         guard document.attachments.isEmpty else {
           try store(&batch)
-          _ = try put(document, id: id, allowingConflict: false)
+          ids.append(try put(document).id)
           continue
         }
+        let id = try id(for: document)
+        ids.append(id)
         // The second of two documents of one ID depends on the first.
         if batch.isFull || batch.contains(id) { try store(&batch) }
         try batch.add(document, id: id)
@@ -172,7 +166,7 @@ extension WriteTransaction {
   public func replace(_ id: String, with properties: Value.Object) throws -> Document {
     try check()
     try DocumentID.validate(id)
-    let current = try entry(of: id)
+    let current = try view.entry(id)
     return try store(
       Document(id: id, properties), id: id, isDeleted: false, parent: current?.revision,
       over: current)
@@ -196,7 +190,7 @@ extension WriteTransaction {
 
   /// Whether a document that was read still is the current revision.
   func isCurrent(_ document: Document) throws -> Bool {
-    guard let current = try entry(of: document.id), !current.isDeleted else { return false }
+    guard let current = try view.entry(document.id), !current.isDeleted else { return false }
     return current.revision == document.revision
   }
 
@@ -235,7 +229,7 @@ extension WriteTransaction {
   public func delete(_ document: Document) throws -> Document {
     try check()
     let id = document.id
-    guard let current = try entry(of: id), !current.isDeleted else {
+    guard let current = try view.entry(id), !current.isDeleted else {
       throw DatabaseError(.notFound, "there is no document with this ID to delete", documentID: id)
     }
     let parent = try parent(of: document, id: id, current: current, allowingConflict: false)
@@ -250,7 +244,7 @@ extension WriteTransaction {
   @discardableResult
   public func delete(_ id: String) throws -> Bool {
     try check()
-    guard let current = try entry(of: id), !current.isDeleted else { return false }
+    guard let current = try view.entry(id), !current.isDeleted else { return false }
     func deleteWinner(_ current: DocumentEntry) throws {
       _ = try store(
         Document(id: id), id: id, isDeleted: true, parent: current.revision, over: current)
@@ -264,7 +258,7 @@ extension WriteTransaction {
       var winner: DocumentEntry? = current
       while let entry = winner, !entry.isDeleted {
         try deleteWinner(entry)
-        winner = try self.entry(of: id)
+        winner = try view.entry(id)
       }
     }
     return true
@@ -374,12 +368,6 @@ extension WriteTransaction {
     for entry in entries.reversed() { entry() }
   }
 
-  /// Passes the buffer to the code that appends it to the log.
-  func withBuffer<R>(_ body: (inout TransactionBuffer) throws(LogError) -> R) throws(LogError) -> R
-  {
-    try body(&buffer)
-  }
-
   func check() throws(DatabaseError) {
     if isOver { throw WriteTransaction.overError }
   }
@@ -396,49 +384,34 @@ extension WriteTransaction {
     return id
   }
 
-  func entry(
-    of id: String, isProbablyThere: Bool = true
-  ) throws(DatabaseError) -> DocumentEntry? {
-    try view.entry(id, isProbablyThere: isProbablyThere)
-  }
-
   /// Stores one revision as the successor of another.
   func store(
-    _ document: Document, id: String, isDeleted: Bool, parent: RevisionID?,
-    over current: DocumentEntry?
-  ) throws -> Document {
-    guard document.attachments.isEmpty else {
-      // If the revision is refused, its attachments are rolled back.
-      return try savepoint {
-        try storeWithAttachments(
-          document, id: id, isDeleted: isDeleted, parent: parent, over: current)
-      }
-    }
-    return try storeWithAttachments(
-      document, id: id, isDeleted: isDeleted, parent: parent, over: current)
-  }
-
-  private func storeWithAttachments(
     _ document: Document, id: String, isDeleted: Bool, parent: RevisionID?,
     over current: DocumentEntry?
   ) throws -> Document {
     scratch.removeAll()
     try document.encodeProperties(with: &coding, to: &scratch)
     let properties = scratch.sharedCopy
-    let attachments = try store(document.attachments, id: id, madeBy: .child(of: parent, current))
-    let revision = try RevisionID.compute(
-      parent: parent, isDeleted: isDeleted, body: properties,
-      attachments: attachments.map(\.forRevision))
-    let sequence = try append(
-      RevisionEdit(
-        revision: revision, isDeleted: isDeleted, body: properties, attachments: attachments,
-        lineage: .child(of: parent)),
-      id: id, over: current
-    ).sequence
-    var stored = document.stored(
-      id: id, revision: revision, parent: parent, sequence: sequence, isDeleted: isDeleted)
-    stored.attachments = view.attachments(attachments)
-    return stored
+    func append(_ attachments: [AttachmentEntry]) throws -> Document {
+      let revision = try RevisionID.compute(
+        parent: parent, isDeleted: isDeleted, body: properties,
+        attachments: attachments.map(\.forRevision))
+      let sequence = try self.append(
+        RevisionEdit(
+          revision: revision, isDeleted: isDeleted, body: properties, attachments: attachments,
+          lineage: .child(of: parent)),
+        id: id, over: current
+      ).sequence
+      var stored = document.stored(
+        id: id, revision: revision, parent: parent, sequence: sequence, isDeleted: isDeleted)
+      stored.attachments = view.attachments(attachments)
+      return stored
+    }
+    if document.attachments.isEmpty { return try append([]) }
+    // If the revision is refused, its attachments are rolled back.
+    return try savepoint {
+      try append(store(document.attachments, id: id, madeBy: .child(of: parent, current)))
+    }
   }
 
   /// Stores the documents in a batch, and empties it.
@@ -448,7 +421,7 @@ extension WriteTransaction {
     var parents: [RevisionID?] = []
     parents.reserveCapacity(batch.items.count)
     for item in batch.items {
-      let current = try entry(of: item.id, isProbablyThere: item.document.revision != nil)
+      let current = try view.entry(item.id, isProbablyThere: item.document.revision != nil)
       parents.append(
         try parent(of: item.document, id: item.id, current: current, allowingConflict: false))
       currents.append(current)

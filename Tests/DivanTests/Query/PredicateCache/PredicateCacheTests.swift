@@ -263,9 +263,6 @@ struct PredicateCacheTests {
     let identities = try (0..<100).map { number in
       try #require(FilterIdentity(.test(n, .equal(.int(Int64(number))))))
     }
-    var column = cache.column(of: n)
-    _ = column.note([1].span, of: 5)
-    cache.store(column, of: n)
     for identity in identities {
       var matchResults = cache.matchResults(of: identity)
       #expect(matchResults.isEmpty)
@@ -277,7 +274,6 @@ struct PredicateCacheTests {
     let known = identities.filter { !cache.matchResults(of: $0).isEmpty }
     #expect(known.count > 20 && known.count < 40_000 / 1024, "\(known.count)")
     #expect(known.first == identities[0] && known.last == identities[99])
-    #expect(cache.column(of: n).isEmpty)
     // The number of filters is limited, however little space they take.
     let large = PredicateCache(lastSequence: 10, sizeLimit: 1 << 30)
     for identity in identities {
@@ -318,41 +314,32 @@ struct PredicateCacheTests {
     let span = UInt64(PredicateCacheSlot.pageLimit * PredicateCacheSlot.pageSize)
     let firstPage = PredicateCacheSlot.firstPage(lastSequence: 10 * span)
     var matchResults = MatchResults(firstPage: firstPage, sizeLimit: 4 << 20)
-    var column = PropertyColumn(firstPage: firstPage, sizeLimit: 4 << 20)
     for sequence in [0, 9 * span, 10 * span + span, .max] {
       matchResults.note(.accepted, of: sequence)
       #expect(matchResults[sequence] == nil)
-      #expect(column.note([1].span, of: sequence) == nil)
-      column.noteDeletion(of: sequence)
     }
-    #expect(
-      matchResults.isEmpty && !matchResults.isModified && column.isEmpty && !column.isModified)
+    #expect(matchResults.isEmpty && !matchResults.isModified)
     for sequence in [10 * span, 10 * span + 1, 10 * span - span / 4] {
       matchResults.note(.refused, of: sequence)
       #expect(matchResults[sequence] == .refused)
-      #expect(column.note([1].span, of: sequence) == 1)
     }
     #expect(matchResults.size < 1 << 20)
   }
 
-  // MARK: Values
-
-  @Test func `another filter on cached columns reads no document`()
-    throws
-  {
+  @Test func `another filter on the same property reads each document once`() throws {
     let database = try database()
     #expect(try database.snapshot().count(open) == 34)
     let closed = todos.filter { $0["open"] != true }
-    let explanation = try database.snapshot().explain(closed)
-    #expect(explanation.documentsRead == 0 && explanation.rowsRemembered == 100, "\(explanation)")
-    #expect(explanation.results == 66)
-    // The part with known values decides where the other part is unknown.
-    let both = try database.snapshot().explain(
-      todos.filter { $0["open"] == true && $0["x"].isMissing })
-    #expect(both.documentsRead == 34 && both.results == 34, "\(both)")
+    for readCount in [100, 0] {
+      let snapshot = try database.snapshot()
+      let before = database.metrics
+      #expect(try snapshot.count(closed) == 66)
+      let metrics = database.metrics.delta(since: before)
+      #expect(metrics.predicateCacheMisses == readCount)
+    }
   }
 
-  @Test func `columns distinguish similar and long values`() throws {
+  @Test func `filters for similar and long values are told apart, also when repeated`() throws {
     let long = String(repeating: "l", count: 80)
     let values: [Value] = [
       .null, false, true, 0, 1, -1, 63, 64, 1.5, "", "1", "l", "\u{E9}", "e\u{301}", [], [1],
@@ -383,77 +370,6 @@ struct PredicateCacheTests {
       }
       #expect(try snapshot.count(query) == plain, "\(value.json)")
       #expect(try snapshot.ids(query).count == plain, "\(value.json)")
-    }
-  }
-
-  @Test func `a column page with more than 254 distinct values is dropped`() {
-    for count in [254, 255] {
-      var column = PropertyColumn(firstPage: 0, sizeLimit: 1 << 20)
-      for number in 0..<count {
-        let code = column.note([1, UInt8(number)].span, of: UInt64(number))
-        #expect(code == (number < 254 ? UInt8(number + 1) : nil))
-      }
-      #expect((column[0] == nil) == (count > 254))
-      #expect(column.note([1, 0].span, of: 1000) == (count > 254 ? nil : 1))
-      // The next page has its own limit.
-      #expect(column.note([7].span, of: 5000) == 1)
-      #expect(column.size < 16_384 && column.size > 4096)
-    }
-    var column = PropertyColumn(firstPage: 0, sizeLimit: 1 << 20)
-    #expect(column.note(Array(repeating: 1, count: 64).span, of: 1) == 1)
-    #expect(column.note(Array(repeating: 1, count: 65).span, of: 2) == nil && column[0] == nil)
-    var small = PropertyColumn(firstPage: 0, sizeLimit: 5000)
-    #expect(small.note([1].span, of: 1) == 1 && small.note([1].span, of: 4096) == nil)
-  }
-
-  @Test(arguments: 1...6)
-  func `merged columns have the right value for every known document`(seed: UInt64) {
-    var random = SeededGenerator(seed: seed)
-    var column = PropertyColumn(firstPage: 0, sizeLimit: 1 << 20)
-    for _ in 0..<20 {
-      var copies = [column, column]
-      for _ in 0..<100 {
-        let sequence = UInt64(random.below(20_000))
-        // Every other page has too many values.
-        let limit = sequence / 4096 % 2 == 0 ? 200 : 4096
-        let value = [UInt8(sequence % 4096 % UInt64(limit) / 16), UInt8(sequence % 16)]
-        _ = copies[random.below(2)].note(value.span, of: sequence)
-      }
-      for copy in copies { column.add(copy) }
-      for page in 0..<5 {
-        guard let known = column[page] else { continue }
-        for (offset, code) in known.codes.enumerated() where code != ColumnChunk.unknown {
-          let limit = page % 2 == 0 ? 200 : 4096
-          let value = [UInt8(offset % limit / 16), UInt8((page * 4096 + offset) % 16)]
-          #expect(known.values[Int(code) - 1] == value, "seed \(seed)")
-        }
-      }
-    }
-  }
-
-  @Test func `only the parts of a filter that test property values are evaluated on columns`()
-    throws
-  {
-    let n = QueryPath(steps: [.key("n")])
-    let one = FilterExpression.test(n, .equal(1))
-    #expect(ColumnFilter(.test(.documentID, .equal("a"))) == nil)
-    #expect(ColumnFilter(.custom("odd") { _ in true }) == nil)
-    #expect(ColumnFilter(.test(n.appending(.reference), .equal(1))) == nil)
-    #expect(ColumnFilter(.anyElement(n, .test(.documentID, .equal("a")))) == nil)
-    #expect(ColumnFilter(.everyElement(n, .not(.custom("odd") { _ in true }))) == nil)
-    #expect(ColumnFilter(.all) == nil && ColumnFilter(.nothing) == nil)
-    let many = (0..<9).map { FilterExpression.test(QueryPath(steps: [.key("\($0)")]), .equal(1)) }
-    #expect(ColumnFilter(.or(many)) == nil)
-    let mixed = try #require(ColumnFilter(.and([one, .test(.documentID, .equal("a"))])))
-    #expect(mixed.paths == [n] && mixed.truth([.refused]) == .refused)
-    #expect(mixed.truth([.accepted]) == .unknown)
-    let either = try #require(ColumnFilter(.or([one, .custom("odd") { _ in true }])))
-    #expect(either.truth([.accepted]) == .accepted && either.truth([.refused]) == .unknown)
-    let not = try #require(ColumnFilter(.not(.and([one, .custom("odd") { _ in true }]))))
-    #expect(not.truth([.refused]) == .accepted && not.truth([.accepted]) == .unknown)
-    for filter in [mixed, either, not] {
-      let truths: [ColumnFilter.Truth] = [.refused, .unknown, .accepted]
-      #expect(filter.truths([truths], count: 3) == truths.map { filter.truth([$0]) })
     }
   }
 }

@@ -178,7 +178,9 @@ struct CatalogRepairTests {
     var failures: [String: Int] = [:]
     for page in base.pages.dropFirst().dropLast() {
       let (again, disk) = try reopened(damaging: [(base.path, page)])
-      let repair = LeafRepair(try again.store.view(), \.catalog)
+      let view = try again.store.view()
+      let run = try #require(view.state.catalog.runs.last)
+      let repair = LeafRepair(view, \.catalog)
       // A page above, the first part of the log, and the record of a document.
       for (file, number) in [(above, 1), (".segment", 1), (".segment", 200)] {
         let count = Atomic(0)
@@ -189,7 +191,7 @@ struct CatalogRepairTests {
           }
         }
         do throws(DatabaseError) {
-          _ = try repair.rebuild(page)
+          _ = try repair.rebuild(page, of: run)
         } catch {
           #expect(error.code == .inputOutput)
           failures["\(file) \(number)", default: 0] += 1

@@ -71,7 +71,8 @@ extension SequencePartitioner {
     var count = 0
     var end: UInt64?
     while count < documentCount {
-      guard let passed = try view.pass(&scan) else { return rest.end }
+      let passed = try view.repairing { (_) throws(PageError) in try scan.pass() }
+      guard let passed else { return rest.end }
       count += passed.count
       end = SequencePartition.sequence(passed.last) ?? end
     }

@@ -152,7 +152,7 @@ extension IndexEntryCursor {
     _ id: SharedBytes, _ value: SharedBytes, _ residual: ResidualCheck
   ) throws(DatabaseError) -> Bool {
     guard let entry = try view.entry(id), !entry.isDeleted else { return false }
-    let properties = EncodedValue(try view.winningRecord(of: entry, id).body)
+    let properties = EncodedValue(try view.winningRecord(at: entry.location, id).body)
     return IndexEntries.values(residual.index, of: properties).contains {
       residual.range.contains($0) && IndexedValue(joining: $0).bytes == value.array
     }

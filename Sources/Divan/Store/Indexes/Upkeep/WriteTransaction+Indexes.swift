@@ -64,7 +64,7 @@ extension WriteTransaction {
     guard let entry, !entry.isDeleted else { return IndexKeySet() }
     let bytes = SharedBytes(utf8: id)
     let properties = try contentIfSound { () throws(DatabaseError) in
-      try view.winningRecord(of: entry, id).body
+      try view.winningRecord(at: entry.location, bytes).body
     }
     guard let properties else {
       // Its old values are unknown, but the document must not be found by them any longer.
