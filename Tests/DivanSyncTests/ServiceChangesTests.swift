@@ -93,6 +93,17 @@ struct ServiceChangesTests {
     #expect(try await peer.send("POST", "/_changes?filter=_doc_ids", [:]).status == 400)
   }
 
+  @Test func `a filter by IDs compares their bytes`() async throws {
+    let peer = try await makePeer(0)
+    let (one, two) = ("caf\u{E9}", "cafe\u{301}")
+    for id in [one, two] { try await peer.database.write { _ = try $0.put(Document(id: id)) } }
+    for wanted in [[one], [two], [one, two]] {
+      let list = Value.array(wanted.map { .string($0) })
+      let answer = try await peer.send("POST", "/_changes?filter=_doc_ids", ["doc_ids": list])
+      #expect(ids(answer.json).map { Array($0.utf8) } == wanted.map { Array($0.utf8) })
+    }
+  }
+
   @Test func `changes while the rows are sent are for the next request`() async throws {
     let peer = try await makePeer(20_000)
     let response = try await peer.open("GET", "/_changes")

@@ -12,7 +12,7 @@ import DivanLog
 public struct ReplicationFilter: Sendable {
   package enum Kind: Sendable {
     case all
-    case ids(Set<String>)
+    case ids(DocumentIDs)
     case types(Set<String>)
     case selector(MangoSelector)
     case closure(String, @Sendable (Change) -> Bool)
@@ -25,7 +25,7 @@ public struct ReplicationFilter: Sendable {
 
   /// Copies the documents with these IDs.
   public static func documentIDs(_ ids: some Sequence<String>) -> ReplicationFilter {
-    ReplicationFilter(kind: .ids(Set(ids)))
+    ReplicationFilter(kind: .ids(DocumentIDs(ids)))
   }
 
   /// Copies the revisions with one of these values of the property `type`.
