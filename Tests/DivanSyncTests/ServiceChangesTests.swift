@@ -6,7 +6,9 @@ import Testing
 /// Tests of `_changes` in all its forms.
 struct ServiceChangesTests {
   private func makePeer(_ count: Int) async throws -> ServiceFixture {
-    let peer = try ServiceFixture()
+    var configuration = CouchDBService.Configuration()
+    configuration.limits.shortestHeartbeat = .milliseconds(20)
+    let peer = try ServiceFixture("peer", configuration)
     try await peer.database.write { transaction in
       for number in 0..<count {
         try transaction.put(Document(id: "d\(number)", ["n": .int(Int64(number))]))
