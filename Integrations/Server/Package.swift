@@ -48,7 +48,11 @@ let package = Package(
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ]),
     .executableTarget(name: "DivanServer", dependencies: ["ServerKit"]),
-    .testTarget(name: "ServerTests", dependencies: ["ServerKit", "DivanServer"]),
+    .testTarget(
+      name: "ServerTests",
+      dependencies: [
+        "ServerKit", "DivanServer", .product(name: "NIOCore", package: "swift-nio"),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

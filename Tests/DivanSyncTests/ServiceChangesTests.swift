@@ -6,7 +6,9 @@ import Testing
 /// Tests of `_changes` in all its forms.
 struct ServiceChangesTests {
   private func makePeer(_ count: Int) async throws -> ServiceFixture {
-    let peer = try ServiceFixture()
+    var configuration = CouchDBService.Configuration()
+    configuration.limits.shortestHeartbeat = .milliseconds(20)
+    let peer = try ServiceFixture("peer", configuration)
     try await peer.database.write { transaction in
       for number in 0..<count {
         try transaction.put(Document(id: "d\(number)", ["n": .int(Int64(number))]))
@@ -91,6 +93,17 @@ struct ServiceChangesTests {
     #expect(ids(body.json) == ["d1", "d4"])
     #expect(body.json["last_seq"] == .string("5-\(peer.database.storeID)"))
     #expect(try await peer.send("POST", "/_changes?filter=_doc_ids", [:]).status == 400)
+  }
+
+  @Test func `a filter by IDs compares their bytes`() async throws {
+    let peer = try await makePeer(0)
+    let (one, two) = ("caf\u{E9}", "cafe\u{301}")
+    for id in [one, two] { try await peer.database.write { _ = try $0.put(Document(id: id)) } }
+    for wanted in [[one], [two], [one, two]] {
+      let list = Value.array(wanted.map { .string($0) })
+      let answer = try await peer.send("POST", "/_changes?filter=_doc_ids", ["doc_ids": list])
+      #expect(ids(answer.json).map { Array($0.utf8) } == wanted.map { Array($0.utf8) })
+    }
   }
 
   @Test func `changes while the rows are sent are for the next request`() async throws {

@@ -41,9 +41,10 @@ struct ServiceFixture {
   }
 
   func send(
-    _ method: String, _ path: String, data: Data, _ headers: [String: String]
+    _ method: String, _ path: String, data: Data, _ headers: [String: String],
+    from address: String? = nil
   ) async throws -> Answer {
-    let response = try await open(method, path, data: data, headers)
+    let response = try await open(method, path, data: data, headers, from: address)
     var answer = Answer(status: response.status, headers: response.headers, data: Data())
     for try await piece in response.body { answer.data.append(piece) }
     return answer
@@ -51,12 +52,14 @@ struct ServiceFixture {
 
   /// Sends a request, and returns the response before its body.
   func open(
-    _ method: String, _ path: String, data: Data = Data(), _ headers: [String: String] = [:]
+    _ method: String, _ path: String, data: Data = Data(), _ headers: [String: String] = [:],
+    from address: String? = nil
   ) async throws -> HTTPResponse {
     let path = path.hasPrefix("//") ? String(path.dropFirst()) : "/\(name)\(path)"
     let url = try #require(URL(string: "http://server.invalid" + path))
     return await service.respond(
-      to: HTTPRequest(method, url, headers: headers), body: HTTPBody(pieces: data.pieces(of: 97)))
+      to: HTTPRequest(method, url, headers: headers), body: HTTPBody(pieces: data.pieces(of: 97)),
+      from: address)
   }
 
   /// Stores a conflict of two live leaves and one that is deleted.

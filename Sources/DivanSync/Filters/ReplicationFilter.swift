@@ -12,7 +12,7 @@ import DivanLog
 public struct ReplicationFilter: Sendable {
   package enum Kind: Sendable {
     case all
-    case ids(Set<String>)
+    case ids(DocumentIDs)
     case types(Set<String>)
     case selector(MangoSelector)
     case closure(String, @Sendable (Change) -> Bool)
@@ -25,7 +25,7 @@ public struct ReplicationFilter: Sendable {
 
   /// Copies the documents with these IDs.
   public static func documentIDs(_ ids: some Sequence<String>) -> ReplicationFilter {
-    ReplicationFilter(kind: .ids(Set(ids)))
+    ReplicationFilter(kind: .ids(DocumentIDs(ids)))
   }
 
   /// Copies the revisions with one of these values of the property `type`.
@@ -88,8 +88,18 @@ extension ReplicationFilter {
 
   /// Returns the leaf revisions of a changed document that are copied; none if it is skipped.
   package func leaves(of change: Change, in snapshot: Snapshot) throws -> [RevisionID] {
+    try leaves(of: change, in: snapshot, until: nil)
+  }
+
+  /// Returns the leaf revisions that are copied, unless the filter takes too long.
+  ///
+  /// - Throws: ``SelectorFailure/timeIsOver``.
+  func leaves(
+    of change: Change, in snapshot: Snapshot, until deadline: ContinuousClock.Instant?
+  ) throws -> [RevisionID] {
+    var clock = SelectorClock(deadline: deadline)
     let leaves = change.leaves.map(\.id)
-    let isIncluded: (Document) -> Bool
+    let isIncluded: (Document) throws -> Bool
     switch kind {
     case .all: return leaves
     case .ids(let ids): return ids.contains(change.id) ? leaves : []
@@ -98,14 +108,14 @@ extension ReplicationFilter {
       isIncluded = { document in
         document.isDeleted || document["type"]?.stringValue.map { types.contains($0) } ?? false
       }
-    case .selector(let selector): isIncluded = { selector.matches($0) }
+    case .selector(let selector): isIncluded = { try selector.matches($0, &clock) }
     }
     return try leaves.filter { revision in
       // Most documents have one leaf, which is already read.
       let document =
         try revision == change.revision
         ? change.document : snapshot.revision(revision, of: change.id)
-      return document.map(isIncluded) ?? false
+      return try document.map(isIncluded) ?? false
     }
   }
 }

@@ -41,7 +41,7 @@ extension CouchDBService {
     guard result.isRequired else { return result }
     if let (name, password) = try Self.basicCredentials(call) {
       event.user = String(name.prefix(100))
-      result.user = try await state.passwords.user(name, password)
+      result.user = try await state.passwords.user(name, password, from: call.address)
       result.method = "default"
     } else if let text = SessionCookie.text(in: call.headers["cookie"] ?? ""),
       let session = SessionCookie(text, state), session.expiry > Date()
@@ -89,12 +89,15 @@ extension CouchDBService {
     try call.allow("GET", "HEAD", "POST", "DELETE")
     switch call.method {
     case "POST":
-      let (name, password) = try await Self.sentCredentials(call)
+      let (name, password) = try await within(
+        configuration.limits.loginTime,
+        ServiceError(408, "request_timeout", "The password came too slowly.")
+      ) { try await Self.sentCredentials(call) }
       event.user = String(name.prefix(100))
       guard authentication.isRequired else {
         throw ServiceError(401, "unauthorized", "Name or password is incorrect.")
       }
-      let user = try await state.passwords.user(name, password)
+      let user = try await state.passwords.user(name, password, from: call.address)
       return .json(
         200, ["ok": true, "name": .string(user.name), "roles": []],
         headers: ["set-cookie": cookie(for: user)])
@@ -199,6 +202,25 @@ struct SessionCookie {
     var base64 = text.replacing("-", with: "+").replacing("_", with: "/")
     base64 += String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)
     return Data(base64Encoded: String(base64)).map { Array($0) }
+  }
+}
+
+/// Does something within a time.
+///
+/// - Throws: An error of the work, or `failure` if it takes longer.
+private func within<Result: Sendable>(
+  _ time: Duration, _ failure: ServiceError,
+  _ work: @escaping @Sendable () async throws -> Result
+) async throws -> Result {
+  try await withThrowingTaskGroup(of: Result.self) { group in
+    group.addTask(operation: work)
+    group.addTask {
+      try await Task.sleep(for: time)
+      throw failure
+    }
+    defer { group.cancelAll() }
+    guard let result = try await group.next() else { throw failure }
+    return result
   }
 }
 

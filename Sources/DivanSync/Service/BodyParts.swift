@@ -6,17 +6,29 @@ enum BodyPart: Sendable {
   case text(String)
   /// The content of an attachment, or a range of it, which is not in memory.
   case attachment(Document.Attachment, Range<Int>?)
+  /// The content of an attachment in Base64, which is not in memory.
+  case base64(Document.Attachment)
+
+  /// About how many bytes of memory the part takes: a text once, and once more while it is sent.
+  fileprivate var memory: Int {
+    if case .text(let text) = self { 2 * text.utf8.count } else { 0 }
+  }
 }
 
 extension HTTPBody {
   /// Creates a body whose parts are made when they are needed.
   ///
-  /// - Parameter makeNext: Returns a function that returns the next parts, and nil at the end.
-  init(parts makeNext: @escaping @Sendable () -> () async throws -> [BodyPart]?) {
+  /// - Parameters:
+  ///   - memory: Counts the parts until the next ones are made.
+  ///   - makeNext: Returns a function that returns the next parts, and nil at the end.
+  init(
+    _ memory: MemoryReservation,
+    parts makeNext: @escaping @Sendable () -> () async throws -> [BodyPart]?
+  ) {
     self.init {
       let next = makeNext()
       var queue: ArraySlice<BodyPart> = []
-      var pieces: Document.Attachment.AsyncPieces.Iterator?
+      var pieces: AttachmentBytes?
       return {
         while true {
           if let piece = try await pieces?.next() { return piece }
@@ -24,10 +36,14 @@ extension HTTPBody {
           switch queue.popFirst() {
           case .text(let text)?:
             if !text.isEmpty { return Data(text.utf8) }
-          case .attachment(let attachment, let range)?:
-            pieces = attachment.asyncPieces(range).makeAsyncIterator()
+          case .attachment(let attachment, let range)?: pieces = AttachmentBytes(attachment, range)
+          case .base64(let attachment)?: pieces = AttachmentBytes(base64: attachment)
           case nil:
+            queue = []
+            try memory.hold(0)
+            try Task.checkCancellation()
             guard let more = try await next() else { return nil }
+            try memory.hold(more.reduce(0) { $0 + $1.memory })
             queue = more[...]
           }
         }
@@ -36,19 +52,56 @@ extension HTTPBody {
   }
 
   /// Creates a body from parts that are known.
-  init(_ parts: [BodyPart]) {
-    self.init(parts: {
-      var rest: [BodyPart]? = parts
-      return {
-        defer { rest = nil }
-        return rest
-      }
-    })
+  ///
+  /// - Throws: ``ServiceError`` if there is too little memory for them.
+  init(_ parts: [BodyPart], _ memory: MemoryReservation) throws {
+    try memory.hold(parts.reduce(0) { $0 + $1.memory })
+    self.init(
+      memory,
+      parts: {
+        var rest: [BodyPart]? = parts
+        return {
+          defer { rest = nil }
+          return rest
+        }
+      })
   }
 
   /// Returns the same body, which keeps objects until it is released, and reports its error.
   func keeping(_ objects: [any AnyObject & Sendable], _ report: ServiceReport) -> HTTPBody {
     HTTPBody(KeepingPieces(base: self, objects: objects, report: report))
+  }
+}
+
+/// The content of an attachment as bytes that are sent.
+private struct AttachmentBytes {
+  private var base: Document.Attachment.AsyncPieces.Iterator
+  private let isEncoded: Bool
+  /// Bytes that are encoded with the next ones: Base64 has four characters for three bytes.
+  private var rest = Data()
+
+  init(_ attachment: Document.Attachment, _ range: Range<Int>?) {
+    base = attachment.asyncPieces(range).makeAsyncIterator()
+    isEncoded = false
+  }
+
+  init(base64 attachment: Document.Attachment) {
+    base = attachment.asyncPieces().makeAsyncIterator()
+    isEncoded = true
+  }
+
+  mutating func next() async throws -> Data? {
+    guard isEncoded else { return try await base.next() }
+    while let piece = try await base.next() {
+      rest.append(piece)
+      let count = rest.count / 3 * 3
+      guard count > 0 else { continue }
+      let encoded = rest.prefix(count).base64EncodedData()
+      rest = Data(rest.suffix(rest.count - count))
+      return encoded
+    }
+    defer { rest = Data() }
+    return rest.isEmpty ? nil : rest.base64EncodedData()
   }
 }
 

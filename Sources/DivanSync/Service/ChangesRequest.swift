@@ -52,6 +52,7 @@ struct ChangesRequest: Sendable {
     includesDocuments = try call.isOn("include_docs")
     documentOptions.conflicts = try call.isOn("conflicts")
     documentOptions.isInline = try call.isOn("attachments")
+    documentOptions.leavesLargeOut = true
     positionInterval = max(1, try call.number("seq_interval") ?? 1)
     try readTimes(call)
     try await readFilter(call, matching)
@@ -64,7 +65,7 @@ struct ChangesRequest: Sendable {
     case "true": heartbeat = .seconds(60)
     default:
       let number = try call.number("heartbeat") ?? 0
-      heartbeat = .milliseconds(min(longest, max(10, number)))
+      heartbeat = max(call.limits.shortestHeartbeat, .milliseconds(min(longest, number)))
     }
     if let number = try call.number("timeout") {
       timeout = .milliseconds(min(longest, number))
@@ -107,8 +108,12 @@ struct ChangesRequest: Sendable {
 
 extension ChangesRequest {
   /// Returns the leaf revisions of a changed document that the answer lists; none if it is skipped.
-  func revisions(of change: Change, in snapshot: Snapshot) throws -> [RevisionID] {
-    let leaves = try filter.leaves(of: change, in: snapshot)
+  ///
+  /// - Throws: ``SelectorFailure/timeIsOver``.
+  func revisions(
+    of change: Change, in snapshot: Snapshot, until deadline: ContinuousClock.Instant
+  ) throws -> [RevisionID] {
+    let leaves = try filter.leaves(of: change, in: snapshot, until: deadline)
     return hasAllLeaves ? leaves : leaves.filter { $0 == change.revision }
   }
 }

@@ -14,9 +14,10 @@ public import Divan
 /// databases. Without ``Configuration/users`` every request may read and write, which is for tests
 /// and for connections from the same machine.
 ///
-/// It answers concurrently. The bodies of requests take ``Limits/bodyMemory`` at most, all together.
-/// Attachments and long answers are streamed. An answer with the content of attachments in its JSON
-/// takes memory for one document at a time, which has no limit of its own.
+/// It answers concurrently. The bodies of requests take ``Limits/bodyMemory`` at most, all together,
+/// and the JSON of answers takes ``Limits/answerMemory``. Attachments and long answers are streamed,
+/// and so are attachments that are sent in the JSON of their document. What is not counted is the
+/// document that a request reads or stores just then.
 public struct CouchDBService: Sendable {
   let databases: [String: Database]
   let configuration: Configuration
@@ -79,14 +80,19 @@ public struct CouchDBService: Sendable {
   /// - Parameters:
   ///   - request: The request, with an absolute URL. Its own body is not used.
   ///   - body: The body of the request, which is read at most once, and a piece at a time.
+  ///   - address: The address that the connection comes from, such as `192.0.2.1`. With it, requests
+  ///     without a user and wrong passwords are limited for each address. Addresses of one network of
+  ///     IPv6, of 64 bits, count as one. Those of this machine have no such limits.
   /// - Returns: The response. Its body has no more memory than a piece, unless it is short.
-  public func respond(to request: HTTPRequest, body: HTTPBody) async -> HTTPResponse {
+  public func respond(
+    to request: HTTPRequest, body: HTTPBody, from address: String? = nil
+  ) async -> HTTPResponse {
     let start = ContinuousClock.now
     var event = Event(request)
     var response: HTTPResponse
     var crossOrigin: CrossOrigin?
     do {
-      let call = try ServiceCall(request, body, self)
+      let call = try ServiceCall(request, body, from: address, self)
       let origin = try CrossOrigin(request, configuration.allowedOrigins)
       crossOrigin = origin
       response =
@@ -96,7 +102,7 @@ public struct CouchDBService: Sendable {
       // The request counts until its body was sent.
       event.status = response.status
       response.body = response.body.keeping(
-        [call.slot, call.memory], report(event, since: start))
+        [call.slot, call.memory, call.answerMemory], report(event, since: start))
     } catch {
       let error = ServiceError(error)
       event.error = error.code
@@ -127,8 +133,13 @@ public struct CouchDBService: Sendable {
   private func answer(
     _ call: ServiceCall, _ event: inout Event, _ start: ContinuousClock.Instant
   ) async throws -> HTTPResponse {
+    // What watches the server is answered however much there is to do.
+    if call.path.first == "_up" {
+      try call.allow("GET", "HEAD")
+      return try await health()
+    }
     let authentication = try await authenticate(call, &event)
-    try state.takeRequest(of: authentication.user?.name)
+    try state.count(call, authentication)
     var response = try await answer(call, authentication, &event, start)
     if let cookie = authentication.renewedCookie, response.headers["set-cookie"] == nil {
       response.headers["set-cookie"] = cookie
@@ -144,9 +155,6 @@ public struct CouchDBService: Sendable {
     case nil:
       try call.allow("GET", "HEAD")
       return .json(200, ["couchdb": "Welcome", "vendor": ["name": "Divan"]])
-    case "_up":
-      try call.allow("GET", "HEAD")
-      return try await health()
     case "_session": return try await session(call, authentication, &event)
     case "_all_dbs":
       try call.allow("GET", "HEAD")

@@ -58,6 +58,7 @@ private struct AllDocumentsRequest: Sendable {
     includesDocuments = try flag("include_docs")
     options.conflicts = try flag("conflicts")
     options.isInline = try flag("attachments")
+    options.leavesLargeOut = true
   }
 
   private static func id(_ value: Value) throws -> String {
@@ -89,13 +90,13 @@ extension DatabaseService {
     let service = self
     return HTTPResponse(
       status: 200, headers: ["content-type": "application/json"],
-      body: HTTPBody(parts: {
+      body: HTTPBody(call.answerMemory) {
         var rows = DocumentRows(service: service, request: request)
         var isStarted = false
         return {
           guard !rows.isEnded else { return nil }
           let (current, isFirst) = (rows, !isStarted)
-          let (text, next) = try await service.database.read { snapshot -> (String, DocumentRows) in
+          let (found, next) = try await service.database.read { snapshot in
             var rows = current
             return (try rows.next(in: snapshot), rows)
           }
@@ -105,9 +106,12 @@ extension DatabaseService {
           let isWhole = request.keys == nil && request.start == nil && !request.isDescending
           let offset = isWhole ? "\(request.skip)" : "null"
           let head = "{\"total_rows\":\(count),\"offset\":\(offset),\"rows\":[\n"
-          return [.text((isFirst ? head : "") + text + (rows.isEnded ? "\n]}\n" : ""))]
+          var answer = AnswerParts(isFirst ? head : "")
+          answer.append(found)
+          if rows.isEnded { answer.append("\n]}\n") }
+          return answer.parts
         }
-      }))
+      })
   }
 }
 
@@ -126,6 +130,8 @@ private struct DocumentRows: Sendable {
   private var last: String?
 
   private static let sizeLimit = 256 << 10
+  /// How many documents are read at once, whether they have rows or not.
+  private static let countLimit = 5000
 
   init(service: DatabaseService, request: AllDocumentsRequest) {
     self.service = service
@@ -133,15 +139,15 @@ private struct DocumentRows: Sendable {
   }
 
   /// Returns the next rows.
-  mutating func next(in snapshot: Snapshot) throws -> String {
-    var text = ""
-    func add(_ row: String) {
-      if rowCount > 0 { text += ",\n" }
-      text += row
+  mutating func next(in snapshot: Snapshot) throws -> AnswerParts {
+    var rows = AnswerParts()
+    func add(_ row: AnswerParts) {
+      if rowCount > 0 { rows.append(",\n") }
+      rows.append(row)
       rowCount += 1
     }
     if let keys = request.keys {
-      while text.utf8.count < Self.sizeLimit {
+      while rows.size < Self.sizeLimit {
         let index = request.isDescending ? keys.count - 1 - keyIndex : keyIndex
         guard keys.indices.contains(index), rowCount < request.limit else {
           isEnded = true
@@ -151,10 +157,12 @@ private struct DocumentRows: Sendable {
         guard keyIndex > request.skip else { continue }
         add(try row(ofKey: keys[index], snapshot))
       }
-      return text
+      return rows
     }
+    var readCount = 0
     var ids = snapshot.ids(range, descending: request.isDescending)
-    while text.utf8.count < Self.sizeLimit {
+    while rows.size < Self.sizeLimit, readCount < Self.countLimit {
+      readCount += 1
       guard rowCount < request.limit, let id = try ids.next() else {
         isEnded = true
         break
@@ -170,7 +178,7 @@ private struct DocumentRows: Sendable {
       guard let row = try row(of: id, snapshot) else { continue }
       add(row)
     }
-    return text
+    return rows
   }
 
   /// The range of the IDs that were not read.
@@ -182,26 +190,29 @@ private struct DocumentRows: Sendable {
       ? IDRange(from: last, through: end) : IDRange(from: last, upTo: end)
   }
 
-  private func row(ofKey key: String, _ snapshot: Snapshot) throws -> String {
+  private func row(ofKey key: String, _ snapshot: Snapshot) throws -> AnswerParts {
     if let row = try row(of: key, snapshot) { return row }
     guard let revision = try snapshot.revision(of: key) else {
-      return "{\"key\":\(Value.string(key).json),\"error\":\"not_found\"}"
+      return AnswerParts("{\"key\":\(Value.string(key).json),\"error\":\"not_found\"}")
     }
     let text = Value.string(key).json
     let document = request.includesDocuments ? ",\"doc\":null" : ""
-    return "{\"id\":\(text),\"key\":\(text),\"value\":{\"rev\":\"\(revision)\",\"deleted\":true}"
-      + document + "}"
+    return AnswerParts(
+      "{\"id\":\(text),\"key\":\(text),\"value\":{\"rev\":\"\(revision)\",\"deleted\":true}"
+        + document + "}")
   }
 
   /// The row of a document; nil if there is none or it is deleted.
-  private func row(of id: String, _ snapshot: Snapshot) throws -> String? {
+  private func row(of id: String, _ snapshot: Snapshot) throws -> AnswerParts? {
     guard try snapshot.exists(id), let revision = try snapshot.revision(of: id) else { return nil }
     let text = Value.string(id).json
-    var row = "{\"id\":\(text),\"key\":\(text),\"value\":{\"rev\":\"\(revision)\"}"
+    var row = AnswerParts("{\"id\":\(text),\"key\":\(text),\"value\":{\"rev\":\"\(revision)\"}")
     if request.includesDocuments {
       let served = try snapshot.served(revision, of: id, request.options, service.limits)
-      row += ",\"doc\":" + (served.map { Value.object($0.members).json } ?? "null")
+      row.append(",\"doc\":")
+      row.append(served)
     }
-    return row + "}"
+    row.append("}")
+    return row
   }
 }

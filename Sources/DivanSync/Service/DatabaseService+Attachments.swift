@@ -67,7 +67,7 @@ extension DatabaseService {
     }
     return HTTPResponse(
       status: range == nil ? 200 : 206, headers: headers,
-      body: HTTPBody([.attachment(attachment, range)]))
+      body: try HTTPBody([.attachment(attachment, range)], call.answerMemory))
   }
 
   /// Returns the range that a request asks for; nil for all, also if there are several ranges.

@@ -7,7 +7,7 @@ extension DatabaseService {
     if call.method == "POST" { try call.requireJSON() }
     let request = try await ChangesRequest(call, state.patternMatching)
     let end = try await database.read { $0.sequence }
-    var stream = ChangesStream(self, request, call.memory, since: 0, through: end)
+    var stream = ChangesStream(self, request, since: 0, through: end)
     switch request.since {
     case .beginning: break
     case .now: stream.position = end
@@ -19,17 +19,18 @@ extension DatabaseService {
       stream.position = start.sequence
     }
     if request.feed != .normal {
+      stream.slot = try state.takeFeed(of: access.user)
       // A feed that waits costs little, so it does not keep others from being answered.
-      stream.slot = try state.takeFeedSlot()
-      call.slot.release()
+      let waitsAtOnce = stream.position >= end && !request.isDescending
+      if waitsAtOnce { call.slot.release() } else { stream.requestSlot = call.slot }
     }
     let type = request.feed == .eventsource ? "text/event-stream" : "application/json"
     return HTTPResponse(
       status: 200, headers: ["content-type": type],
-      body: HTTPBody(parts: { [stream] in
+      body: HTTPBody(call.answerMemory) { [stream] in
         var stream = stream
-        return { try await stream.next().map { [.text($0)] } }
-      }))
+        return { try await stream.next()?.parts }
+      })
   }
 }
 
@@ -39,11 +40,12 @@ struct ChangesStream: Sendable {
 
   private let service: DatabaseService
   private let request: ChangesRequest
-  private let memory: MemoryReservation
   /// The sequence number after which the next rows are read; before which, in descending order.
   var position: UInt64
   /// Counts the feed.
   var slot: Slot?
+  /// Counts the feed as a request until it waits.
+  var requestSlot: Slot?
   /// The last change of a normal feed: what comes later is for the next request.
   private let end: UInt64
   private var phase = Phase.start
@@ -58,12 +60,11 @@ struct ChangesStream: Sendable {
   private var filterTime = Duration.zero
 
   init(
-    _ service: DatabaseService, _ request: ChangesRequest, _ memory: MemoryReservation,
-    since position: UInt64, through end: UInt64
+    _ service: DatabaseService, _ request: ChangesRequest, since position: UInt64,
+    through end: UInt64
   ) {
     self.service = service
     self.request = request
-    self.memory = memory
     self.position = position
     self.end = end
     backward = BackwardChanges(through: end)
@@ -73,20 +74,21 @@ struct ChangesStream: Sendable {
   private var isList: Bool { [.normal, .longpoll].contains(request.feed) }
 
   /// Returns the next rows, or a line break if there were none for a while; nil at the end.
-  mutating func next() async throws -> String? {
+  mutating func next() async throws -> AnswerParts? {
     while true {
-      let text: String
+      try Task.checkCancellation()
+      let answer: AnswerParts
       switch phase {
       case .start:
         phase = .rows
-        text = isList ? "{\"results\":[\n" : "\n"
-      case .rows: text = try await nextRows()
+        answer = AnswerParts(isList ? "{\"results\":[\n" : "\n")
+      case .rows: answer = try await nextRows()
       case .end:
         phase = .done
-        text = trailer
+        answer = AnswerParts(trailer)
       case .done: return nil
       }
-      if !text.isEmpty { return text }
+      if !answer.isEmpty { return answer }
     }
   }
 
@@ -101,54 +103,57 @@ struct ChangesStream: Sendable {
   }
 
   /// Returns the next rows; empty if there are none yet.
-  private mutating func nextRows() async throws -> String {
+  private mutating func nextRows() async throws -> AnswerParts {
     guard rowCount < request.limit else {
       pendingCount = try await followingCount()
       phase = .end
-      return ""
+      return AnswerParts()
     }
     let batch = try await readBatch()
     position = batch.position
     filterTime = batch.filterTime
-    let text = texts(of: batch.rows)
+    var answer = joined(batch.rows)
     if !batch.unreadable.isEmpty {
       for error in batch.unreadable { service.report.send("unreadable_change", error.incident) }
-      if request.feed == .eventsource { return text + ChangeOmissions.comments(batch.unreadable) }
+      if request.feed == .eventsource {
+        answer.append(ChangeOmissions.comments(batch.unreadable))
+        return answer
+      }
       omissions.add(batch.unreadable)
       // Only the end of an answer can say so, and the client asks for the rest.
       if request.feed != .normal {
         pendingCount = try await followingCount()
         phase = .end
-        return text
+        return answer
       }
     }
     guard batch.rows.isEmpty else {
       deadline = nil
       // One row ends a longpoll, and a continuous feed goes on.
       if batch.isEnd, request.feed == .longpoll { phase = .end }
-      return text
+      return answer
     }
-    guard batch.isEnd else { return "" }
+    guard batch.isEnd else { return AnswerParts() }
     if request.feed == .normal || request.isDescending || isList && rowCount > 0 {
       phase = .end
-      return ""
+      return AnswerParts()
     }
-    return try await wait()
+    return AnswerParts(try await wait())
   }
 
-  private mutating func texts(of rows: [String]) -> String {
-    var text = ""
+  private mutating func joined(_ rows: [AnswerParts]) -> AnswerParts {
+    var answer = AnswerParts()
     for row in rows {
-      if isList, rowCount > 0 { text += ",\n" }
-      text += row
+      if isList, rowCount > 0 { answer.append(",\n") }
+      answer.append(row)
       switch request.feed {
       case .normal, .longpoll: break
-      case .continuous: text += "\n"
-      case .eventsource: text += "\n\n"
+      case .continuous: answer.append("\n")
+      case .eventsource: answer.append("\n\n")
       }
       rowCount += 1
     }
-    return text
+    return answer
   }
 
   private func followingCount() async throws -> Int {
@@ -160,6 +165,8 @@ struct ChangesStream: Sendable {
   /// Waits for a change, for the next heartbeat or for the end of the feed.
   private mutating func wait() async throws -> String {
     filterTime = .zero
+    requestSlot?.release()
+    requestSlot = nil
     let now = ContinuousClock.now
     if deadline == nil { deadline = request.timeout.map { now + $0 } }
     let rest = deadline.map { $0 - now } ?? .seconds(3600)
@@ -187,7 +194,7 @@ struct ChangesStream: Sendable {
 
 extension ChangesStream {
   private struct Batch: Sendable {
-    var rows: [String] = []
+    var rows: [AnswerParts] = []
     var position: UInt64
     var isEnd = false
     var unreadable: [DatabaseError] = []
@@ -202,7 +209,7 @@ extension ChangesStream {
   private mutating func readBatch() async throws -> Batch {
     let count = request.limit - rowCount
     if request.isDescending { return try await readBackward() }
-    let (request, service, memory, rowCount) = (request, service, memory, rowCount)
+    let (request, service, rowCount) = (request, service, rowCount)
     let (position, end) = (position, request.feed == .normal ? end : .max)
     let filterTime = filterTime
     return try await service.database.read { snapshot in
@@ -224,8 +231,8 @@ extension ChangesStream {
           let revisions = try service.revisions(of: change, request, snapshot, &batch.filterTime)
           guard !revisions.isEmpty else { continue }
           let index = rowCount + batch.rows.count
-          let row = try service.row(change, revisions, index, request, memory, snapshot)
-          size += row.utf8.count
+          let row = try service.row(change, revisions, index, request, snapshot)
+          size += row.size
           batch.rows.append(row)
         } catch let error as DatabaseError
           where error.code == .damaged && cursor.position > previous
@@ -239,13 +246,16 @@ extension ChangesStream {
   }
 
   private mutating func readBackward() async throws -> Batch {
-    let (request, service, memory, rowCount) = (request, service, memory, rowCount)
+    let (request, service, rowCount) = (request, service, rowCount)
     let (position, backward, filterTime) = (position, backward, filterTime)
     let (batch, rest) = try await service.database.read { snapshot in
       var backward = backward
       var batch = Batch(position: position, filterTime: filterTime)
-      var size = 0
-      while batch.rows.count < request.limit - rowCount, size < Self.sizeLimit {
+      var (size, readCount) = (0, 0)
+      while batch.rows.count < request.limit - rowCount, size < Self.sizeLimit,
+        readCount < Self.countLimit
+      {
+        readCount += 1
         var id: String?
         do {
           guard let change = try backward.next(in: snapshot) else {
@@ -256,8 +266,8 @@ extension ChangesStream {
           let revisions = try service.revisions(of: change, request, snapshot, &batch.filterTime)
           guard !revisions.isEmpty else { continue }
           let index = rowCount + batch.rows.count
-          let row = try service.row(change, revisions, index, request, memory, snapshot)
-          size += row.utf8.count
+          let row = try service.row(change, revisions, index, request, snapshot)
+          size += row.size
           batch.rows.append(row)
           batch.position = change.sequence
         } catch let error as DatabaseError where error.code == .damaged {
@@ -270,40 +280,5 @@ extension ChangesStream {
     }
     self.backward = rest
     return batch
-  }
-}
-
-extension DatabaseService {
-  /// Returns the leaf revisions that a row lists, and adds the time that the filter takes.
-  fileprivate func revisions(
-    of change: Change, _ request: ChangesRequest, _ snapshot: Snapshot, _ time: inout Duration
-  ) throws -> [RevisionID] {
-    let start = ContinuousClock.now
-    defer { time += ContinuousClock.now - start }
-    guard time <= limits.filterTime else {
-      throw ServiceError(503, "filter_timeout", "The filter took longer than is allowed here.")
-    }
-    return try request.revisions(of: change, in: snapshot)
-  }
-
-  /// Returns the JSON of a row.
-  fileprivate func row(
-    _ change: Change, _ revisions: [RevisionID], _ index: Int, _ request: ChangesRequest,
-    _ memory: MemoryReservation, _ snapshot: Snapshot
-  ) throws -> String {
-    let revisions = revisions.map { "{\"rev\":\"\($0)\"}" }.joined(separator: ",")
-    let hasPosition = (index + 1).isMultiple(of: request.positionInterval)
-    let place = "\"\(position(change.sequence))\""
-    var text =
-      "{\"seq\":\(hasPosition ? place : "null"),\"id\":\(Value.string(change.id).json),"
-      + "\"changes\":[\(revisions)]"
-    if change.isDeleted { text += ",\"deleted\":true" }
-    if request.includesDocuments, let revision = change.revision {
-      let served = try snapshot.served(revision, of: change.id, request.documentOptions, limits)
-      text += ",\"doc\":" + (served.map { Value.object($0.members).json } ?? "null")
-    }
-    text += "}"
-    guard request.feed == .eventsource else { return text }
-    return "data: \(text)\nid: \(place)"
   }
 }

@@ -55,14 +55,21 @@ extension DatabaseService {
     if !options.dependsOnTree, call.hasCurrent(tag) {
       return HTTPResponse(status: 304, headers: headers)
     }
-    guard !served.following.isEmpty else {
-      return .json(200, .object(served.members), headers: headers)
+    let parts: [BodyPart]
+    if served.following.isEmpty {
+      var answer = AnswerParts()
+      answer.append(served)
+      answer.append("\n")
+      parts = answer.parts
+      headers["content-type"] = "application/json"
+    } else {
+      let boundary = MultipartBoundary()
+      parts = boundary.related(served)
+      headers["content-type"] = boundary.contentType("related")
     }
-    let boundary = MultipartBoundary()
-    let parts = boundary.related(served)
-    headers["content-type"] = boundary.contentType("related")
     headers["content-length"] = "\(parts.reduce(0) { $0 + $1.size })"
-    return HTTPResponse(status: 200, headers: headers, body: HTTPBody(parts))
+    return HTTPResponse(
+      status: 200, headers: headers, body: try HTTPBody(parts, call.answerMemory))
   }
 
   // MARK: Several revisions
@@ -92,10 +99,10 @@ extension DatabaseService {
     let type = stream.boundary?.contentType("mixed") ?? "application/json"
     return HTTPResponse(
       status: 200, headers: ["content-type": type],
-      body: HTTPBody(parts: {
+      body: HTTPBody(call.answerMemory) {
         var stream = stream
         return { try await stream.next() }
-      }))
+      })
   }
 }
 
@@ -136,9 +143,15 @@ private struct OpenRevisions: Sendable {
       try $0.served(revision, of: id, options, limits)
     }
     guard let boundary else {
-      let entry: Value =
-        served.map { ["ok": .object($0.members)] } ?? ["missing": .string(revision.description)]
-      return [.text((isFirst ? "[" : ",") + entry.json)]
+      var answer = AnswerParts(isFirst ? "[" : ",")
+      if let served {
+        answer.append("{\"ok\":")
+        answer.append(served)
+        answer.append("}")
+      } else {
+        answer.append("{\"missing\":\"\(revision)\"}")
+      }
+      return answer.parts
     }
     let start = (isFirst ? "" : "\r\n") + "--\(boundary.text)\r\nContent-Type: "
     guard let served else {

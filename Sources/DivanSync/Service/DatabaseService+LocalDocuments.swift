@@ -26,6 +26,7 @@ extension DatabaseService {
         throw ServiceError.badRequest("Document must be a JSON object")
       }
       let document = try LocalDocument(members: members)
+      try await requirePlace(for: key)
       try await database.write { try $0.putLocal(key, document.stored) }
       return answer(id, document.revision, status: 201)
     case "DELETE":
@@ -36,6 +37,20 @@ extension DatabaseService {
     default:
       try call.allow("DELETE", "GET", "HEAD", "PUT")
       throw Self.notAnswered
+    }
+  }
+
+  /// Refuses a new local document of a user who has too many.
+  private func requirePlace(for key: String) async throws {
+    let (user, limit) = (access.user, limits.localDocumentCount)
+    let hasPlace = try await database.read { snapshot in
+      if try snapshot.localDocument(key) != nil { return true }
+      return try snapshot.localDocumentIDs(.prefix(LocalDocument.keyPrefix(user))).count < limit
+    }
+    guard hasPlace else {
+      throw ServiceError(
+        403, "forbidden",
+        "There are \(limit) local documents already. Delete those that are not needed.")
     }
   }
 
@@ -57,8 +72,13 @@ private struct LocalDocument: Sendable {
   ///
   /// An ID of any length fits, because a long one is replaced by its digest.
   static func key(_ id: String, _ user: String?) -> String {
+    keyPrefix(user) + (id.utf8.count <= 128 ? id : digest(id))
+  }
+
+  /// What the IDs of a user's local documents begin with in the store.
+  static func keyPrefix(_ user: String?) -> String {
     let owner = user.map { digest($0).prefix(16) } ?? "all"
-    return "couchdb/\(owner)/" + (id.utf8.count <= 128 ? id : digest(id))
+    return "couchdb/\(owner)/"
   }
 
   private static func digest(_ text: String) -> String {

@@ -20,6 +20,7 @@ extension DatabaseService {
         try call.memory.add(piece.count)
         data.append(piece)
       }
+      try call.memory.add(ServiceCall.valueSize(data))
       let value = try ServiceCall.json(data)
       var document = try IncomingDocument(value, id: id, limits)
       document.sent = try await storeAttachments(of: document, data, from: reader, call.memory)
@@ -42,8 +43,10 @@ extension DatabaseService {
     _ memory: MemoryReservation
   ) async throws -> Document.Attachments {
     let entries = document.members["_attachments"]?.objectValue ?? [:]
-    var expected = Self.order(
-      of: entries.filter { $0.value["follows"] == true }.map(\.key), in: json)
+    // The parts have the order of the JSON.
+    var expected = MemberNames.list(of: "_attachments", in: json).filter {
+      entries[$0]?["follows"] == true
+    }
     var sent = Document.Attachments()
     while !expected.isEmpty, let headers = try await reader.nextPart() {
       let index = try Self.index(of: headers, among: expected)
@@ -102,18 +105,6 @@ extension DatabaseService {
       throw ServiceError(
         415, "bad_content_type", "The encoding of an attachment is not known: \(encoding)")
     }
-  }
-
-  /// Returns the names in the order in which they are in the JSON, which is that of the parts.
-  private static func order(of names: [String], in json: Data) -> [String] {
-    guard names.count > 1, let start = json.range(of: Data("\"_attachments\"".utf8)) else {
-      return names
-    }
-    let rest = json[start.upperBound...]
-    let places = names.map { name in
-      rest.range(of: Data(Value.string(name).json.utf8))?.lowerBound ?? rest.endIndex
-    }
-    return names.indices.sorted { places[$0] < places[$1] }.map { names[$0] }
   }
 
   /// Returns which attachment a part is: the one that it names, or the next one.

@@ -10,6 +10,10 @@ struct DocumentOptions: Sendable {
   var sequence = false
   /// Whether attachments are in the JSON, in Base64.
   var isInline = false
+  /// Whether attachments that are too large for JSON are stubs, and not an error.
+  ///
+  /// An answer with many documents would otherwise end at the first of them, each time.
+  var leavesLargeOut = false
   /// Whether attachments follow the JSON, as parts of their own.
   var isFollowed = false
   /// Revisions that the client has, whose attachments it need not get again.
@@ -42,6 +46,8 @@ struct ServedDocument: Sendable {
   /// The attachments that follow, in the order of the members.
   var following: [Document.Attachment] = []
   var followingNames: [String] = []
+  /// The attachments whose content is in the JSON, in Base64.
+  var inline = Document.Attachments()
 }
 
 extension Snapshot {
@@ -64,6 +70,14 @@ extension Snapshot {
         entry["stub"] = true
         return
       }
+      if options.isInline {
+        guard inlineSize + stored.length <= limits.inlineAttachmentSize else {
+          guard options.leavesLargeOut else { throw Self.tooLargeForJSON }
+          entry["stub"] = true
+          return
+        }
+        inlineSize += stored.length
+      }
       // The content is sent as it is, and the digest is that of the encoded one.
       if entry["encoding"] != nil {
         for name in ["encoding", "encoded_length", "digest"] { entry[name] = nil }
@@ -73,20 +87,20 @@ extension Snapshot {
         served.following.append(stored)
         served.followingNames.append(attachment.name)
       } else {
-        inlineSize += stored.length
-        guard inlineSize <= limits.inlineAttachmentSize else {
-          throw ServiceError(
-            413, "attachment_too_large",
-            "The attachments are too large for JSON. Request them as multipart, or one by one.")
-        }
         entry["length"] = nil
-        entry["data"] = .string(try stored.data().base64EncodedString())
+        // Content that is damaged is an error of this document, which is too late while it is sent.
+        try stored.checkContent()
+        served.inline[attachment.name] = stored
       }
     }
     if !options.history { served.members["_revisions"] = nil }
     try addTree(options, found, &served.members)
     return served
   }
+
+  private static let tooLargeForJSON = ServiceError(
+    413, "attachment_too_large",
+    "The attachments are too large for JSON. Request them as multipart, or one by one.")
 
   private func addTree(
     _ options: DocumentOptions, _ found: ReplicatedRevision, _ members: inout Value.Object
@@ -121,6 +135,16 @@ extension Snapshot {
       try leaf.generation > revision.generation
         && revisions(leadingTo: leaf, of: id).contains(revision)
     }
+  }
+}
+
+extension Document.Attachment {
+  /// Reads the content once, with little memory.
+  ///
+  /// - Throws: ``DatabaseError`` if it cannot be read or is not what was stored.
+  fileprivate func checkContent() throws {
+    var pieces = try pieces()
+    while try pieces.next() != nil {}
   }
 }
 

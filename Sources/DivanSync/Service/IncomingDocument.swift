@@ -37,6 +37,10 @@ struct IncomingDocument: Sendable {
       guard let entries = attachments.objectValue,
         entries.allSatisfy({ !$0.key.isEmpty && $0.value.objectValue != nil })
       else { throw ServiceError.badRequest("Attachments property must be a JSON object") }
+      guard entries.count <= limits.attachmentCount else {
+        throw ServiceError(
+          413, "too_large", "A document may have \(limits.attachmentCount) attachments.")
+      }
     }
     self.members = members
     guard size(isBelow: limits.documentSize) else {

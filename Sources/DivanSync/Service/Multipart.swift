@@ -56,6 +56,7 @@ extension BodyPart {
     switch self {
     case .text(let text): text.utf8.count
     case .attachment(let attachment, let range): range?.count ?? attachment.length
+    case .base64(let attachment): (attachment.length + 2) / 3 * 4
     }
   }
 }

@@ -10,10 +10,12 @@ import Synchronization
 /// credentials costs a check. Wrong pairs are not remembered, and only so many are checked.
 final class PasswordChecker: Sendable {
   private let users: [String: CouchDBService.User]
-  private let rates: RateLimiter
+  private let rates: RateLimiter<ServiceAttempt>
+  /// An address that tries many names has fewer checks.
+  private let addressRates: RateLimiter<ClientAddress>
   private let known = Mutex<Set<[UInt8]>>([])
   private let knownKey = HMAC256.Key.random()
-  private let waiting = Counter(32)
+  private let waiting = Counter<ClientAddress>(32, each: 8)
   private let queue = DispatchQueue(label: "divan.sync.passwords")
   /// What a name is checked against that no user has, so that it takes as long.
   private let absent: PasswordHash
@@ -28,7 +30,9 @@ final class PasswordChecker: Sendable {
       iterationCount: iterationCount, salt: [UInt8](repeating: 0, count: 16),
       hash: [UInt8](repeating: 0, count: 32))
     let limits = configuration.limits
-    rates = RateLimiter(rate: limits.passwordChecksPerSecond, burst: limits.passwordCheckBurst)
+    let (rate, burst) = (limits.passwordChecksPerSecond, limits.passwordCheckBurst)
+    rates = RateLimiter(rate: rate, burst: burst)
+    addressRates = RateLimiter(rate: 4 * rate, burst: 4 * burst)
   }
 
   func user(_ name: String) -> CouchDBService.User? {
@@ -41,20 +45,23 @@ final class PasswordChecker: Sendable {
   ///
   /// - Throws: ``ServiceError`` with the status 401 if there is none, and 429 or 503 if too many
   ///   are checked.
-  func user(_ name: String, _ password: String) async throws -> CouchDBService.User {
+  func user(
+    _ name: String, _ password: String, from address: ClientAddress?
+  ) async throws -> CouchDBService.User {
     let user = user(name)
     // The length of the name tells where the password begins.
     let pair = [UInt8]("\(name.utf8.count):\(name)\(password)".utf8)
     let code = HMAC256.code(of: pair, knownKey).bytes
     if let user, known.withLock({ $0.contains(code) }) { return user }
     // Names that no user has count together, so that there are not many of them.
-    try rates.take(user?.name ?? "")
-    guard waiting.increment() else {
+    try rates.take(ServiceAttempt(user: user?.name, address: address))
+    if let address { try addressRates.take(address) }
+    guard waiting.increment(address) else {
       throw ServiceError(
         503, "service_unavailable", "Too many passwords are being checked.",
         headers: ["retry-after": "5"])
     }
-    defer { waiting.decrement() }
+    defer { waiting.decrement(address) }
     let hash = user?.password ?? absent
     let matches = await withCheckedContinuation { continuation in
       queue.async { continuation.resume(returning: hash.matches(password)) }
@@ -68,4 +75,11 @@ final class PasswordChecker: Sendable {
     }
     return user
   }
+}
+
+/// Whose password is tried, and from where.
+private struct ServiceAttempt: Hashable {
+  /// The name; nil for all names that no user has.
+  let user: String?
+  let address: ClientAddress?
 }

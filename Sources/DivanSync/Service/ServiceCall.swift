@@ -10,15 +10,22 @@ struct ServiceCall: Sendable {
   let headers: [String: String]
   let body: HTTPBody
   let limits: CouchDBService.Limits
-  /// The memory that the body and the answer take, until the request ends.
+  /// The memory that the body takes, until the request ends.
   let memory: MemoryReservation
-  /// Counts the request.
-  let slot: Slot
+  /// The memory that the parts of the answer take that are being sent.
+  let answerMemory: MemoryReservation
+  /// Counts the request as soon as its user is known.
+  let slot = Slot()
+  /// Where the request comes from; nil if the server does not say so.
+  let address: ClientAddress?
 
-  init(_ request: HTTPRequest, _ body: HTTPBody, _ service: CouchDBService) throws {
+  init(
+    _ request: HTTPRequest, _ body: HTTPBody, from address: String?, _ service: CouchDBService
+  ) throws {
     limits = service.configuration.limits
-    slot = try service.state.takeSlot()
-    memory = MemoryReservation(service.state.memory)
+    self.address = ClientAddress(address)
+    memory = MemoryReservation(service.state.memory, of: "requests")
+    answerMemory = MemoryReservation(service.state.answerMemory, of: "answers")
     method = request.method
     self.body = body
     var lowercase: [String: String] = [:]
@@ -100,6 +107,7 @@ extension ServiceCall {
   func json() async throws -> Value {
     let data = try await data(sizeLimit: limits.bodySize)
     guard !data.isEmpty else { return .null }
+    try memory.add(Self.valueSize(data))
     return try Self.json(data)
   }
 
@@ -109,6 +117,16 @@ extension ServiceCall {
   {
     guard let object = try await json().objectValue else { throw ServiceError.badRequest(reason) }
     return object
+  }
+
+  /// About how much memory the values of some JSON take, besides their texts.
+  ///
+  /// Each value but the first follows a comma or a bracket. A list of a million digits has two
+  /// megabytes and takes many times as much.
+  static func valueSize(_ json: Data) -> Int {
+    var count = 1
+    for byte in json where byte == 0x2C || byte == 0x5B || byte == 0x7B { count += 1 }
+    return 48 * count
   }
 
   static func json(_ data: Data) throws -> Value {

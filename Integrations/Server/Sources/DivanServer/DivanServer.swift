@@ -13,16 +13,12 @@ struct DivanServer {
         print(try UserCommand.run(arguments, readPassword: PasswordPrompt.read))
       default:
         let options = try ServerOptions(arguments)
-        try await Server(options, log: { log($0) }).run()
+        let output = LineOutput(.standardOutput)
+        try await Server(options, log: { output.write($0) }).run()
       }
     } catch {
-      FileHandle.standardError.write(Data("DivanServer: \(error)\n".utf8))
+      LineOutput(.standardError).write("DivanServer: \(error)")
       exit(1)
     }
-  }
-
-  /// Writes a line at once, also if the output is a file.
-  private static func log(_ line: String) {
-    FileHandle.standardOutput.write(Data((line + "\n").utf8))
   }
 }

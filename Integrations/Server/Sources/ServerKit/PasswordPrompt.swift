@@ -23,9 +23,14 @@ public enum PasswordPrompt {
     unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden)
     defer {
       unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown)
-      FileHandle.standardError.write(Data("\n".utf8))
+      show("\n")
     }
-    FileHandle.standardError.write(Data("Password: ".utf8))
+    show("Password: ")
     return readLine()
+  }
+
+  /// Writes to the terminal, if that is possible.
+  private static func show(_ text: String) {
+    try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
   }
 }

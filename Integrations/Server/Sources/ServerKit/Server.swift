@@ -41,14 +41,10 @@ public struct Server: Sendable {
     self.log = log
     var configuration = CouchDBService.Configuration()
     configuration.limits = options.limits
-    configuration.hasSecureCookies = options.certificateFile != nil
+    configuration.hasSecureCookies = options.certificateFile != nil || options.isBehindProxy
     configuration.allowedOrigins = Set(options.origins)
     if let path = options.usersFile { configuration.users = try UsersFile(contentsOf: path).users }
-    guard options.isLoopback || !(configuration.users ?? []).isEmpty else {
-      throw ServerOptions.Invalid(
-        "Without users only this machine may connect, and \(options.host) is an address for others. "
-          + "Add users with “add-user”, and name their file with --users.")
-    }
+    try Self.requireUsers(configuration, options)
     if !options.isQuiet { configuration.eventHandler = { log($0.description) } }
     builder = try Self.builder(options)
     var databases: [String: Database] = [:]
@@ -61,16 +57,37 @@ public struct Server: Sendable {
     self.databases = databases
     hasUsers = configuration.users != nil
     service = CouchDBService(databases, configuration: configuration)
-    if !options.isLoopback, options.certificateFile == nil {
+    if !options.isLoopback, !options.isBehindProxy, options.certificateFile == nil {
       log("Passwords are sent without encryption: use --tls-certificate, or a proxy with TLS.")
+    }
+  }
+
+  /// Refuses what would let others than this machine read and write without being users.
+  private static func requireUsers(
+    _ configuration: CouchDBService.Configuration, _ options: ServerOptions
+  ) throws {
+    guard (configuration.users ?? []).isEmpty else { return }
+    let remedy = "Add users with “add-user”, and name their file with --users."
+    guard !options.isBehindProxy else {
+      throw ServerOptions.Invalid("A proxy lets others connect, and there are no users. " + remedy)
+    }
+    guard options.isLoopback else {
+      throw ServerOptions.Invalid(
+        "Without users only this machine may connect, and \(options.host) is an address for others. "
+          + remedy)
     }
   }
 
   private static func builder(_ options: ServerOptions) throws -> HTTPServerBuilder {
     let sizeLimit = max(options.limits.attachmentSize, options.limits.bodySize)
+    let addresses = AddressCounter(
+      limit: options.isBehindProxy ? .max : options.connectionLimitPerAddress,
+      includesThisMachine: options.limitsThisMachine)
     let http = HTTPServerBuilder.http1(
       configuration: .init(
-        additionalChannelHandlers: [ContinueHandler(sizeLimit: sizeLimit)],
+        additionalChannelHandlers: [
+          AddressLimitHandler(addresses), ContinueHandler(sizeLimit: sizeLimit),
+        ],
         idleTimeout: .nanoseconds(Int64(options.idleTimeout / .nanoseconds(1))),
         httpDecoderConfiguration: .init(
           maxHeaderFieldSize: options.limits.urlSize + options.limits.headerSize,
@@ -100,7 +117,8 @@ public struct Server: Sendable {
     logger.logLevel = .error
     let (options, log) = (options, log)
     let responder = ServiceResponder(
-      service: service, idleTimeout: options.idleTimeout, requiresLoopbackHost: !hasUsers,
+      service: service, idleTimeout: options.idleTimeout, isLocal: !hasUsers,
+      isBehindProxy: options.isBehindProxy,
       log: { line in
         if !options.isQuiet { log(line) }
       })

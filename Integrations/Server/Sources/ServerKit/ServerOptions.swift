@@ -15,10 +15,21 @@ public struct ServerOptions: Sendable {
   public var certificateFile: String?
   /// The path of the private key (PEM).
   public var keyFile: String?
+  /// Whether all requests come through a proxy that encrypts the connections of clients.
+  ///
+  /// The proxy says where a request comes from, with `X-Forwarded-For` or `Forwarded`. Only the proxy
+  /// may be able to connect, since others could say anything.
+  public var isBehindProxy = false
   /// The limits of the service.
   public var limits = CouchDBService.Limits()
   /// The number of connections at once; more wait until one is closed.
   public var connectionLimit = 2000
+  /// The number of connections of each address at once; more are closed.
+  ///
+  /// A network of IPv6, of 64 bits, counts as one address. This machine and a proxy have no such limit.
+  public var connectionLimitPerAddress = 500
+  /// Whether addresses of this machine have the limit, too, for tests.
+  var limitsThisMachine = false
   /// The time in which something of a request must arrive, and after which an idle connection is
   /// closed.
   public var idleTimeout = Duration.seconds(60)
@@ -45,9 +56,11 @@ public struct ServerOptions: Sendable {
   public static let help = """
     Usage:
       DivanServer --store [NAME=]PATH … [--host ADDRESS] [--port NUMBER] [--users FILE]
-                  [--tls-certificate FILE --tls-key FILE] [--origin ORIGIN …] [--quiet]
+                  [--tls-certificate FILE --tls-key FILE] [--behind-tls-proxy]
+                  [--origin ORIGIN …] [--quiet]
                   [--max-document-size BYTES] [--max-body-size BYTES] [--max-attachment-size BYTES]
-                  [--max-connections NUMBER] [--max-requests NUMBER] [--requests-per-second NUMBER]
+                  [--max-connections NUMBER] [--max-connections-per-address NUMBER]
+                  [--max-requests NUMBER] [--requests-per-second NUMBER]
                   [--idle-timeout SECONDS] [--shutdown-timeout SECONDS]
       DivanServer add-user NAME --users FILE --permission STORE:read|write …
       DivanServer remove-user NAME --users FILE
@@ -63,9 +76,14 @@ public struct ServerOptions: Sendable {
   public init(_ arguments: [String]) throws {
     var rest = arguments[...]
     while let name = rest.popFirst() {
-      if name == "--quiet" {
+      switch name {
+      case "--quiet":
         isQuiet = true
         continue
+      case "--behind-tls-proxy":
+        isBehindProxy = true
+        continue
+      default: break
       }
       guard let value = rest.popFirst() else {
         throw Invalid("The argument \(name) is not known, or its value is missing.")
@@ -91,6 +109,8 @@ public struct ServerOptions: Sendable {
     case "--max-body-size": limits.bodySize = try Self.number(name, value)
     case "--max-attachment-size": limits.attachmentSize = try Self.number(name, value)
     case "--max-connections": connectionLimit = try Self.number(name, value)
+    case "--max-connections-per-address":
+      connectionLimitPerAddress = try Self.number(name, value)
     case "--max-requests": limits.concurrentRequests = try Self.number(name, value)
     case "--requests-per-second":
       limits.requestsPerSecond = Double(try Self.number(name, value))

@@ -18,11 +18,13 @@ struct ConnectionContext: InitializableFromSource {
 struct ServiceResponder: HTTPResponder {
   let service: CouchDBService
   let idleTimeout: Duration
-  /// Whether requests must name this machine as their host.
+  /// Whether requests must come from this machine itself, because there are no users.
   ///
-  /// A web page can make the name of its own host lead to this machine, and is then not kept from
-  /// reading what a server without users answers.
-  let requiresLoopbackHost: Bool
+  /// They must name this machine as their host: a web page can make the name of its own host lead to
+  /// this machine. And no proxy may have passed them on, which would do so for everyone.
+  let isLocal: Bool
+  /// Whether a proxy says where requests come from.
+  let isBehindProxy: Bool
   /// Receives a line for each request that the service never sees.
   let log: @Sendable (String) -> Void
 
@@ -34,8 +36,12 @@ struct ServiceResponder: HTTPResponder {
       headers[name] = headers[name].map { $0 + separator + field.value } ?? field.value
     }
     headers["host"] = request.head.authority
-    if requiresLoopbackHost, !Self.isLoopback(headers["host"] ?? "localhost") {
+    if isLocal, !Self.isLoopback(headers["host"] ?? "localhost") {
       return refusal(403, "forbidden", "Without users only this machine may connect.", request)
+    }
+    if isLocal, ForwardedAddress.isForwarded(headers) {
+      return refusal(
+        403, "forbidden", "Behind a proxy, the server needs users and --behind-tls-proxy.", request)
     }
     let served = DivanSync.HTTPRequest(
       request.method.rawValue, target: request.head.path ?? "", headers: headers)
@@ -43,7 +49,9 @@ struct ServiceResponder: HTTPResponder {
       return refusal(400, "bad_request", "The URL is invalid.", request)
     }
     let body = PacedBody(base: request.body, grace: idleTimeout)
-    let answer = await service.respond(to: served, body: HTTPBody(body))
+    let peer = context.channel.remoteAddress?.ipAddress
+    let address = isBehindProxy ? ForwardedAddress.text(in: headers) ?? peer : peer
+    let answer = await service.respond(to: served, body: HTTPBody(body), from: address)
     if body.isTooSlow {
       return refusal(
         408, "request_timeout", "The body came too slowly.", request, isLast: true)
@@ -94,7 +102,8 @@ struct ServiceResponder: HTTPResponder {
     }
     let status = HTTPTypes.HTTPResponse.Status(code: answer.status)
     // What was refused may go on for long, so the connection ends then.
-    let isCut = answer.status >= 400 && !body.isRead && body.mayBeLong(request)
+    let isLate = answer.status == 408
+    let isCut = answer.status >= 400 && !body.isRead && (isLate || body.mayBeLong(request))
     if isCut { fields[.connection] = "close" }
     if request.method == .head || answer.status == 304 {
       return Response(status: status, headers: fields, body: ResponseBody())

@@ -1,6 +1,7 @@
 import Divan
 import DivanSync
 import Foundation
+import NIOCore
 import Testing
 
 @testable import ServerKit
@@ -119,6 +120,65 @@ struct ConnectionTests {
       let other = try RawConnection(port: server.port)
       other.send(head.replacing("Length: 2", with: "Length: 99999999999"))
       #expect(other.receive().hasPrefix("HTTP/1.1 413"))
+    }
+  }
+
+  @Test func `an address has so many connections`() async throws {
+    try await RunningServer.run { options, _ in
+      options.connectionLimitPerAddress = 3
+      options.limitsThisMachine = true
+    } _: { server in
+      func status() throws -> (RawConnection, String) {
+        let connection = try RawConnection(port: server.port)
+        connection.send("GET /_up HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        return (connection, String(connection.receive().prefix(12)))
+      }
+      var open = [try status(), try status(), try status()]
+      #expect(open.map { $0.1 } == [String](repeating: "HTTP/1.1 200", count: 3))
+      #expect(try status().1 == "")
+      open.removeLast()
+      var answer = ""
+      for _ in 0..<100 where answer.isEmpty {
+        try await Task.sleep(for: .milliseconds(20))
+        answer = try status().1
+      }
+      #expect(answer == "HTTP/1.1 200" && open.count == 2)
+    }
+  }
+
+  @Test func `addresses are counted for each client`() throws {
+    let counter = AddressCounter(limit: 2)
+    func key(_ text: String) throws -> String? {
+      counter.key(of: try SocketAddress(ipAddress: text, port: 1))
+    }
+    #expect(try key("192.0.2.1") == "192.0.2.1")
+    #expect(try key("::ffff:192.0.2.1") == key("192.0.2.1"))
+    #expect(try key("2001:db8::1") == key("2001:db8::ffff:1"))
+    #expect(try key("2001:db8::1") != key("2001:db8:0:1::1"))
+    for own in ["127.0.0.1", "::1", "::ffff:127.0.0.2"] { #expect(try key(own) == nil) }
+    let client = "192.0.2.1"
+    #expect(
+      [counter.add(client), counter.add(client), counter.add(client)] == [true, true, false])
+    counter.remove(client)
+    #expect(counter.add(client) && counter.add("192.0.2.2"))
+  }
+
+  @Test func `HEAD has the length of the answer, and no body`() async throws {
+    try await RunningServer.run { server in
+      #expect(try await server.send("PUT", "/films/a", ["n": 5]).status == 201)
+      var lengths: [String] = []
+      for method in ["GET", "HEAD"] {
+        let connection = try RawConnection(port: server.port)
+        connection.send(
+          "\(method) /films/a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        var text = ""
+        while case let piece = connection.receive(), !piece.isEmpty { text += piece }
+        let lines = text.components(separatedBy: "\r\n")
+        lengths += lines.filter { $0.lowercased().hasPrefix("content-length:") }
+        #expect(text.hasSuffix(method == "HEAD" ? "\r\n\r\n" : "}\n"))
+      }
+      #expect(lengths.count == 2 && lengths.first == lengths.last)
+      #expect(lengths.first?.hasSuffix(" 0") == false)
     }
   }
 

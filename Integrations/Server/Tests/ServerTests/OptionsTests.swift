@@ -1,5 +1,6 @@
 import DivanSync
 import Foundation
+import Synchronization
 import Testing
 
 @testable import ServerKit
@@ -42,6 +43,27 @@ struct OptionsTests {
     guard !isLoopback else { return }
     let error = #expect(throws: ServerOptions.Invalid.self) { try Server(options, log: { _ in }) }
     #expect(error?.description.contains("Without users") == true)
+  }
+
+  @Test func `a log that cannot be written loses lines, and says how many`() throws {
+    let full = FileHandle(forWritingAtPath: "/dev/full")
+    if let full {
+      let output = LineOutput(full)
+      for _ in 0..<3 { output.write("a line") }
+      #expect(output.lostCount == 3)
+    }
+    struct DiskFull: Error {}
+    let isFull = Mutex(true)
+    let text = Mutex("")
+    let output = LineOutput { data in
+      guard !isFull.withLock({ $0 }) else { throw DiskFull() }
+      text.withLock { $0 += String(decoding: data, as: UTF8.self) }
+    }
+    for line in ["a", "b"] { output.write(line) }
+    isFull.withLock { $0 = false }
+    for line in ["c", "d"] { output.write(line) }
+    #expect(text.withLock { $0 } == "2 lines were lost.\nc\nd\n")
+    #expect(output.lostCount == 0)
   }
 
   @Test(arguments: [

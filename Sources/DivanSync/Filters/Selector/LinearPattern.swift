@@ -116,7 +116,7 @@ extension LinearPattern {
   }
 
   /// Returns whether the expression matches a part of a text.
-  func matches(_ text: String) -> Bool {
+  func matches(_ text: String, _ clock: inout SelectorClock) throws(SelectorFailure) -> Bool {
     var reached = Reached(steps.count)
     var starts: [Int] = []
     var (previous, iterator) = (Unicode.Scalar?.none, text.unicodeScalars.makeIterator())
@@ -126,6 +126,7 @@ extension LinearPattern {
       starts.append(0)
       for start in starts where follow(start, previous, next, &reached) { return true }
       guard let next else { return false }
+      try clock.step(1 + reached.list.count)
       starts.removeAll(keepingCapacity: true)
       for step in reached.list {
         if case .scalar(let test) = steps[step], test.accepts(next) { starts.append(step + 1) }

@@ -87,11 +87,21 @@ public struct MangoSelector: Sendable {
   ///   `_id`, `_rev`, `_attachments`, and `_deleted` in a deleted one.
   /// - Returns: Whether it matches.
   public func matches(_ members: Value.Object) -> Bool {
+    var clock = SelectorClock(deadline: nil)
+    return (try? matches(members, &clock)) ?? false
+  }
+
+  /// Returns whether a document matches, unless that takes too long.
+  ///
+  /// - Throws: ``SelectorFailure/timeIsOver``.
+  private func matches(
+    _ members: Value.Object, _ clock: inout SelectorClock
+  ) throws(SelectorFailure) -> Bool {
     guard let condition else { return true }
     guard !condition.isEmptyCombination else { return false }
     do {
-      return try condition.matches(.found(.object(members)))
-    } catch {
+      return try condition.matches(.found(.object(members)), &clock)
+    } catch .unevaluated {
       return false
     }
   }
@@ -102,6 +112,11 @@ public struct MangoSelector: Sendable {
   public func matches(_ document: Document) -> Bool {
     guard condition != nil else { return true }
     return matches(CouchDBDocument.members(of: document))
+  }
+
+  func matches(_ document: Document, _ clock: inout SelectorClock) throws(SelectorFailure) -> Bool {
+    guard condition != nil else { return true }
+    return try matches(CouchDBDocument.members(of: document), &clock)
   }
 }
 

@@ -78,30 +78,31 @@ extension SelectorCondition {
 
 // MARK: - Evaluation
 
-/// The error that CouchDB has for `$nor` in a condition on elements.
-struct UnevaluatedCondition: Error {}
-
 extension SelectorCondition {
-  func matches(_ target: SelectorTarget) throws(UnevaluatedCondition) -> Bool {
+  func matches(
+    _ target: SelectorTarget, _ clock: inout SelectorClock
+  ) throws(SelectorFailure) -> Bool {
+    try clock.step()
     switch self {
     case .all(let conditions):
-      for condition in conditions where try !condition.matches(target) { return false }
+      for condition in conditions where try !condition.matches(target, &clock) { return false }
       return true
     case .any(let conditions):
-      for condition in conditions where try condition.matches(target) { return true }
+      for condition in conditions where try condition.matches(target, &clock) { return true }
       return conditions.isEmpty
-    case .none: throw UnevaluatedCondition()
-    case .not(let condition): return try !condition.matches(target)
-    case .field(let path, let condition): return try condition.matches(target.descended(path))
+    case .none: throw .unevaluated
+    case .not(let condition): return try !condition.matches(target, &clock)
+    case .field(let path, let condition):
+      return try condition.matches(target.descended(path), &clock)
     case .test(let test):
       switch target {
-      case .found(let value): return test.accepts(value)
+      case .found(let value): return try test.accepts(value, &clock)
       case .missing: return test.wantsMissing
       case .unreachable: return false
       }
     case .failedTest(let test):
       guard case .found(let value) = target else { return false }
-      return !test.accepts(value)
+      return try !test.accepts(value, &clock)
     }
   }
 }

@@ -42,8 +42,10 @@ final class SelectorPattern: Sendable {
   var size: Int { linear?.size ?? 0 }
 
   /// Returns whether the expression matches a part of a text.
-  func matches(_ text: String) -> Bool {
-    if let linear { return linear.matches(text) }
+  ///
+  /// Only the time of a linear expression can be over.
+  func matches(_ text: String, _ clock: inout SelectorClock) throws(SelectorFailure) -> Bool {
+    if let linear { return try linear.matches(text, &clock) }
     return regex.withLock { regex in
       do {
         return try regex?.firstMatch(in: text) != nil

@@ -56,25 +56,32 @@ extension SelectorTest {
     if case .exists(false) = self { true } else { false }
   }
 
-  func accepts(_ value: Value) -> Bool {
+  func accepts(_ value: Value, _ clock: inout SelectorClock) throws(SelectorFailure) -> Bool {
+    try clock.step(for: value)
     switch self {
     case .comparison(let comparison, let other, let order):
-      comparison.accepts(order.compare(value, other))
-    case .isIn(let candidates): candidates.include(value)
-    case .isNotIn(let candidates): !candidates.include(value)
-    case .exists(let flag): flag
-    case .type(let name): value.typeName == name
-    case .size(let count): value.arrayValue?.count == count
-    case .remainder(let divisor, let remainder): value.wholeNumber.map { $0 % divisor } == remainder
-    case .pattern(let pattern): value.stringValue.map { pattern.matches($0) } ?? false
-    case .prefix(let prefix): value.stringValue?.beginsWith(prefix) ?? false
-    case .containsAll(let wanted): value.contains(all: wanted)
-    case .anyElement(let condition): condition.accepts(value.arrayValue ?? [], isAny: true)
+      return comparison.accepts(order.compare(value, other))
+    case .isIn(let candidates): return candidates.include(value)
+    case .isNotIn(let candidates): return !candidates.include(value)
+    case .exists(let flag): return flag
+    case .type(let name): return value.typeName == name
+    case .size(let count): return value.arrayValue?.count == count
+    case .remainder(let divisor, let remainder):
+      return value.wholeNumber.map { $0 % divisor } == remainder
+    case .pattern(let pattern):
+      guard let text = value.stringValue else { return false }
+      return try pattern.matches(text, &clock)
+    case .prefix(let prefix): return value.stringValue?.beginsWith(prefix) ?? false
+    case .containsAll(let wanted): return value.contains(all: wanted)
+    case .anyElement(let condition):
+      return try condition.accepts(value.arrayValue ?? [], isAny: true, &clock)
     case .allElements(let condition):
       // No array has all of its elements accepted if it has none.
-      value.arrayValue.map { !$0.isEmpty && condition.accepts($0, isAny: false) } ?? false
+      guard let elements = value.arrayValue, !elements.isEmpty else { return false }
+      return try condition.accepts(elements, isAny: false, &clock)
     case .anyKey(let condition):
-      condition.accepts((value.objectValue ?? [:]).keys.map { .string($0) }, isAny: true)
+      let names = (value.objectValue ?? [:]).keys.map { Value.string($0) }
+      return try condition.accepts(names, isAny: true, &clock)
     }
   }
 }
@@ -107,10 +114,12 @@ extension SelectorCondition {
   /// Returns whether the condition accepts any of some elements, or all of them.
   ///
   /// An element that it cannot be evaluated for ends the search, as in CouchDB.
-  fileprivate func accepts(_ elements: [Value], isAny: Bool) -> Bool {
+  fileprivate func accepts(
+    _ elements: [Value], isAny: Bool, _ clock: inout SelectorClock
+  ) throws(SelectorFailure) -> Bool {
     do {
-      for element in elements where try matches(.found(element)) == isAny { return isAny }
-    } catch {
+      for element in elements where try matches(.found(element), &clock) == isAny { return isAny }
+    } catch .unevaluated {
       return false
     }
     return !isAny
