@@ -113,8 +113,7 @@ extension Workload {
 
   /// Returns nanoseconds for each document, for filters that no index answers.
   ///
-  /// The filters are one whose properties were never queried, the same again, and others on the
-  /// same properties.
+  /// The filter is first one that was never asked, and then the same again.
   private static func scanning(
     _ bench: Bench
   ) throws -> (first: Double, again: Double) {

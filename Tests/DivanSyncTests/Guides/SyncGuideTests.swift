@@ -24,6 +24,11 @@ struct SyncGuideTests {
     DivanSync.CouchDBPeer(url: url, authorization: .none, transport: transport)
   }
 
+  /// A hash that takes no time without optimization.
+  private func PasswordHash(of password: String) -> PasswordHash {
+    DivanSync.PasswordHash(of: password, iterationCount: 10)
+  }
+
   private func notes(of name: String) -> DatabasePeer { DatabasePeer(remote) }
 
   private func both(_ a: Value?, _ b: Value?) -> Value {
@@ -160,12 +165,19 @@ struct SyncGuideTests {
 
   @Test func `a request is passed to a service, and its response is written`() async throws {
     let database = try Database.inMemory()
-    let configuration = CouchDBService.Configuration()
-    let (method, headers, body) = (
-      "PUT", ["content-type": "application/json"], HTTPBody(Data("{}".utf8))
-    )
+    let (method, body) = ("PUT", HTTPBody(Data("{}".utf8)))
+    let password = "metropolis"
+    let credentials = Data("ada:metropolis".utf8).base64EncodedString()
+    let headers = [
+      "content-type": "application/json", "authorization": "Basic \(credentials)",
+    ]
     let url = try #require(URL(string: "http://127.0.0.1:5984/films/metropolis"))
     let connection = Connection()
+    var configuration = CouchDBService.Configuration()
+    configuration.users = [
+      CouchDBService.User(
+        name: "ada", password: PasswordHash(of: password), permissions: ["films": .write])
+    ]
     let service = CouchDBService(["films": database], configuration: configuration)
     let response = await service.respond(to: HTTPRequest(method, url, headers: headers), body: body)
     for try await piece in response.body { try await connection.write(piece) }

@@ -22,15 +22,18 @@ extension ModelContext: QuerySource {
   public func find<M: Model>(_ query: Query<M>) throws -> [M] {
     let view = try core.requireSnapshot().view
     let execution = try QueryExecution(view, core.known(query).core, readsResults: true)
-    var models: [M] = []
+    var contents: [ModelContent] = []
     try execution.forEach { candidate in
       let id = try view.text(ofID: candidate.id)
       let properties = EncodedValue(try execution.record(of: candidate).takeProperties())
-      let model = try core.model(M.self, of: ModelContent(id: id, properties: properties))
-      if !model.isDeleted { models.append(model) }
+      contents.append(ModelContent(id: id, properties: properties))
       return true
     }
-    return models
+    // Making a model runs its hooks, and may change it. So no model is made if reading fails.
+    return try contents.compactMap { content in
+      let model = try core.model(M.self, of: content)
+      return model.isDeleted ? nil : model
+    }
   }
 
   /// Returns the first model that matches a query; nil if there is none.
