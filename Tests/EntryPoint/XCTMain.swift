@@ -1,5 +1,5 @@
+import Foundation
 import Testing
-import XCTest
 
 /// Runs the tests without a list of them, as the package manager's own main function does.
 ///
@@ -10,7 +10,12 @@ import XCTest
 @main
 struct TestProgram {
   static func main() async {
-    guard CommandLine.arguments.contains("swift-testing") else { XCTMain([]) }
+    // Without that option, the package manager runs tests of XCTest alone, and none would pass.
+    guard CommandLine.arguments.contains("swift-testing") else {
+      FileHandle.standardError.write(
+        Data("No test was run: call `swift test` with `--enable-swift-testing`.\n".utf8))
+      exit(64)
+    }
     await Testing.__swiftPMEntryPoint() as Never
   }
 }
