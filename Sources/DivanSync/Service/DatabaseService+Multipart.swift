@@ -22,7 +22,7 @@ extension DatabaseService {
       }
       let value = try ServiceCall.json(data)
       var document = try IncomingDocument(value, id: id, limits)
-      document.sent = try await storeAttachments(of: document, data, from: reader, call.memory)
+      document.sent = try await storeAttachments(of: document, data, from: reader)
       return document
     } catch let error as ReplicationError where error.code == .invalidAnswer {
       throw ServiceError.badRequest(error.message)
@@ -38,8 +38,7 @@ extension DatabaseService {
 
   /// Stores the content of the attachments that follow, by their names.
   private func storeAttachments(
-    of document: IncomingDocument, _ json: Data, from reader: MultipartReader,
-    _ memory: MemoryReservation
+    of document: IncomingDocument, _ json: Data, from reader: MultipartReader
   ) async throws -> Document.Attachments {
     let entries = document.members["_attachments"]?.objectValue ?? [:]
     var expected = Self.order(
@@ -58,7 +57,7 @@ extension DatabaseService {
       let type = entry["content_type"]?.stringValue ?? "application/octet-stream"
       sent[name] = try await database.storeAttachment(
         contentType: type,
-        pieces: PartPieces(try await content(of: reader, headers, memory), length: length))
+        pieces: PartPieces(try content(of: reader, headers), length: length))
       if entry["encoding"] == nil, let digest = entry["digest"]?.stringValue,
         let check = ContentCheck(.init(digest)), let stored = sent[name],
         !(try await stored.passes(check))
@@ -74,30 +73,12 @@ extension DatabaseService {
 
   /// Returns a function that returns the content of a part, decompressed.
   private func content(
-    of reader: MultipartReader, _ headers: [String: String], _ memory: MemoryReservation
-  ) async throws -> () async throws -> Data? {
+    of reader: MultipartReader, _ headers: [String: String]
+  ) throws -> () async throws -> Data? {
     switch headers["content-encoding"]?.lowercased() {
     case nil, "identity": return { try await reader.nextPiece() }
     case "gzip":
-      // CouchDB compresses text, which is mostly short.
-      var data = Data()
-      while let piece = try await reader.nextPiece() {
-        guard data.count + piece.count <= limits.bodySize else { throw HTTPBodyTooLarge() }
-        try memory.add(piece.count)
-        data.append(piece)
-      }
-      do {
-        var gzip = try GzipReader(data)
-        return {
-          do {
-            return try gzip.next()
-          } catch {
-            throw ServiceError.badRequest("An attachment is no valid gzip")
-          }
-        }
-      } catch {
-        throw ServiceError.badRequest("An attachment is no valid gzip")
-      }
+      return Self.decompressing { try await reader.nextPiece() }
     case let encoding?:
       throw ServiceError(
         415, "bad_content_type", "The encoding of an attachment is not known: \(encoding)")
