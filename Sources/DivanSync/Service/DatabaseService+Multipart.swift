@@ -45,7 +45,7 @@ extension DatabaseService {
       of: entries.filter { $0.value["follows"] == true }.map(\.key), in: json)
     var sent = Document.Attachments()
     while !expected.isEmpty, let headers = try await reader.nextPart() {
-      let index = try Self.index(of: headers, among: expected)
+      let index = try Self.index(of: headers, among: expected, entries)
       let name = expected.remove(at: index)
       let entry = entries[name] ?? [:]
       guard let length = entry["length"]?.intValue, length >= 0 else {
@@ -98,18 +98,26 @@ extension DatabaseService {
   }
 
   /// Returns which attachment a part is: the one that it names, or the next one.
-  private static func index(of headers: [String: String], among names: [String]) throws -> Int {
+  ///
+  /// Some clients encode the name as in a URL, so one name can be the spelling of another. Of several
+  /// that it can be, it is the next one if its length is right: the parts have the order of the JSON.
+  private static func index(
+    of headers: [String: String], among names: [String], _ entries: Value.Object
+  ) throws -> Int {
     let disposition = headers["content-disposition"] ?? ""
     guard let start = disposition.range(of: "filename=\"")?.upperBound else { return 0 }
     let text = String(disposition[start...].prefix { $0 != "\"" })
     let decoded = text.removingPercentEncoding ?? text
-    let index =
-      names.firstIndex { $0.utf8.elementsEqual(text.utf8) }
-      ?? names.firstIndex { $0.utf8.elementsEqual(decoded.utf8) }
-    guard let index else {
+    let candidates = names.indices.filter { index in
+      names[index].utf8.elementsEqual(text.utf8) || names[index].utf8.elementsEqual(decoded.utf8)
+    }
+    guard let first = candidates.first else {
       throw ServiceError.badRequest("A part is no attachment of the document")
     }
-    return index
+    guard candidates.count > 1, headers["content-encoding"] == nil,
+      let length = headers["content-length"].flatMap({ Int($0) })
+    else { return first }
+    return candidates.first { entries[names[$0]]?["length"]?.intValue == length } ?? first
   }
 }
 
