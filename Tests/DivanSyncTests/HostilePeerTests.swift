@@ -105,6 +105,112 @@ struct HostilePeerTests {
     #expect(transport.requests.last?.headers["Cookie"] == "AuthSession=3")
   }
 
+  @Test func `a session is renewed before it expires`() async throws {
+    let (peer, transport) = try peer(
+      .session(name: "ada", password: "secret"), url: "https://server.invalid/notes"
+    ) { request, number in
+      request.url.path == "/_session"
+        ? ScriptedTransport.json(
+          200, "{}",
+          [
+            "set-cookie":
+              "AuthSession=\(number); Version=1; Expires=Fri, 27-Nov-2026 10:00:00 GMT; Max-Age=1"
+          ])
+        : ScriptedTransport.json(201, "{}")
+    }
+    try await peer.flush()
+    try await Task.sleep(for: .milliseconds(1000))
+    try await peer.flush()
+    #expect(
+      transport.requests.map(\.url.path) == [
+        "/_session", "/notes/_ensure_full_commit", "/_session", "/notes/_ensure_full_commit",
+      ])
+    #expect(transport.requests.last?.headers["Cookie"] == "AuthSession=3")
+  }
+
+  @Test func `a cookie that the server sends along continues the session`() async throws {
+    let (peer, transport) = try peer(
+      .session(name: "ada", password: "secret"), url: "https://server.invalid/notes"
+    ) { request, number in
+      let cookie = ["set-cookie": "AuthSession=\(number); Version=1; Max-Age=600"]
+      // One that is empty ends a session, and others are not for this.
+      let others = ["set-cookie": "AuthSession=; Max-Age=0, Other=5; Max-Age=0"]
+      return ScriptedTransport.json(201, "{}", number < 3 ? cookie : others)
+    }
+    for _ in 0..<4 { try await peer.flush() }
+    #expect(
+      transport.requests.map { $0.headers["Cookie"] } == [
+        nil, "AuthSession=1", "AuthSession=2", "AuthSession=2", "AuthSession=2",
+      ])
+  }
+
+  @Test func `a cookie is not adopted without a session`() async throws {
+    let (peer, transport) = try peer(.basic(name: "ada", password: "secret")) { _, _ in
+      ScriptedTransport.json(201, "{}", ["set-cookie": "AuthSession=x"])
+    }
+    for _ in 0..<2 { try await peer.flush() }
+    #expect(transport.requests.allSatisfy { $0.headers["Cookie"] == nil })
+  }
+
+  @Test func `requests at the same time log in once`() async throws {
+    let (peer, transport) = try peer(
+      .session(name: "ada", password: "secret"), url: "https://server.invalid/notes"
+    ) { request, number in
+      guard request.url.path == "/_session" else {
+        // The first session is not valid any more.
+        return ScriptedTransport.json(
+          request.headers["Cookie"] == "AuthSession=1" ? 401 : 201, "{}")
+      }
+      return ScriptedTransport.json(200, "{}", ["set-cookie": "AuthSession=\(number)"])
+    }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<8 { group.addTask { try await peer.flush() } }
+      try await group.waitForAll()
+    }
+    #expect(transport.requests.filter { $0.url.path == "/_session" }.count == 2)
+  }
+
+  @Test(
+    arguments: [
+      ("Sun, 06 Nov 1994 08:49:37 GMT", 0), ("Sun, 06 Nov 1994 08:49:58 GMT", 21),
+      ("Sun, 06 Nov 1994 08:50:37 GMT", 60), ("Mon, 07 Nov 1994 08:49:37 GMT", 3600),
+      ("Sat, 05 Nov 1994 08:49:37 GMT", 0), ("Sun, 06 Nov", nil), ("soon", nil), ("-5", 0),
+      ("Sun, 06 Nov 1994 08:49:99 GMT", nil), ("Sun, 06 Foo 1994 08:49:37 GMT", nil), ("7", 7),
+    ] as [(String, Int?)])
+  func `a wait that a server asks for is a number or a date`(
+    _ text: String, _ seconds: Int?
+  ) async throws {
+    let (peer, _) = try peer { _, _ in
+      ScriptedTransport.json(
+        503, "{}", ["retry-after": text, "date": "Sun, 06 Nov 1994 08:49:37 GMT"])
+    }
+    let error = await #expect(throws: ReplicationError.self) { try await peer.flush() }
+    #expect(error?.retryDelay == seconds.map { .seconds($0) })
+  }
+
+  @Test func `a server that once lacked bulk requests is asked again by the next session`()
+    async throws
+  {
+    let document = #"{"_id":"a","_rev":"\#(Self.revision)"}"#
+    let (peer, transport) = try peer { request, number in
+      switch request.url.path {
+      case "/notes/_bulk_get": ScriptedTransport.json(404, "{}")
+      case "/notes/a": ScriptedTransport.json(200, #"[{"ok":\#(document)}]"#)
+      default: ScriptedTransport.json(200, "{}")
+      }
+    }
+    let revision = try #require(RevisionID(Self.revision))
+    let requests = [RevisionRequest(id: "a", revision: revision)]
+    func bulkCount() -> Int {
+      transport.requests.filter { $0.url.path == "/notes/_bulk_get" }.count
+    }
+    for expected in [1, 2] {
+      _ = try await peer.replicationLog("x")
+      for _ in 0..<2 { _ = try await peer.revisions(requests[...], sizeLimit: 1 << 20) }
+      #expect(bulkCount() == expected)
+    }
+  }
+
   @Test func `a server that was replaced does not know the position of a wait`() async throws {
     let (peer, _) = try peer(.none) { _, _ in
       ScriptedTransport.json(400, #"{"error":"bad_request","reason":"Malformed sequence."}"#)

@@ -83,4 +83,21 @@ struct InterruptedReplicationTests {
     #expect(try Contents(of: here) == Contents(of: there))
     await run.cancel()
   }
+
+  /// Regression test: a replication that was offline could wait for minutes after the network was
+  /// back.
+  @Test func `an offline replication tries again when it is asked to`() async throws {
+    let (here, there) = (try Database.inMemory(), try Database.inMemory())
+    try fill(here)
+    let peer = CutPeer(there) { $0 < 3 ? .before : nil }
+    var options = options
+    options.retryDelay = .seconds(100)
+    let run = Replicator(here, peer, direction: .push, options: options).start()
+    for try await status in run.statuses {
+      if case .offline = status.push.phase { run.retryNow() }
+      if status.isUpToDate { break }
+    }
+    #expect(try Contents(of: here) == Contents(of: there))
+    await run.cancel()
+  }
 }

@@ -308,6 +308,8 @@ struct NamedPeer: ReplicationPeer {
   private let peer: DatabasePeer
   let name: String
   var insertion: (@Sendable () throws -> [Result<Bool, any Error>])?
+  /// Receives the number of revisions of each insertion.
+  var observer: (@Sendable (Int) -> Void)?
 
   init(_ database: Database, _ name: String) {
     peer = DatabasePeer(database)
@@ -335,6 +337,7 @@ struct NamedPeer: ReplicationPeer {
   func insert(
     _ revisions: [ReplicatedRevision], from origin: String
   ) async throws -> [Result<Bool, any Error>] {
+    observer?(revisions.count)
     if let insertion { return try insertion() }
     return try await peer.insert(revisions, from: origin)
   }

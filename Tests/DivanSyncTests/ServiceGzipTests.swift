@@ -46,7 +46,7 @@ struct ServiceGzipTests {
   ]
 
   private func content(_ data: Data) throws -> Data {
-    var reader = try GzipReader(data)
+    var reader = GzipReader(data)
     var content = Data()
     while let piece = try reader.next() { content.append(piece) }
     return content
@@ -57,6 +57,48 @@ struct ServiceGzipTests {
       let data = try #require(Data(base64Encoded: compressed))
       #expect(String(decoding: try content(data), as: UTF8.self) == text)
     }
+  }
+
+  @Test func `content is the same in pieces of any size`() throws {
+    var cases = Self.cases
+    cases.append((Self.bomb, String(repeating: "\0", count: 1 << 20)))
+    for (compressed, text) in cases {
+      let data = try #require(Data(base64Encoded: compressed))
+      for size in [1, 2, 3, 7, 64, 500, 1000, 5000] {
+        var (reader, content) = (GzipReader(), Data())
+        for piece in data.pieces(of: size) {
+          reader.add(piece)
+          while let piece = try reader.next() {
+            content.append(piece)
+            #expect(piece.count <= (64 << 10) + 258)
+          }
+        }
+        reader.end()
+        while let piece = try reader.next() { content.append(piece) }
+        #expect(content == Data(text.utf8), "pieces of \(size)")
+      }
+    }
+  }
+
+  /// Regression test: compressed content was in memory as a whole, so it could not be larger than a
+  /// document.
+  @Test func `compressed content may be larger than what is kept in memory`() async throws {
+    var configuration = CouchDBService.Configuration()
+    configuration.limits.bodySize = 400
+    let peer = try ServiceFixture("peer", configuration)
+    let bomb = try #require(Data(base64Encoded: Self.bomb))
+    #expect(bomb.count > 1000)
+    let json = """
+      {"_rev": "1-\(ServiceFixture.digest("a"))", "_attachments": {"a": {"content_type": "a/b", \
+      "length": 1048576, "follows": true, "encoding": "gzip", "digest": "md5-x"}}}
+      """
+    var body = Data("--B\r\n\r\n\(json)\r\n--B\r\nContent-Encoding: gzip\r\n\r\n".utf8)
+    body += bomb + Data("\r\n--B--".utf8)
+    let answer = try await peer.send(
+      "PUT", "/d?new_edits=false", data: body,
+      ["Content-Type": "multipart/related; boundary=B"])
+    #expect(answer.status == 201, "\(answer.text)")
+    #expect(try await peer.send("GET", "/d/a").data == Data(count: 1 << 20))
   }
 
   @Test func `content that is cut or changed is an error`() throws {

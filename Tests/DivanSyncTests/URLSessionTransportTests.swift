@@ -1,5 +1,6 @@
 import DivanSync
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -27,6 +28,43 @@ struct URLSessionTransportTests {
     }
     #expect(received == Self.content)
     #expect(server.requests.count == 1)
+  }
+
+  /// Regression test: a slow reader could fill the disk.
+  @Test func `what waits for a slow reader has a limit`() async throws {
+    let server = try LocalServer { _ in Self.answer("200 OK", "", Self.content) }
+    let transport = URLSessionTransport(spoolSizeLimit: 2_000_000)
+    let response = try await transport.send(HTTPRequest("GET", server.url("/a")))
+    // Everything has arrived by then, or did not fit.
+    try await Task.sleep(for: .seconds(2))
+    let error = await #expect(throws: ReplicationError.self) {
+      for try await _ in response.body {}
+    }
+    #expect(error?.code == .unavailableContent)
+    #expect(error.map { "\($0)".contains("2000000") && "\($0)".contains("spoolSizeLimit") } == true)
+  }
+
+  @Test func `what was read or released makes room for other responses`() async throws {
+    let server = try LocalServer { _ in Self.answer("200 OK", "", Self.content) }
+    let transport = URLSessionTransport(spoolSizeLimit: 7_000_000)
+    for isRead in [true, false, true, false, true] {
+      let response = try await transport.send(HTTPRequest("GET", server.url("/a")))
+      try await Task.sleep(for: .milliseconds(700))
+      guard isRead else { continue }
+      var received = Data()
+      for try await piece in response.body { received += piece }
+      #expect(received == Self.content)
+    }
+  }
+
+  @Test func `a request reports how much of its body was sent`() async throws {
+    let server = try LocalServer { _ in Self.answer("201 Created", "", Data("{}".utf8)) }
+    let counts = Mutex<[Int]>([])
+    var request = HTTPRequest("PUT", try server.url("/a"), body: .data(Self.content))
+    request.progress = { count in counts.withLock { $0.append(count) } }
+    #expect(try await URLSessionTransport().send(request).status == 201)
+    #expect(counts.withLock { $0.last } == Self.content.count)
+    #expect(counts.withLock { $0 == $0.sorted() && $0.count > 1 })
   }
 
   @Test func `bodies of requests come from memory and from files`() async throws {

@@ -23,6 +23,8 @@ package final class ServiceServer: Sendable {
 
   private let state = Mutex(State())
   private let server = Mutex<LocalServer?>(nil)
+  /// The number of bytes after which connections are cut; nil if they are not.
+  private let byteLimit = Mutex<Int?>(nil)
 
   /// Starts a server, which runs until the process ends.
   ///
@@ -43,8 +45,26 @@ package final class ServiceServer: Sendable {
     _ = state.withLock { $0.set(database, named: name) }
   }
 
+  /// Cuts connections after a number of bytes in both directions, from now on; nil for never.
+  ///
+  /// The head of an answer is sent as a whole or not at all: Foundation on Linux traps if a
+  /// connection ends within it.
+  package func cut(after byteCount: Int?) { byteLimit.withLock { $0 = byteCount } }
+
+  /// Counts bytes, and returns how many of them pass.
+  private func passing(_ count: Int) -> Int {
+    byteLimit.withLock { limit in
+      guard let left = limit else { return count }
+      limit = max(0, left - count)
+      return min(left, count)
+    }
+  }
+
   /// Answers a request on the thread of its connection, which waits for each piece.
   private func respond(to received: LocalServer.Request, _ send: (Data) -> Bool) {
+    // A server does not answer the beginning of a request.
+    let requestSize = received.head.utf8.count + received.body.count
+    guard passing(requestSize) == requestSize else { return }
     guard let request = Self.request(received.head) else {
       _ = send(Data("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n".utf8))
       return
@@ -64,8 +84,12 @@ package final class ServiceServer: Sendable {
       }
       _ = await handoff.give(nil)
     }
+    var isHead = true
     while let piece = handoff.wait() {
-      let isSent = send(piece)
+      var count = passing(piece.count)
+      if isHead, count < piece.count { count = 0 }
+      isHead = false
+      let isSent = send(piece.prefix(count)) && count == piece.count
       handoff.answer(isSent)
       guard isSent else { return }
     }

@@ -83,7 +83,7 @@ struct LayeringTests {
           name: "Peers", uses: ["Digests", "Errors", "Revisions", "Checkpoints", "Filters"]),
         Group(
           name: "CouchDB",
-          uses: ["Errors", "HTTP", "Revisions", "Checkpoints", "Filters", "Peers"]),
+          uses: ["Concurrency", "Errors", "HTTP", "Revisions", "Checkpoints", "Filters", "Peers"]),
         Group(
           name: "Replicator",
           uses: ["Concurrency", "Errors", "Revisions", "Checkpoints", "Filters", "Peers"]),

@@ -4,10 +4,16 @@ import Foundation
 extension ReplicationLog {
   /// The properties of the local document that contains the log.
   public var properties: Value.Object {
-    [
+    var properties: Value.Object = [
       "session_id": .string(sessionID), "source_last_seq": position?.value ?? .null,
       "replication_id_version": 1, "history": .array(history.map { .object($0.properties) }),
     ]
+    if !retries.isEmpty {
+      properties["retries"] = .array(
+        retries.map { ["id": .string($0.id), "rev": .string($0.revision.description)] })
+    }
+    if isOfTargetOnly { properties["target_only"] = true }
+    return properties
   }
 
   /// Reads the properties of a local document; nil if it is not a log.
@@ -20,6 +26,13 @@ extension ReplicationLog {
     history = (properties["history"]?.arrayValue ?? []).compactMap {
       $0.objectValue.flatMap(Entry.init(_:))
     }
+    retries = (properties["retries"]?.arrayValue ?? []).compactMap { entry in
+      guard let id = entry["id"]?.stringValue,
+        let revision = entry["rev"]?.stringValue.flatMap({ RevisionID($0) })
+      else { return nil }
+      return Retry(id: id, revision: revision)
+    }
+    isOfTargetOnly = properties["target_only"] == true
   }
 }
 

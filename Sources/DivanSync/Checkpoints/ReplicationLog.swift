@@ -1,5 +1,4 @@
-import Divan
-import Foundation
+public import Divan
 
 /// What both peers of a replication remember of it: how far each of its sessions came.
 ///
@@ -19,6 +18,28 @@ public struct ReplicationLog: Hashable, Sendable {
   public var position: ReplicationPosition?
   /// The sessions, newest first.
   public var history: [Entry]
+  /// Revisions before the position that the next session asks for again, in the target's log only.
+  ///
+  /// The source did not send the content of an attachment of theirs.
+  public var retries: [Retry] = []
+  /// Whether the source does not store logs, in the target's log only.
+  ///
+  /// The next session then continues where this log says.
+  public var isOfTargetOnly = false
+
+  /// A revision that the source is asked for again.
+  public struct Retry: Hashable, Sendable {
+    /// The ID of the document.
+    public var id: String
+    /// The revision.
+    public var revision: RevisionID
+
+    /// Creates an entry.
+    public init(id: String, revision: RevisionID) {
+      self.id = id
+      self.revision = revision
+    }
+  }
 
   /// How far a session came.
   public struct Entry: Hashable, Sendable {
@@ -40,6 +61,11 @@ public struct ReplicationLog: Hashable, Sendable {
     }
   }
 
+  /// The size in bytes of the IDs in ``retries`` at most.
+  ///
+  /// A session in which the source refuses more attachments records no position after them.
+  public static let retrySizeLimit = 32 << 10
+
   /// The number of sessions that are remembered.
   public static let historyLimit = 50
 
@@ -49,6 +75,11 @@ public struct ReplicationLog: Hashable, Sendable {
     position = entry.position
     history = [entry]
   }
+}
+
+extension ReplicationLog.Retry {
+  /// About as many bytes as it takes in a log.
+  var size: Int { id.utf8.count + 64 }
 }
 
 extension ReplicationLog {

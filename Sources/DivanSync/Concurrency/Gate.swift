@@ -47,3 +47,19 @@ final class Gate: Sendable {
     try Task.checkCancellation()
   }
 }
+
+/// Wakes tasks that wait, as often as it is asked to.
+final class Alarm: Sendable {
+  private let next = Mutex(Gate(isOpen: false))
+
+  /// A gate that opens when the alarm rings the next time.
+  var gate: Gate { next.withLock { $0 } }
+
+  func ring() {
+    let gate = next.withLock { next in
+      defer { next = Gate(isOpen: false) }
+      return next
+    }
+    gate.open()
+  }
+}

@@ -7,8 +7,11 @@ actor CouchDBConnection {
   nonisolated let database: String
   private let transport: any HTTPTransport
   private let authorization: CouchDBAuthorization
-  /// The credentials that are sent: a header's name and value.
-  private var credentials: (name: String, value: String)?
+  /// The credentials that are sent.
+  private var credentials: Credentials?
+  /// Closed while a request makes credentials, for which the others wait.
+  private let authorizing = Gate(isOpen: true)
+  private var isAuthorizing = false
 
   init(
     _ url: URL, _ authorization: CouchDBAuthorization, _ transport: any HTTPTransport
@@ -37,6 +40,8 @@ actor CouchDBConnection {
     var path: [String]
     var query: [(String, String)] = []
     var headers: [String: String] = [:]
+    /// Receives the number of bytes of the body that were sent.
+    var progress: (@Sendable (Int) -> Void)?
 
     init(_ method: String, _ path: String..., query: [(String, String)] = []) {
       self.method = method
@@ -49,45 +54,81 @@ actor CouchDBConnection {
   ///
   /// If the peer refuses the credentials, they are renewed once.
   func send(_ target: Target, _ body: HTTPRequest.Body = .none) async throws -> HTTPResponse {
-    let response = try await sendOnce(target, body)
+    let sent = try await presentCredentials()
+    let response = try await send(target, body, sent)
     guard response.status == 401 else { return response }
-    guard try await authorize(isRenewal: true) else {
+    guard try await authorize(replacing: sent) else {
       try await Self.check(response, of: target)
       return response
     }
-    let second = try await sendOnce(target, body)
+    let second = try await send(target, body, credentials)
     if second.status == 401 { try await Self.check(second, of: target) }
     return second
   }
 
-  private func sendOnce(_ target: Target, _ body: HTTPRequest.Body) async throws -> HTTPResponse {
-    if credentials == nil { _ = try await authorize(isRenewal: false) }
+  private func send(
+    _ target: Target, _ body: HTTPRequest.Body, _ credentials: Credentials?
+  ) async throws -> HTTPResponse {
     var request = HTTPRequest(target.method, try url(of: target), body: body)
     request.headers = ["Accept": "application/json", "Accept-Encoding": "identity"]
     if case .data = body { request.headers["Content-Type"] = "application/json" }
     for (name, value) in target.headers { request.headers[name] = value }
     if let credentials { request.headers[credentials.name] = credentials.value }
-    return try await transport.send(request)
+    request.progress = target.progress
+    let response = try await transport.send(request)
+    // The server continues a session that is used with another cookie.
+    if case .session = authorization.kind, response.status < 400,
+      let cookie = LoginCookie(setCookie: response.headers["set-cookie"])
+    {
+      self.credentials = Credentials(cookie)
+    }
+    return response
+  }
+
+  /// Returns the credentials to send, which are made or renewed if necessary.
+  private func presentCredentials() async throws -> Credentials? {
+    guard let present = credentials else {
+      _ = try await authorize(replacing: nil)
+      return credentials
+    }
+    if let renewal = present.renewal, renewal <= .now {
+      do {
+        _ = try await authorize(replacing: present)
+      } catch let error as ReplicationError where error.isTemporary {
+        // The session may be valid for a while. If it is not, the response says so.
+      }
+    }
+    return credentials
   }
 
   /// Makes the credentials to send; returns false if there are none, or no other ones.
-  private func authorize(isRenewal: Bool) async throws -> Bool {
+  ///
+  /// Requests that need others at the same time wait for the first one of them.
+  private func authorize(replacing refused: Credentials?) async throws -> Bool {
+    while isAuthorizing { try await authorizing.wait() }
+    guard credentials == refused else { return true }
+    isAuthorizing = true
+    authorizing.close()
+    defer {
+      isAuthorizing = false
+      authorizing.open()
+    }
     switch authorization.kind {
     case .none: return false
     case .basic(let name, let password):
-      guard !isRenewal else { return false }
+      guard refused == nil else { return false }
       let text = Data("\(name):\(password)".utf8).base64EncodedString()
-      credentials = ("Authorization", "Basic \(text)")
+      credentials = Credentials("Authorization", "Basic \(text)")
     case .session(let name, let password):
-      credentials = ("Cookie", try await logIn(name, password))
+      credentials = Credentials(try await logIn(name, password))
     case .token(let token):
-      credentials = ("Authorization", "Bearer \(try await token(isRenewal))")
+      credentials = Credentials("Authorization", "Bearer \(try await token(refused != nil))")
     }
     return true
   }
 
   /// Returns the cookie of a new session.
-  private func logIn(_ name: String, _ password: String) async throws -> String {
+  private func logIn(_ name: String, _ password: String) async throws -> LoginCookie {
     // Beside the database, as the server may be below a path.
     let server = database.prefix(upTo: database.lastIndex(of: "/") ?? database.endIndex)
     guard let url = URL(string: server + "/_session") else { throw invalidURL }
@@ -98,12 +139,11 @@ actor CouchDBConnection {
         body: .data(Data(body.json.utf8))))
     try await Self.check(response, of: Target("POST", "_session"))
     guard !response.isPage else { throw Self.page(response, Target("POST", "_session")) }
-    let cookies = response.headers["set-cookie"] ?? ""
-    guard let start = cookies.range(of: "AuthSession=")?.lowerBound else {
+    guard let cookie = LoginCookie(setCookie: response.headers["set-cookie"]) else {
       throw ReplicationError(
         .invalidAnswer, "the login at \(server) was answered without a session")
     }
-    return String(cookies[start...].prefix { $0 != ";" && $0 != "," })
+    return cookie
   }
 
   private var invalidURL: ReplicationError {
@@ -138,81 +178,21 @@ actor CouchDBConnection {
 }
 
 extension CouchDBConnection {
-  /// Sends a request, and returns the JSON of a successful response.
-  func json(
-    _ target: Target, _ body: Value? = nil, sizeLimit: Int = 64 << 20
-  ) async throws -> Value {
-    let response = try await send(target, body.map { .data(Data($0.json.utf8)) } ?? .none)
-    return try await Self.json(response, of: target, sizeLimit: sizeLimit)
-  }
+  /// A header that says who sends a request.
+  private struct Credentials: Equatable {
+    let name: String
+    let value: String
+    /// When they are renewed, without waiting until the server refuses them.
+    var renewal: ContinuousClock.Instant?
 
-  static func json(
-    _ response: HTTPResponse, of target: Target, sizeLimit: Int
-  ) async throws -> Value {
-    try await check(response, of: target)
-    guard !response.isPage else { throw page(response, target) }
-    do {
-      return try Value(json: try await response.body.collect(sizeLimit: sizeLimit))
-    } catch is HTTPBodyTooLarge {
-      throw ReplicationError(
-        .invalidAnswer, "the answer to \(target.name) is larger than \(sizeLimit) bytes")
-    } catch let error as DatabaseError {
-      throw ReplicationError(
-        .invalidAnswer, "the answer to \(target.name) is not JSON that can be read",
-        underlying: error)
+    init(_ name: String, _ value: String) {
+      self.name = name
+      self.value = value
+    }
+
+    init(_ cookie: LoginCookie) {
+      self.init("Cookie", cookie.text)
+      renewal = cookie.renewal
     }
   }
-
-  /// Throws the error of a response that is not successful.
-  static func check(_ response: HTTPResponse, of target: Target) async throws {
-    guard !(200..<300).contains(response.status) else { return }
-    // These two mean the same from a proxy as from the server.
-    guard !response.isPage || [401, 413].contains(response.status) else {
-      throw page(response, target)
-    }
-    let body = try? await response.body.collect(sizeLimit: 1 << 16)
-    let answer = body.flatMap { try? Value(json: $0) }
-    var message = "\(target.name) was answered with the status \(response.status)"
-    if let error = answer?["error"]?.stringValue {
-      message += ", \(error): \(answer?["reason"]?.stringValue ?? "")"
-    }
-    let code: ReplicationError.Code =
-      switch response.status {
-      case 401: .unauthorized
-      case 403: .forbidden
-      case 404: .notFound
-      case 400, 409, 412, 413, 415: .refused
-      case 408, 425, 429, 500...599: .busy
-      default: .invalidAnswer
-      }
-    let delay = response.headers["retry-after"].flatMap { Int($0) }.map {
-      Duration.seconds(min(max(0, $0), 3600))
-    }
-    var error = ReplicationError(code, message, retryDelay: delay)
-    error.status = response.status
-    throw error
-  }
-}
-
-extension CouchDBConnection {
-  /// The error of a page for people in the place of an answer.
-  ///
-  /// A proxy or a network that wants a login sends it, with any status. So it says nothing of the
-  /// server: not that a document is gone, and not that a request was done.
-  static func page(_ response: HTTPResponse, _ target: Target) -> ReplicationError {
-    ReplicationError(
-      .busy,
-      "\(target.name) was answered with the status \(response.status) and a page in HTML, "
-        + "which is not the server's answer")
-  }
-}
-
-extension HTTPResponse {
-  /// Whether the body is a page in HTML.
-  var isPage: Bool { headers["content-type"]?.lowercased().contains("html") == true }
-}
-
-extension CouchDBConnection.Target {
-  /// The method and the path, for messages.
-  var name: String { method + " /" + path.joined(separator: "/") }
 }

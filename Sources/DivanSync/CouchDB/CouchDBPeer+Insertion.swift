@@ -11,21 +11,23 @@ extension CouchDBPeer {
     var results = [Result<Bool, any Error>](repeating: .success(true), count: revisions.count)
     var batch: [(index: Int, json: String)] = []
     var batchSize = 0
+    // Whether the server is known to accept requests of this kind.
+    var isAccepting = false
     for (index, revision) in revisions.enumerated() {
       guard revision.attachments.isEmpty else {
-        results[index] = try await resultOfPutting(revision)
+        results[index] = try await resultOfPutting(revision, &isAccepting)
         continue
       }
       let members = CouchDBDocument.members(of: revision) { _, _ in }
       let json = Value.object(members).json
       if !batch.isEmpty, batchSize + json.utf8.count > Self.bulkSizeLimit {
-        try await insert(batch[...], revisions, &results)
+        try await insert(batch[...], revisions, &results, &isAccepting)
         (batch, batchSize) = ([], 0)
       }
       batch.append((index, json))
       batchSize += json.utf8.count
     }
-    if !batch.isEmpty { try await insert(batch[...], revisions, &results) }
+    if !batch.isEmpty { try await insert(batch[...], revisions, &results, &isAccepting) }
     return results
   }
 
@@ -39,24 +41,25 @@ extension CouchDBPeer {
 
   private func insert(
     _ batch: ArraySlice<(index: Int, json: String)>, _ revisions: [ReplicatedRevision],
-    _ results: inout [Result<Bool, any Error>]
+    _ results: inout [Result<Bool, any Error>], _ isAccepting: inout Bool
   ) async throws {
     let target = CouchDBConnection.Target("POST", "_bulk_docs")
     let body = "{\"new_edits\":false,\"docs\":[\(batch.map(\.json).joined(separator: ","))]}"
     let response = try await connection.send(target, .data(Data(body.utf8)))
-    if response.status == 413 {
-      // One document is too large, and all are refused.
+    if let refusal = try await refusalOfOne(response, target, &isAccepting) {
+      // One of the documents is too large or invalid, and all are refused.
       guard batch.count > 1 else {
         let index = batch[batch.startIndex].index
         results[index] = .failure(
           ReplicationError(
             .refused,
-            "\(name) refuses the document “\(revisions[index].document.id)”: it is too large"))
+            "\(name) refuses the document “\(revisions[index].document.id)”"
+              + (response.status == 413 ? ", which is too large" : ""), underlying: refusal))
         return
       }
       let middle = batch.startIndex + batch.count / 2
-      try await insert(batch[..<middle], revisions, &results)
-      try await insert(batch[middle...], revisions, &results)
+      try await insert(batch[..<middle], revisions, &results, &isAccepting)
+      try await insert(batch[middle...], revisions, &results, &isAccepting)
       return
     }
     let answer = try await CouchDBConnection.json(response, of: target, sizeLimit: 64 << 20)
@@ -84,6 +87,40 @@ extension CouchDBPeer {
     }
   }
 
+  /// Returns the error of a response that refuses a request for one of its documents.
+  ///
+  /// - Returns: The error; nil if the response does not say that.
+  /// - Throws: The error if the server refuses a request without documents as well.
+  private func refusalOfOne(
+    _ response: HTTPResponse, _ target: CouchDBConnection.Target, _ isAccepting: inout Bool
+  ) async throws -> ReplicationError? {
+    guard response.status == 413 || response.status == 400 && !response.isPage else { return nil }
+    do {
+      try await CouchDBConnection.check(response, of: target)
+      return nil
+    } catch let error as ReplicationError {
+      if response.status == 400 { try await checkAcceptsDocuments(or: error, &isAccepting) }
+      return error
+    }
+  }
+
+  /// Throws an error if the server also refuses a request without documents.
+  ///
+  /// Something between here and the server can refuse every request with the status 400. No document
+  /// must be left out for that.
+  private func checkAcceptsDocuments(
+    or error: ReplicationError, _ isAccepting: inout Bool
+  ) async throws {
+    guard !isAccepting else { return }
+    let target = CouchDBConnection.Target("POST", "_bulk_docs")
+    let response = try await connection.send(
+      target, .data(Data(#"{"new_edits":false,"docs":[]}"#.utf8)))
+    if response.status == 400, !response.isPage { throw error }
+    try await CouchDBConnection.check(response, of: target)
+    guard !response.isPage else { throw CouchDBConnection.page(response, target) }
+    isAccepting = true
+  }
+
   private func refusal(_ answer: Value?, of id: String) -> ReplicationError {
     let error = answer?["error"]?.stringValue ?? "no reason"
     let reason = answer?["reason"]?.stringValue ?? ""
@@ -91,11 +128,11 @@ extension CouchDBPeer {
   }
 
   private func resultOfPutting(
-    _ revision: ReplicatedRevision
+    _ revision: ReplicatedRevision, _ isAccepting: inout Bool
   ) async throws -> Result<Bool, any Error> {
     do {
       do {
-        try await put(revision, knownGeneration: revision.knownGeneration)
+        try await put(revision, knownGeneration: revision.knownAncestorGeneration)
       } catch let error as ReplicationError where error.status == 412 {
         // The server does not have the content after all.
         try await put(revision, knownGeneration: 0)
@@ -106,6 +143,7 @@ extension CouchDBPeer {
     {
       // Also of a validation that wants another user. If the credentials are not valid at all, the
       // next request says so.
+      if error.status == 400 { try await checkAcceptsDocuments(or: error, &isAccepting) }
       return .failure(error)
     } catch let error as DatabaseError where [.damaged, .notFound].contains(error.code) {
       return .failure(error)
@@ -135,62 +173,19 @@ extension CouchDBPeer {
         connection.send(target, .data(Data(json.utf8))), of: target, sizeLimit: 1 << 20)
       return
     }
-    let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+    let file = MultipartFile.newURL()
     defer { try? FileManager.default.removeItem(at: file) }
     let boundary = UUID().uuidString
     try await MultipartFile.write(json, sent, boundary: boundary, to: file)
     target.headers["Content-Type"] = "multipart/related; boundary=\"\(boundary)\""
-    _ = try await CouchDBConnection.json(
-      connection.send(target, .file(file)), of: target, sizeLimit: 1 << 20)
-  }
-}
-
-extension ReplicatedRevision {
-  /// The generation of the newest ancestor that the receiver has.
-  ///
-  /// It has the attachments that were added up to then, since they are still in this revision.
-  fileprivate var knownGeneration: UInt64 {
-    let known = Set(knownAncestors)
-    return history.dropFirst().first { known.contains($0) }?.generation ?? 0
-  }
-}
-
-/// A file with the body of a request that has a document and attachments.
-private enum MultipartFile {
-  /// Writes `multipart/related`: the JSON, and the attachments in the order of their names.
-  static func write(
-    _ json: String, _ attachments: [ReplicatedAttachment], boundary: String, to file: URL
-  ) async throws {
-    guard
-      FileManager.default.createFile(
-        atPath: file.path, contents: nil, attributes: [.posixPermissions: 0o600])
-    else {
-      throw ReplicationError(.busy, "a temporary file cannot be made at \(file.path)")
+    let (progress, size) = (TransferProgress(), sent.reduce(0) { $0.saturatingSum($1.length) })
+    target.progress = { progress.report(total: min($0, size)) }
+    do {
+      _ = try await CouchDBConnection.json(
+        connection.send(target, .file(file)), of: target, sizeLimit: 1 << 20)
+    } catch {
+      progress.report(total: 0)
+      throw error
     }
-    let handle = try FileHandle(forWritingTo: file)
-    defer { try? handle.close() }
-    func write(_ text: String) throws { try handle.write(contentsOf: Data(text.utf8)) }
-    try write("--\(boundary)\r\nContent-Type: application/json\r\n\r\n\(json)")
-    for attachment in attachments {
-      let name = CouchDBConnection.encoded(attachment.name)
-      try write(
-        """
-        \r\n--\(boundary)\r
-        Content-Disposition: attachment; filename="\(name)"\r
-        Content-Length: \(attachment.length)\r\n\r\n
-        """)
-      switch attachment.content {
-      case .stored(let stored):
-        for try await piece in stored.asyncPieces() { try handle.write(contentsOf: piece) }
-      case .sent(let open):
-        var pieces = try await open().makeAsyncIterator()
-        while let piece = try await pieces.next(isolation: nil) {
-          try handle.write(contentsOf: piece)
-        }
-      case .known:
-        throw ReplicationError(.refused, "an attachment has no content to send")
-      }
-    }
-    try write("\r\n--\(boundary)--")
   }
 }

@@ -17,7 +17,7 @@ public final class CouchDBPeer: ReplicationPeer {
   let connection: CouchDBConnection
   /// The revisions of the logs that were read or written, which the next write has to name.
   private let logRevisions = Mutex<[String: String]>([:])
-  /// Whether the server has said that it has no `_bulk_get`.
+  /// Whether the server has said in this session that it has no `_bulk_get`.
   let lacksBulkGet = Atomic(false)
 
   /// Creates a peer.
@@ -170,6 +170,8 @@ extension CouchDBPeer {
 
   /// Returns the log of a replication.
   public func replicationLog(_ id: String) async throws -> ReplicationLog? {
+    // A session begins. The server may be a newer one now, or a proxy may have answered before.
+    lacksBulkGet.store(false, ordering: .relaxed)
     let target = CouchDBConnection.Target("GET", "_local", CouchDBConnection.encoded(id))
     let response = try await connection.send(target)
     if response.status == 404, !response.isPage {

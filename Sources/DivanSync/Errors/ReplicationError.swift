@@ -26,6 +26,11 @@ public struct ReplicationError: Error, Sendable {
     case refused
     /// The content of an attachment was not sent, because the receiver was expected to have it.
     case missingContent
+    /// The peer does not send the content of an attachment.
+    ///
+    /// The document is one of the ``ReplicationStatus/failures``. The next replication asks for it
+    /// again.
+    case unavailableContent
     /// The peer sent something that the protocol does not allow.
     case invalidAnswer
     /// The JSON of a selector has no meaning.
@@ -59,7 +64,7 @@ public struct ReplicationError: Error, Sendable {
     switch code {
     case .unreachable, .busy: true
     case .unknownPosition, .unauthorized, .forbidden, .notFound, .refused, .missingContent,
-      .invalidAnswer, .invalidSelector:
+      .unavailableContent, .invalidAnswer, .invalidSelector:
       false
     }
   }

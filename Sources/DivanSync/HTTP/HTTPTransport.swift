@@ -25,6 +25,11 @@ public struct HTTPRequest: Sendable {
   public var headers: [String: String]
   /// The body.
   public var body: Body
+  /// Receives the number of bytes of the body that were sent, as they are sent.
+  ///
+  /// A transport need not call it. It may be called on any thread, and begins with small numbers
+  /// again if the body is sent again.
+  public var progress: (@Sendable (_ sentCount: Int) -> Void)?
 
   /// The body of a request.
   public enum Body: Sendable {

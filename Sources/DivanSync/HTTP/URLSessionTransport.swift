@@ -8,13 +8,24 @@ import Synchronization
 /// Sends requests with Foundation's `URLSession`.
 ///
 /// Certificates are checked as the system does. Bodies of responses are read a piece at a time.
-/// What arrives faster than it is read waits in a temporary file that has no name.
+/// What arrives faster than it is read waits in a temporary file that has no name, so nothing is
+/// left of it after the response was read or released, or the process has ended.
+///
+/// ```swift
+/// let transport = URLSessionTransport(spoolSizeLimit: 500 << 20)
+/// let server = CouchDBPeer(url: url, transport: transport)
+/// ```
 public final class URLSessionTransport: HTTPTransport {
   private let session: URLSession
   private let exchanges: Exchanges
+  private let spool: Spool
 
   /// Creates a transport with a session of its own, without cookies and cache.
-  public init() {
+  ///
+  /// - Parameter spoolSizeLimit: The size in bytes of what waits in temporary files, of all responses
+  ///   together. A response that needs more fails with the code `unavailableContent`.
+  public init(spoolSizeLimit: Int64 = 4 << 30) {
+    spool = Spool(sizeLimit: spoolSizeLimit)
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpCookieStorage = nil
     configuration.httpShouldSetCookies = false
@@ -37,7 +48,7 @@ public final class URLSessionTransport: HTTPTransport {
     case .data(let data): task = session.uploadTask(with: outgoing, from: data)
     case .file(let file): task = session.uploadTask(with: outgoing, fromFile: file)
     }
-    let exchange = Exchange(task)
+    let exchange = Exchange(task, spool, request.progress)
     exchanges.add(exchange)
     return try await exchange.response()
   }
@@ -62,6 +73,13 @@ private final class Exchanges: NSObject, URLSessionDataDelegate {
   ) {
     exchange(of: dataTask)?.receive(response)
     completionHandler(.allow)
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64,
+    totalBytesSent: Int64, totalBytesExpectedToSend: Int64
+  ) {
+    exchange(of: task)?.progress?(Int(clamping: totalBytesSent))
   }
 
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
@@ -90,15 +108,20 @@ private final class Exchanges: NSObject, URLSessionDataDelegate {
 private final class Exchange: Sendable {
   private struct State {
     var response: Result<HTTPURLResponse, any Error>?
-    var buffer = PieceBuffer()
+    var buffer: PieceBuffer
     var end: Result<Void, any Error>?
     var waiter: CheckedContinuation<Void, Never>?
   }
 
   let task: URLSessionTask
-  private let state = Mutex(State())
+  let progress: (@Sendable (_ sentCount: Int) -> Void)?
+  private let state: Mutex<State>
 
-  init(_ task: URLSessionTask) { self.task = task }
+  init(_ task: URLSessionTask, _ spool: Spool, _ progress: (@Sendable (Int) -> Void)?) {
+    self.task = task
+    self.progress = progress
+    state = Mutex(State(buffer: PieceBuffer(spool)))
+  }
 
   /// Changes the state, and wakes the reader.
   private func update(_ change: (inout State) -> Void) {
@@ -119,8 +142,12 @@ private final class Exchange: Sendable {
   // A task is not suspended while its reader is slow: on Linux, resuming sends the request again.
   func receive(_ data: Data) {
     update { state in
+      guard state.end == nil else { return }
       do {
         try state.buffer.append(data)
+      } catch let error as ReplicationError {
+        state.end = .failure(error)
+        task.cancel()
       } catch {
         state.end = .failure(
           ReplicationError(.busy, "a response cannot be kept for its reader", underlying: error))
@@ -185,63 +212,6 @@ private final class Exchange: Sendable {
       try state.end?.get()
       return nil
     }
-  }
-}
-
-/// Bytes that were received and not read: some in memory, and the rest in a file.
-private struct PieceBuffer {
-  /// How many bytes are kept in memory.
-  private static let memoryLimit = 1 << 20
-  private static let fileReadSize = 1 << 18
-
-  private var pieces: [Data] = []
-  private var memorySize = 0
-  /// What came after the pieces, if it did not fit into memory.
-  private var file: FileHandle?
-  private var fileReadOffset: UInt64 = 0
-  private var fileSize: UInt64 = 0
-
-  var isEmpty: Bool { pieces.isEmpty && fileReadOffset == fileSize }
-
-  mutating func append(_ data: Data) throws {
-    if fileReadOffset == fileSize, memorySize + data.count <= Self.memoryLimit {
-      pieces.append(data)
-      memorySize += data.count
-      return
-    }
-    let file = try file ?? Self.makeFile()
-    self.file = file
-    try file.seek(toOffset: fileSize)
-    try file.write(contentsOf: data)
-    fileSize += UInt64(data.count)
-  }
-
-  mutating func popFirst() throws -> Data? {
-    if !pieces.isEmpty {
-      let piece = pieces.removeFirst()
-      memorySize -= piece.count
-      return piece
-    }
-    guard fileReadOffset < fileSize, let file else { return nil }
-    try file.seek(toOffset: fileReadOffset)
-    let piece = try file.read(upToCount: Self.fileReadSize) ?? Data()
-    fileReadOffset += UInt64(piece.count)
-    if fileReadOffset == fileSize {
-      try file.truncate(atOffset: 0)
-      (fileReadOffset, fileSize) = (0, 0)
-    }
-    return piece
-  }
-
-  /// Returns a file without a name, so that nothing is left of it when the process ends.
-  private static func makeFile() throws -> FileHandle {
-    let url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-    guard
-      FileManager.default.createFile(
-        atPath: url.path, contents: nil, attributes: [.posixPermissions: 0o600])
-    else { throw CocoaError(.fileWriteUnknown) }
-    defer { try? FileManager.default.removeItem(at: url) }
-    return try FileHandle(forUpdating: url)
   }
 }
 

@@ -21,7 +21,15 @@ public struct DatabasePeer: ReplicationPeer {
 // MARK: Reading
 
 extension DatabasePeer {
+  /// How many changes are looked at for each that may be returned.
+  ///
+  /// A filter that chooses few documents would otherwise make one call read the whole store, which
+  /// cannot be paused, and whose progress is lost with it.
+  private static var scanFactor: Int { 20 }
+
   /// Returns the next changes after a position, each document once.
+  ///
+  /// If a filter chooses few of them, there may be fewer than `limit` before the end.
   public func changes(
     since position: ReplicationPosition?, limit: Int, filter: ReplicationFilter
   ) async throws -> ReplicationChanges {
@@ -31,13 +39,18 @@ extension DatabasePeer {
         throw ReplicationError(
           .unknownPosition, "the position \(start) is after the last change of the store")
       }
-      var changes = ReplicationChanges([], position: position, isEnd: true)
+      var changes = ReplicationChanges([], position: position, isEnd: false)
       var cursor = snapshot.changes(since: start)
       var last = start
-      while changes.changes.count < limit {
+      var scanCount = 0
+      while changes.changes.count < limit, scanCount / Self.scanFactor < limit {
+        scanCount += 1
         let previous = cursor.position
         do {
-          guard let change = try cursor.next() else { break }
+          guard let change = try cursor.next() else {
+            changes.isEnd = true
+            break
+          }
           last = change.sequence
           let leaves = try filter.leaves(of: change, in: snapshot)
           if !leaves.isEmpty { changes.changes.append((change.id, leaves)) }
@@ -46,9 +59,9 @@ extension DatabasePeer {
         {
           // The cursor continues after a change that it cannot read.
           changes.unreadable.append(error)
+          last = max(last, cursor.position)
         }
       }
-      changes.isEnd = changes.changes.count < limit
       if changes.isEnd { last = snapshot.sequence }
       changes.position = ReplicationPosition(.string("\(last)-\(database.storeID)"))
       changes.followingCount = changes.isEnd ? 0 : try snapshot.followingCount(after: last)
@@ -58,8 +71,14 @@ extension DatabasePeer {
 
   /// Waits until there are changes after a position.
   public func waitForChanges(since position: ReplicationPosition?) async throws {
-    var feed = database.changeFeed(since: try sequence(of: position)).makeAsyncIterator()
-    _ = try await feed.next()
+    do {
+      var feed = database.changeFeed(since: try sequence(of: position)).makeAsyncIterator()
+      _ = try await feed.next()
+    } catch let error as DatabaseError where error.code == .damaged {
+      // There is a change, and the next call of `changes` reports that it cannot be read. If it
+      // cannot be skipped either, the replication must not try without a pause.
+      try await Task.sleep(for: .seconds(1))
+    }
     try Task.checkCancellation()
   }
 

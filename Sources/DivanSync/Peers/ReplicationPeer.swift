@@ -57,7 +57,8 @@ public protocol ReplicationPeer: Sendable {
   ///   - revisions: The revisions with their histories.
   ///   - origin: The name of the peer that they come from.
   /// - Returns: For each revision, whether it was stored, or why the peer refuses it. A revision
-  ///   that the peer has is not stored.
+  ///   that the peer has is not stored. If the error of a revision is temporary, the replication
+  ///   asks again for what the peer does not have.
   /// - Throws: An error that concerns all of them, such as a full disk.
   func insert(
     _ revisions: [ReplicatedRevision], from origin: String

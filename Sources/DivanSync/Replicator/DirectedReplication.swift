@@ -36,8 +36,8 @@ struct DirectedReplication: Sendable {
 
   /// Runs sessions until everything is copied, or permanently.
   ///
-  /// An error that may pass begins another session.
-  func run(_ gate: Gate) async throws {
+  /// An error that may pass begins another session, after a wait or when `alarm` rings.
+  func run(_ gate: Gate, _ alarm: Alarm) async throws {
     var backoff = Backoff(options)
     var beginsAgain = false
     while true {
@@ -49,9 +49,20 @@ struct DirectedReplication: Sendable {
       } catch let error where error.mayPass {
         guard isContinuous || backoff.attemptCount < options.retryLimit else { throw error }
         let wait = backoff.next(atLeast: (error as? ReplicationError)?.retryDelay)
+        // It may ring as soon as the phase is known.
+        let wake = alarm.gate
         update { $0.phase = .offline(until: Date(timeIntervalSinceNow: wait / .seconds(1))) }
-        try await Task.sleep(for: wait)
+        try await Self.sleep(for: wait, orUntil: wake)
       }
+    }
+  }
+
+  private static func sleep(for wait: Duration, orUntil wake: Gate) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await Task.sleep(for: wait) }
+      group.addTask { try await wake.wait() }
+      defer { group.cancelAll() }
+      try await group.next()
     }
   }
 
@@ -63,7 +74,11 @@ struct DirectedReplication: Sendable {
   ) async throws {
     update { $0.phase = .active }
     var session = try await ReplicationSession(self)
-    let reader = BatchReader(self, since: fromBeginning ? nil : session.start)
+    let isOfTargetOnly = session.isOfTargetOnly
+    update { $0.isCheckpointOfTargetOnly = isOfTargetOnly }
+    let reader = BatchReader(
+      self, since: fromBeginning ? nil : session.start,
+      retries: fromBeginning ? [] : session.pastRetries)
     try await gate.wait()
     var batch = try await reader.next()
     while true {
@@ -72,8 +87,7 @@ struct DirectedReplication: Sendable {
         try await gate.wait()
         // The next batch is read while this one is written.
         async let following = reader.next()
-        try await write(written, &session)
-        backoff.reset()
+        try await write(written, &session, &backoff)
         if written.position != nil { fromBeginning = false }
         batch = try await following
       }
@@ -89,11 +103,17 @@ struct DirectedReplication: Sendable {
     }
   }
 
-  private func write(_ batch: ReplicationBatch, _ session: inout ReplicationSession) async throws {
+  /// Writes a batch, and records its position.
+  ///
+  /// A temporary error of some revisions is thrown after the others were counted.
+  private func write(
+    _ batch: ReplicationBatch, _ session: inout ReplicationSession, _ backoff: inout Backoff
+  ) async throws {
     var counts = batch.counts
     var failures = batch.failures
+    var interruption: (any Error)?
     if !batch.revisions.isEmpty {
-      let results = try await target.insert(batch.revisions, from: sourceName)
+      let results = try await insert(batch.revisions)
       // A revision without a result must not count as stored.
       guard results.count == batch.revisions.count else {
         throw ReplicationError(
@@ -102,24 +122,53 @@ struct DirectedReplication: Sendable {
       }
       for (revision, result) in zip(batch.revisions, results) {
         switch result {
-        case .success(let isNew):
-          guard isNew else { continue }
-          counts.revisionsWritten += 1
-          for attachment in revision.attachments {
-            if case .known = attachment.content { continue }
-            counts.attachmentsWritten += 1
-            counts.attachmentBytes += attachment.length
-          }
+        case .success(let isNew): if isNew { counts.add(revision) }
+        case .failure(let error) where error.mayPass: interruption = error
         case .failure(let error):
           failures.append((revision.document.id, revision.revision, error))
+          session.retryLater(revision, after: error)
         }
       }
     }
     counts.revisionsFailed += failures.count
     session.counts += counts
-    if let position = batch.position { try await session.record(position, of: self) }
+    // Revisions that were written are progress, also on a connection that is cut again and again.
+    if counts.revisionsWritten > 0 { backoff.reset() }
+    if let position = batch.position, interruption == nil {
+      try await session.record(position, of: self)
+    }
+    if interruption == nil { backoff.reset() }
+    show(counts, failures, of: batch, session)
+    if let interruption { throw interruption }
+  }
+
+  /// Stores revisions in the target, and shows how far their attachments are.
+  private func insert(
+    _ revisions: [ReplicatedRevision]
+  ) async throws -> [Result<Bool, any Error>] {
+    let size = revisions.reduce(0) { $0.saturatingSum($1.newAttachmentSize) }
+    guard size > 0 else { return try await target.insert(revisions, from: sourceName) }
+    update { ($0.batchAttachmentBytes, $0.batchAttachmentBytesDone) = (size, 0) }
+    defer { update { ($0.batchAttachmentBytes, $0.batchAttachmentBytesDone) = (0, 0) } }
+    return try await ReplicationProgress.receiver.withValue(
+      { count in
+        // A peer of a user can report any number.
+        update { side in
+          side.batchAttachmentBytesDone = max(0, min(size, side.batchAttachmentBytesDone &+ count))
+        }
+      },
+      operation: { try await target.insert(revisions, from: sourceName) })
+  }
+
+  /// Shows in the status what was done with a batch.
+  private func show(
+    _ counts: ReplicationCounts, _ failures: [ReplicationBatch.Failure],
+    of batch: ReplicationBatch, _ session: ReplicationSession
+  ) {
+    let isOfTargetOnly = session.isOfTargetOnly
     board.update { status in
       status[keyPath: side].counts += counts
+      status[keyPath: side].isCheckpointOfTargetOnly = isOfTargetOnly
       status[keyPath: side].pendingCount = batch.followingCount
       for (id, revision, error) in failures {
         status.add(
@@ -133,11 +182,13 @@ struct DirectedReplication: Sendable {
   }
 }
 
-extension Error {
-  /// Whether the same call may succeed later.
-  fileprivate var mayPass: Bool {
-    if let error = self as? ReplicationError { return error.isTemporary }
-    guard let error = self as? DatabaseError else { return false }
-    return [.suspended, .timedOut].contains(error.code)
+extension ReplicationCounts {
+  /// Counts a revision that was written, with the attachments that its ancestors do not have.
+  fileprivate mutating func add(_ revision: ReplicatedRevision) {
+    revisionsWritten += 1
+    for attachment in revision.newAttachments {
+      attachmentsWritten += 1
+      attachmentBytes += attachment.length
+    }
   }
 }

@@ -11,12 +11,15 @@ import Divan
 public final class ReplicationRun: Sendable {
   private let board: StatusBoard
   private let gate: Gate
+  /// Ends the wait for the next attempt.
+  private let alarm: Alarm
   private let task: Task<Void, any Error>
 
   init(_ replicator: Replicator, isContinuous: Bool) {
-    let (board, gate) = (StatusBoard(), Gate(isOpen: true))
+    let (board, gate, alarm) = (StatusBoard(), Gate(isOpen: true), Alarm())
     self.board = board
     self.gate = gate
+    self.alarm = alarm
     task = Task.detached {
       let result: Result<Void, any Error>
       do {
@@ -27,7 +30,9 @@ public final class ReplicationRun: Sendable {
         }
         let directions = try await replicator.directed(board, isContinuous: isContinuous)
         try await withThrowingTaskGroup(of: Void.self) { group in
-          for direction in directions { group.addTask { try await direction.run(gate) } }
+          for direction in directions {
+            group.addTask { try await direction.run(gate, alarm) }
+          }
           // The first error leaves the group, which cancels the others.
           for try await _ in group {}
         }
@@ -67,7 +72,14 @@ public final class ReplicationRun: Sendable {
   public func resume() {
     board.update { $0.isPaused = false }
     gate.open()
+    retryNow()
   }
+
+  /// Tries again at once if the replication is ``ReplicationStatus/Phase/offline(until:)``.
+  ///
+  /// Call it when the system reports that the network is back, or when a user asks for it. If the
+  /// peer still cannot be reached, the wait after it is as long as it would be without the call.
+  public func retryNow() { alarm.ring() }
 
   /// Ends the replication, and returns when it does nothing any more.
   ///

@@ -10,13 +10,50 @@ struct ReplicationSession {
   private let begin = Date.millisecondsSince1970
   private var sourceLog: ReplicationLog?
   private var targetLog: ReplicationLog?
+  /// Whether the source refused to store or to read its log in this session.
+  private var isSourceRefusing = false
+  /// Revisions that the next session asks for again.
+  private var retries: [ReplicationLog.Retry] = []
+  private var retrySize = 0
 
   /// Begins a session where the logs of both peers agree.
+  ///
+  /// If the source does not store logs, it begins where the target's log says.
   init(_ replication: DirectedReplication) async throws {
-    async let source = replication.source.replicationLog(replication.id)
+    async let source = Self.sourceLog(of: replication)
     async let target = replication.target.replicationLog(replication.id)
-    (sourceLog, targetLog) = try await (source, target)
-    start = ReplicationLog.commonPosition(source: sourceLog, target: targetLog)
+    ((sourceLog, isSourceRefusing), targetLog) = try await (source, target)
+    if isSourceRefusing || targetLog?.isOfTargetOnly == true {
+      start = targetLog?.position
+    } else {
+      start = ReplicationLog.commonPosition(source: sourceLog, target: targetLog)
+    }
+  }
+
+  private static func sourceLog(
+    of replication: DirectedReplication
+  ) async throws -> (ReplicationLog?, isRefused: Bool) {
+    do {
+      return (try await replication.source.replicationLog(replication.id), false)
+    } catch let error where error.refusesLog {
+      return (nil, true)
+    }
+  }
+
+  /// Whether only the target keeps a log.
+  var isOfTargetOnly: Bool { isSourceRefusing || targetLog?.isOfTargetOnly == true }
+
+  /// The revisions that the session before asks for again, which are before the start.
+  var pastRetries: [ReplicationLog.Retry] { start == nil ? [] : targetLog?.retries ?? [] }
+
+  /// Remembers a revision for the next session if its content may be sent then.
+  mutating func retryLater(_ revision: ReplicatedRevision, after error: any Error) {
+    guard (error as? ReplicationError)?.code == .unavailableContent, let id = revision.revision
+    else { return }
+    let retry = ReplicationLog.Retry(id: revision.document.id, revision: id)
+    // Whether there is too much is known from the size; the list need not be longer.
+    if retrySize <= ReplicationLog.retrySizeLimit { retries.append(retry) }
+    retrySize += retry.size
   }
 
   /// Records in both peers that everything through a position is in the target.
@@ -25,6 +62,8 @@ struct ReplicationSession {
   mutating func record(
     _ position: ReplicationPosition, of replication: DirectedReplication
   ) async throws {
+    // More revisions than a log can remember are found again by comparing from the last position.
+    guard retrySize <= ReplicationLog.retrySizeLimit else { return }
     try await replication.target.flush()
     var entry = ReplicationLog.Entry(sessionID: id, position: position)
     entry.counts = counts
@@ -32,8 +71,29 @@ struct ReplicationSession {
     entry.end = Date.millisecondsSince1970
     sourceLog.record(entry)
     targetLog.record(entry)
+    targetLog?.retries = retries
+    targetLog?.isOfTargetOnly = isSourceRefusing
     try await replication.target.setReplicationLog(targetLog, replication.id)
-    try await replication.source.setReplicationLog(sourceLog, replication.id)
+    guard !isSourceRefusing else { return }
+    do {
+      try await replication.source.setReplicationLog(sourceLog, replication.id)
+    } catch let error where error.refusesLog {
+      isSourceRefusing = true
+      targetLog?.isOfTargetOnly = true
+      try await replication.target.setReplicationLog(targetLog, replication.id)
+    }
+  }
+}
+
+extension Error {
+  /// Whether a peer that can be read does not store logs.
+  ///
+  /// If the credentials are not valid at all, the next request says so.
+  var refusesLog: Bool {
+    if let error = self as? ReplicationError {
+      return [.unauthorized, .forbidden].contains(error.code) || error.status == 405
+    }
+    return (self as? DatabaseError)?.code == .readOnly
   }
 }
 

@@ -23,6 +23,20 @@ public struct ReplicationStatus: Sendable {
     public var counts = ReplicationCounts()
     /// The number of changes that it has not looked at; nil if the source does not know it.
     public var pendingCount: Int?
+    /// The size in bytes of the attachments in the batch that is being written.
+    ///
+    /// It is 0 between batches, and does not count attachments that the target has in an ancestor.
+    public var batchAttachmentBytes = 0
+    /// How much of ``batchAttachmentBytes`` was copied.
+    ///
+    /// ``counts`` has an attachment only after its revision was stored. Content that the target has
+    /// elsewhere is not copied, so it may be less at the end.
+    public var batchAttachmentBytesDone = 0
+    /// Whether the source does not let the replication store its log there.
+    ///
+    /// Only the target remembers then how far the replication came. A source that is replaced by an
+    /// older copy is not noticed, unless it does not know the position.
+    public var isCheckpointOfTargetOnly = false
   }
 
   /// What one direction of a replication is doing.

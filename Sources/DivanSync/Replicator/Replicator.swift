@@ -116,7 +116,11 @@ extension Replicator {
   /// The next one compares all revisions again, and copies those that are missing.
   public func removeCheckpoints() async throws {
     for replication in try await directed(StatusBoard(), isContinuous: false) {
-      try await replication.source.setReplicationLog(nil, replication.id)
+      do {
+        try await replication.source.setReplicationLog(nil, replication.id)
+      } catch let error where error.refusesLog {
+        // It has none then, or one that does not count without the target's.
+      }
       try await replication.target.setReplicationLog(nil, replication.id)
     }
   }

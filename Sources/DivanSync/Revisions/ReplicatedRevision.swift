@@ -29,6 +29,40 @@ public struct ReplicatedRevision: Sendable {
   public var revision: RevisionID? { history.first }
 }
 
+extension ReplicatedRevision {
+  /// The generation of the newest ancestor that the receiver has.
+  ///
+  /// It has the attachments that were added up to then, since they are still in this revision.
+  var knownAncestorGeneration: UInt64 {
+    let known = Set(knownAncestors)
+    return history.dropFirst().first { known.contains($0) }?.generation ?? 0
+  }
+
+  /// The attachments that no known ancestor has, so the receiver probably does not have them.
+  var newAttachments: [ReplicatedAttachment] {
+    let generation = knownAncestorGeneration
+    return attachments.filter { attachment in
+      if case .known = attachment.content { return false }
+      return attachment.generation > generation
+    }
+  }
+
+  /// The size of these in bytes.
+  ///
+  /// A peer can announce any lengths, also those whose sum overflows.
+  var newAttachmentSize: Int {
+    newAttachments.reduce(0) { $0.saturatingSum($1.length) }
+  }
+}
+
+extension Int {
+  /// The sum with another number, or the greatest number if it is greater than that.
+  func saturatingSum(_ other: Int) -> Int {
+    let (sum, isTooGreat) = addingReportingOverflow(Swift.max(0, other))
+    return isTooGreat ? .max : sum
+  }
+}
+
 /// An attachment on its way from one peer to another.
 public struct ReplicatedAttachment: Sendable {
   /// The name.

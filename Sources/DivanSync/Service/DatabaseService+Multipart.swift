@@ -23,7 +23,7 @@ extension DatabaseService {
       try call.memory.add(ServiceCall.valueSize(data))
       let value = try ServiceCall.json(data)
       var document = try IncomingDocument(value, id: id, limits)
-      document.sent = try await storeAttachments(of: document, data, from: reader, call.memory)
+      document.sent = try await storeAttachments(of: document, data, from: reader)
       return document
     } catch let error as ReplicationError where error.code == .invalidAnswer {
       throw ServiceError.badRequest(error.message)
@@ -39,8 +39,7 @@ extension DatabaseService {
 
   /// Stores the content of the attachments that follow, by their names.
   private func storeAttachments(
-    of document: IncomingDocument, _ json: Data, from reader: MultipartReader,
-    _ memory: MemoryReservation
+    of document: IncomingDocument, _ json: Data, from reader: MultipartReader
   ) async throws -> Document.Attachments {
     let entries = document.members["_attachments"]?.objectValue ?? [:]
     // The parts have the order of the JSON.
@@ -49,7 +48,7 @@ extension DatabaseService {
     }
     var sent = Document.Attachments()
     while !expected.isEmpty, let headers = try await reader.nextPart() {
-      let index = try Self.index(of: headers, among: expected)
+      let index = try Self.index(of: headers, among: expected, entries)
       let name = expected.remove(at: index)
       let entry = entries[name] ?? [:]
       guard let length = entry["length"]?.intValue, length >= 0 else {
@@ -61,7 +60,7 @@ extension DatabaseService {
       let type = entry["content_type"]?.stringValue ?? "application/octet-stream"
       sent[name] = try await database.storeAttachment(
         contentType: type,
-        pieces: PartPieces(try await content(of: reader, headers, memory), length: length))
+        pieces: PartPieces(try content(of: reader, headers), length: length))
       if entry["encoding"] == nil, let digest = entry["digest"]?.stringValue,
         let check = ContentCheck(.init(digest)), let stored = sent[name],
         !(try await stored.passes(check))
@@ -77,30 +76,12 @@ extension DatabaseService {
 
   /// Returns a function that returns the content of a part, decompressed.
   private func content(
-    of reader: MultipartReader, _ headers: [String: String], _ memory: MemoryReservation
-  ) async throws -> () async throws -> Data? {
+    of reader: MultipartReader, _ headers: [String: String]
+  ) throws -> () async throws -> Data? {
     switch headers["content-encoding"]?.lowercased() {
     case nil, "identity": return { try await reader.nextPiece() }
     case "gzip":
-      // CouchDB compresses text, which is mostly short.
-      var data = Data()
-      while let piece = try await reader.nextPiece() {
-        guard data.count + piece.count <= limits.bodySize else { throw HTTPBodyTooLarge() }
-        try memory.add(piece.count)
-        data.append(piece)
-      }
-      do {
-        var gzip = try GzipReader(data)
-        return {
-          do {
-            return try gzip.next()
-          } catch {
-            throw ServiceError.badRequest("An attachment is no valid gzip")
-          }
-        }
-      } catch {
-        throw ServiceError.badRequest("An attachment is no valid gzip")
-      }
+      return Self.decompressing { try await reader.nextPiece() }
     case let encoding?:
       throw ServiceError(
         415, "bad_content_type", "The encoding of an attachment is not known: \(encoding)")
@@ -108,18 +89,26 @@ extension DatabaseService {
   }
 
   /// Returns which attachment a part is: the one that it names, or the next one.
-  private static func index(of headers: [String: String], among names: [String]) throws -> Int {
+  ///
+  /// Some clients encode the name as in a URL, so one name can be the spelling of another. Of several
+  /// that it can be, it is the next one if its length is right: the parts have the order of the JSON.
+  private static func index(
+    of headers: [String: String], among names: [String], _ entries: Value.Object
+  ) throws -> Int {
     let disposition = headers["content-disposition"] ?? ""
     guard let start = disposition.range(of: "filename=\"")?.upperBound else { return 0 }
     let text = String(disposition[start...].prefix { $0 != "\"" })
     let decoded = text.removingPercentEncoding ?? text
-    let index =
-      names.firstIndex { $0.utf8.elementsEqual(text.utf8) }
-      ?? names.firstIndex { $0.utf8.elementsEqual(decoded.utf8) }
-    guard let index else {
+    let candidates = names.indices.filter { index in
+      names[index].utf8.elementsEqual(text.utf8) || names[index].utf8.elementsEqual(decoded.utf8)
+    }
+    guard let first = candidates.first else {
       throw ServiceError.badRequest("A part is no attachment of the document")
     }
-    return index
+    guard candidates.count > 1, headers["content-encoding"] == nil,
+      let length = headers["content-length"].flatMap({ Int($0) })
+    else { return first }
+    return candidates.first { entries[names[$0]]?["length"]?.intValue == length } ?? first
   }
 }
 

@@ -2,12 +2,23 @@ import Foundation
 
 /// Decompresses gzip (RFC 1952, RFC 1951) a piece at a time.
 ///
-/// CouchDB sends attachments of text so. The compressed bytes are in memory, and of the content a
-/// piece and the 32 KiB before it, which later bytes may repeat.
+/// CouchDB sends attachments of text so. In memory are the compressed bytes that were added and not
+/// read, and of the content a piece and the 32 KiB before it, which later bytes may repeat.
+///
+/// ```swift
+/// var reader = GzipReader()
+/// while let data = try await body.next() {
+///   reader.add(data)
+///   while let piece = try reader.next() { content.append(piece) }
+/// }
+/// reader.end()
+/// while let piece = try reader.next() { content.append(piece) }
+/// ```
 struct GzipReader: Sendable {
   struct Invalid: Error {}
 
   private enum State: Sendable {
+    case header
     case block
     case stored(rest: Int)
     case compressed(literals: HuffmanCode, distances: HuffmanCode)
@@ -16,77 +27,129 @@ struct GzipReader: Sendable {
 
   private static let pieceSize = 64 << 10
   private static let windowSize = 32 << 10
+  /// The size of the header with a name and a comment at most, unless all bytes are there.
+  ///
+  /// It is read from its beginning for each piece.
+  private static let headerSizeLimit = 4 << 10
+  /// The most bytes that the beginning of a block, or the end of the last one, can have.
+  ///
+  /// The codes of a block are 17 bits, 19 lengths of 3 bits, and 320 lengths of 14 bits at most.
+  private static let blockHeaderSize = 600
+  /// The most bytes that a symbol with what belongs to it can have: 48 bits.
+  private static let symbolSize = 8
 
-  private var bits: BitReader
-  private var state = State.block
+  private var bits = BitReader()
+  private var state = State.header
   private var isLastBlock = false
+  /// Whether no more bytes are added.
+  private var isEnded = false
   /// The bytes before the next piece, and those of the next piece.
   private var window: [UInt8] = []
+  /// The number of bytes in the window that were returned.
+  private var returnedCount = 0
   private var checksum = CRC32()
   private var size: UInt32 = 0
 
-  /// Reads the header.
-  init(_ data: Data) throws {
-    bits = BitReader(Array(data))
-    guard try bits.byte() == 0x1F, try bits.byte() == 0x8B, try bits.byte() == 8 else {
-      throw Invalid()
-    }
-    let flags = try bits.byte()
-    for _ in 0..<6 { _ = try bits.byte() }
-    if flags & 4 != 0 {
-      let count = Int(try bits.byte()) | Int(try bits.byte()) << 8
-      for _ in 0..<count { _ = try bits.byte() }
-    }
-    // A name and a comment end with a zero.
-    for flag: UInt8 in [8, 16] where flags & flag != 0 {
-      while try bits.byte() != 0 {}
-    }
-    if flags & 2 != 0 { for _ in 0..<2 { _ = try bits.byte() } }
+  init() {}
+
+  /// Creates a reader of all bytes.
+  init(_ data: Data) {
+    add(data)
+    end()
   }
 
-  /// Returns the next piece of the content; nil at the end.
+  /// Adds the compressed bytes that follow; what is after the end is ignored.
+  mutating func add(_ data: Data) {
+    if case .end = state { return }
+    bits.add(data)
+  }
+
+  /// Says that no more bytes follow.
+  mutating func end() { isEnded = true }
+
+  /// Returns the next piece of the content; nil if that needs more bytes, or at the end.
   ///
-  /// - Throws: ``Invalid`` if it is no gzip, or if its checksum is wrong.
+  /// - Throws: ``Invalid`` if it is no gzip, if its checksum is wrong, or if it ends too early.
   mutating func next() throws -> Data? {
-    let start = window.count
-    while window.count - start < Self.pieceSize {
+    while window.count - returnedCount < Self.pieceSize {
       if case .end = state { break }
-      try step(until: start + Self.pieceSize)
+      guard try step(until: returnedCount + Self.pieceSize) else { break }
     }
-    guard window.count > start else { return nil }
-    let piece = Data(window[start...])
+    guard window.count > returnedCount else { return nil }
+    let piece = Data(window[returnedCount...])
     if window.count > Self.windowSize { window.removeFirst(window.count - Self.windowSize) }
+    returnedCount = window.count
     return piece
   }
 
+  /// Whether a number of bytes can be read, or as many as there are.
+  private func has(_ count: Int) -> Bool { isEnded || bits.availableCount >= count }
+
+  /// Reads the header; returns false if that needs more bytes.
+  private mutating func readHeader() throws -> Bool {
+    let before = bits
+    do {
+      guard try bits.byte() == 0x1F, try bits.byte() == 0x8B, try bits.byte() == 8 else {
+        throw Invalid()
+      }
+      let flags = try bits.byte()
+      for _ in 0..<6 { _ = try bits.byte() }
+      if flags & 4 != 0 {
+        let count = Int(try bits.byte()) | Int(try bits.byte()) << 8
+        for _ in 0..<count { _ = try bits.byte() }
+      }
+      // A name and a comment end with a zero.
+      for flag: UInt8 in [8, 16] where flags & flag != 0 {
+        while try bits.byte() != 0 {}
+      }
+      if flags & 2 != 0 { for _ in 0..<2 { _ = try bits.byte() } }
+    } catch {
+      // It is read once more when all of it is there.
+      guard bits.availableCount == 0, before.availableCount < Self.headerSizeLimit, !isEnded else {
+        throw error
+      }
+      bits = before
+      return false
+    }
+    state = .block
+    return true
+  }
+
   /// Decompresses until the window has a count of bytes or the block ends.
-  private mutating func step(until end: Int) throws {
+  ///
+  /// It returns false if that needs more bytes.
+  private mutating func step(until end: Int) throws -> Bool {
     switch state {
-    case .end: return
+    case .header: return try readHeader()
+    case .end: return true
     case .block:
-      guard !isLastBlock else {
+      guard has(Self.blockHeaderSize) else { return false }
+      if isLastBlock {
         try checkTrailer()
         state = .end
-        return
+      } else {
+        try beginBlock()
       }
-      try beginBlock()
     case .stored(let rest):
-      let count = min(rest, end - window.count)
+      let count = min(rest, end - window.count, isEnded ? .max : bits.availableCount)
+      guard count > 0 else { return false }
       for _ in 0..<count { append(try bits.byte()) }
       state = rest > count ? .stored(rest: rest - count) : .block
     case .compressed(let literals, let distances):
       while window.count < end {
+        guard has(Self.symbolSize) else { return false }
         let symbol = try literals.symbol(&bits)
         if symbol < 256 {
           append(UInt8(symbol))
         } else if symbol == 256 {
           state = .block
-          return
+          return true
         } else {
           try copy(symbol - 257, distances)
         }
       }
     }
+    return true
   }
 
   private mutating func append(_ byte: UInt8) {

@@ -1,11 +1,21 @@
-/// Reads bits, the lowest of each byte first.
+import Foundation
+
+/// Reads bits of bytes that arrive in pieces, the lowest of each byte first.
 struct BitReader: Sendable {
-  private let bytes: [UInt8]
+  private var bytes: [UInt8] = []
   private var offset = 0
   private var buffer: UInt32 = 0
   private var count = 0
 
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
+  /// The number of whole bytes that can be read.
+  var availableCount: Int { bytes.count - offset + count / 8 }
+
+  /// Adds the bytes that follow; those that were read are released.
+  mutating func add(_ data: Data) {
+    bytes.removeFirst(offset)
+    offset = 0
+    bytes.append(contentsOf: data)
+  }
 
   /// Returns a number of up to 16 bits.
   mutating func bits(_ wanted: Int) throws -> UInt32 {
