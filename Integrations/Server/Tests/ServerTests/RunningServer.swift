@@ -1,3 +1,4 @@
+import Dispatch
 import Divan
 import DivanSync
 import Foundation
@@ -114,8 +115,11 @@ struct RunningServer {
 }
 
 /// A connection that sends bytes as they are.
+///
+/// It blocks threads of its own. Those of tasks are few, and the server in this process needs them.
 final class RawConnection: Sendable {
   private let descriptor: Int32
+  private let queue = DispatchQueue(label: "divan.server.tests.connection")
 
   struct Failure: Error {}
 
@@ -143,7 +147,13 @@ final class RawConnection: Sendable {
 
   /// Sends bytes; returns false if the connection was closed.
   @discardableResult
-  func send(_ text: String) -> Bool {
+  func send(_ text: String) async -> Bool {
+    await withCheckedContinuation { continuation in
+      queue.async { continuation.resume(returning: self.sendNow(text)) }
+    }
+  }
+
+  private func sendNow(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
     return unsafe bytes.withUnsafeBytes { buffer in
       #if canImport(Darwin)
@@ -159,7 +169,13 @@ final class RawConnection: Sendable {
   }
 
   /// Waits for bytes; empty if the connection was closed.
-  func receive() -> String {
+  func receive() async -> String {
+    await withCheckedContinuation { continuation in
+      queue.async { continuation.resume(returning: self.receiveNow()) }
+    }
+  }
+
+  private func receiveNow() -> String {
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     let count = unsafe recv(descriptor, &buffer, buffer.count, 0)
     return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : ""

@@ -97,16 +97,18 @@ struct ServerTests {
       var connections: [RawConnection] = []
       for _ in 0..<1000 { connections.append(try RawConnection(port: server.port)) }
       for connection in connections {
-        connection.send(
+        await connection.send(
           "GET /films/_changes?feed=longpoll&since=now HTTP/1.1\r\nHost: localhost\r\n\r\n")
       }
-      for connection in connections { #expect(connection.receive().hasPrefix("HTTP/1.1 200")) }
+      for connection in connections {
+        #expect(await connection.receive().hasPrefix("HTTP/1.1 200"))
+      }
       #expect(try await server.send("GET", "/films/a").status == 200)
       try await server.server.databases["films"]?.write { _ = try $0.put(Document(id: "b")) }
       for connection in connections {
         var text = ""
         while !text.contains("last_seq") {
-          let piece = connection.receive()
+          let piece = await connection.receive()
           guard !piece.isEmpty else { break }
           text += piece
         }
@@ -122,14 +124,14 @@ struct ServerTests {
       var connections: [RawConnection] = []
       for _ in 0..<3 {
         let connection = try RawConnection(port: server.port)
-        connection.send("GET /_up HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        #expect(connection.receive().hasPrefix("HTTP/1.1 200"))
+        await connection.send("GET /_up HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        #expect(await connection.receive().hasPrefix("HTTP/1.1 200"))
         connections.append(connection)
       }
       let late = try RawConnection(port: server.port)
-      late.send("GET /_up HTTP/1.1\r\nHost: localhost\r\n\r\n")
+      await late.send("GET /_up HTTP/1.1\r\nHost: localhost\r\n\r\n")
       connections.removeAll()
-      #expect(late.receive().hasPrefix("HTTP/1.1 200"))
+      #expect(await late.receive().hasPrefix("HTTP/1.1 200"))
     }
   }
 
@@ -143,9 +145,9 @@ struct ServerTests {
       options.idleTimeout = .seconds(1)
     } _: { server in
       let connection = try RawConnection(port: server.port)
-      if !beginning.isEmpty { connection.send(beginning) }
+      if !beginning.isEmpty { await connection.send(beginning) }
       let start = ContinuousClock.now
-      while !connection.receive().isEmpty {}
+      while await !connection.receive().isEmpty {}
       #expect(ContinuousClock.now - start < .seconds(10))
       #expect(try await server.send("GET", "/_up").status == 200)
     }
@@ -156,14 +158,14 @@ struct ServerTests {
       options.idleTimeout = .seconds(1)
     } _: { server in
       let connection = try RawConnection(port: server.port)
-      connection.send(
+      await connection.send(
         "PUT /films/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{")
       let start = ContinuousClock.now
-      while ContinuousClock.now - start < .seconds(20), connection.send(" ") {
+      while ContinuousClock.now - start < .seconds(20), await connection.send(" ") {
         try await Task.sleep(for: .milliseconds(100))
       }
       #expect(ContinuousClock.now - start < .seconds(10))
-      #expect(connection.receive().hasPrefix("HTTP/1.1 408"))
+      #expect(await connection.receive().hasPrefix("HTTP/1.1 408"))
     }
   }
 
@@ -201,8 +203,8 @@ struct ServerTests {
   ) async throws {
     try await RunningServer.run { server in
       let connection = try RawConnection(port: server.port)
-      connection.send(request)
-      let answer = connection.receive()
+      await connection.send(request)
+      let answer = await connection.receive()
       #expect(answer.hasPrefix("HTTP/1.1 \(status)"), "\(answer)")
       if status == "403" { #expect(server.log.all.contains("GET … 403 forbidden -")) }
       #expect(try await server.send("GET", "/films").status == 200)
@@ -218,9 +220,9 @@ struct ServerTests {
       let path = "..%2F..%2F%2500%2F..%5Cetc%2Fpasswd"
       let connection = try RawConnection(port: server.port)
       for target in [path, path + "/../../x"] {
-        connection.send(
+        await connection.send(
           "PUT /films/\(target) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
-        let answer = connection.receive()
+        let answer = await connection.receive()
         // The attachment needs the revision of its document.
         let status = target == path ? "201" : "409"
         #expect(answer.hasPrefix("HTTP/1.1 \(status)"), "\(answer)")
@@ -238,15 +240,15 @@ struct ServerTests {
     } _: { server in
       #expect(try await server.send("PUT", "/films/a", [:]).status == 201)
       let connection = try RawConnection(port: server.port)
-      connection.send(
+      await connection.send(
         "GET /films/_changes?feed=longpoll&since=now&heartbeat=60000 HTTP/1.1\r\n"
           + "Host: localhost\r\n\r\n")
-      #expect(connection.receive().hasPrefix("HTTP/1.1 200"))
+      #expect(await connection.receive().hasPrefix("HTTP/1.1 200"))
       let start = ContinuousClock.now
       try await server.stop()
       #expect(ContinuousClock.now - start < .seconds(5))
       var text = ""
-      while case let piece = connection.receive(), !piece.isEmpty { text += piece }
+      while case let piece = await connection.receive(), !piece.isEmpty { text += piece }
       #expect(text.contains("last_seq"), "\(text)")
       #expect(throws: DatabaseError.self) { try server.server.databases["films"]?.snapshot() }
       let again = try Database(at: path)
