@@ -65,6 +65,13 @@ import Testing
     #expect(errors.first?.contains("Database does not exist") == true, "\(errors)")
   }
 
+  @Test func `a server that cannot be reached is reported in one line`() async throws {
+    try await run("phone", "add film Metropolis 1927")
+    let errors = try await run("phone", "sync http://127.0.0.1:1/films", status: 1)
+    #expect(errors.count == 1 && errors[0].hasPrefix("film-notes: the connection failed: "))
+    #expect(!errors[0].contains("NSURLError"), "\(errors)")
+  }
+
   @Test func `a sync with a store that is not there makes none`() async throws {
     try await run("phone", "add film Metropolis 1927")
     let errors = try await run("phone", "sync \(path("desk"))", status: 1)

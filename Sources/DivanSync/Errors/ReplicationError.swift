@@ -1,3 +1,9 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
 /// The error of a replication.
 ///
 /// ```swift
@@ -72,5 +78,10 @@ public struct ReplicationError: Error, Sendable {
 
 extension ReplicationError: CustomStringConvertible {
   /// The message and the underlying error.
-  public var description: String { message + (underlying.map { ": \($0)" } ?? "") }
+  public var description: String {
+    guard let underlying else { return message }
+    // The description of an error of a connection lists the properties of an `NSError`.
+    let reason = (underlying as? URLError)?.localizedDescription ?? "\(underlying)"
+    return "\(message): \(reason)"
+  }
 }
