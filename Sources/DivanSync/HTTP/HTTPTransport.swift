@@ -53,7 +53,7 @@ public struct HTTPRequest: Sendable {
 }
 
 extension HTTPRequest {
-  /// Creates a request from what a server reads, for ``CouchDBService/respond(to:body:)``.
+  /// Creates a request from what a server reads, for ``CouchDBService/respond(to:body:from:)``.
   ///
   /// ```swift
   /// let request = HTTPRequest("GET", target: "/films/a?open_revs=[%221-8c%22]")
