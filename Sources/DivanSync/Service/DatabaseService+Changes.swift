@@ -201,11 +201,6 @@ extension ChangesStream {
     var filterTime: Duration
   }
 
-  /// How many bytes of rows are read at once, about.
-  private static var sizeLimit: Int { 256 << 10 }
-  /// How many changes are read at once, whether the filter includes them or not.
-  private static var countLimit: Int { 5000 }
-
   private mutating func readBatch() async throws -> Batch {
     let count = request.limit - rowCount
     if request.isDescending { return try await readBackward() }
@@ -215,9 +210,8 @@ extension ChangesStream {
     return try await service.database.read { snapshot in
       var batch = Batch(position: position, filterTime: filterTime)
       var cursor = snapshot.changes(since: position)
-      var (size, readCount) = (0, 0)
-      while batch.rows.count < count, size < Self.sizeLimit, readCount < Self.countLimit {
-        readCount += 1
+      var bounds = AnswerBatch()
+      while batch.rows.count < count, bounds.begin() {
         let previous = cursor.position
         var id: String?
         do {
@@ -232,7 +226,7 @@ extension ChangesStream {
           guard !revisions.isEmpty else { continue }
           let index = rowCount + batch.rows.count
           let row = try service.row(change, revisions, index, request, snapshot)
-          size += row.size
+          bounds.add(row)
           batch.rows.append(row)
         } catch let error as DatabaseError
           where error.code == .damaged && cursor.position > previous
@@ -251,11 +245,8 @@ extension ChangesStream {
     let (batch, rest) = try await service.database.read { snapshot in
       var backward = backward
       var batch = Batch(position: position, filterTime: filterTime)
-      var (size, readCount) = (0, 0)
-      while batch.rows.count < request.limit - rowCount, size < Self.sizeLimit,
-        readCount < Self.countLimit
-      {
-        readCount += 1
+      var bounds = AnswerBatch()
+      while batch.rows.count < request.limit - rowCount, bounds.begin() {
         var id: String?
         do {
           guard let change = try backward.next(in: snapshot) else {
@@ -267,7 +258,7 @@ extension ChangesStream {
           guard !revisions.isEmpty else { continue }
           let index = rowCount + batch.rows.count
           let row = try service.row(change, revisions, index, request, snapshot)
-          size += row.size
+          bounds.add(row)
           batch.rows.append(row)
           batch.position = change.sequence
         } catch let error as DatabaseError where error.code == .damaged {

@@ -1,0 +1,115 @@
+import Divan
+import DivanTesting
+import Foundation
+import Testing
+
+@testable import DivanSync
+
+/// Tests of what requests and answers take of the memory of a service.
+struct ServiceMemoryTests {
+  /// The digest of a number.
+  private static func digest(_ number: Int) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: 32 - digits.utf8.count) + digits
+  }
+
+  /// Stores a leaf whose history is given, newest first.
+  private static func store(
+    _ history: [(generation: Int, number: Int)], _ more: Value.Object, in peer: ServiceFixture
+  ) async throws {
+    let leaf = try #require(history.first)
+    var members = more
+    members["_rev"] = .string("\(leaf.generation)-\(digest(leaf.number))")
+    let ids = history.map { Value.string(digest($0.number)) }
+    members["_revisions"] = ["start": .int(Int64(leaf.generation)), "ids": .array(ids)]
+    let answer = try await peer.send("PUT", "/d?new_edits=false", .object(members))
+    #expect(answer.status == 201, "\(answer.text)")
+  }
+
+  // MARK: Answers
+
+  @Test func `a document with many revisions is answered a few of them at a time`() async throws {
+    var configuration = CouchDBService.Configuration()
+    // All revisions take 4 MB.
+    configuration.limits.answerMemory = 1_200_000
+    let peer = try ServiceFixture("peer", configuration)
+    let text = Value.string(String(repeating: "y", count: 40_000))
+    for number in 0..<50 { try await Self.store([(1, number)], ["text": text], in: peer) }
+    let one = "1-" + Self.digest(7)
+    let asked: Value = [
+      ["id": "d"], ["id": "none"], ["id": "d", "rev": .string(one)], ["id": "d"],
+    ]
+    let answer = try await peer.send("POST", "/_bulk_get", ["docs": asked])
+    let results = try #require(answer.json["results"]?.arrayValue)
+    #expect(results.map { $0["id"] } == ["d", "none", "d", "d"])
+    let all = (0..<50).map { Value.string("1-" + Self.digest($0)) }
+    for (result, expected) in zip(results, [all, [], [.string(one)], all]) {
+      let documents = try #require(result["docs"]?.arrayValue).compactMap { $0["ok"] }
+      #expect(Set(documents.compactMap { $0["_rev"] }) == Set(expected))
+      #expect(documents.count == expected.count)
+      #expect(documents.allSatisfy { $0["text"] == text })
+    }
+    #expect(results[1]["docs"]?[0]?["error"]?["error"] == "not_found")
+    #expect(try await peer.send("POST", "/_bulk_get", ["docs": []]).json == ["results": []])
+  }
+
+  @Test(arguments: ["/_all_docs", "/_all_docs keys", "/_bulk_get", "/_changes"])
+  func `few attachments are read before some are sent`(_ request: String) async throws {
+    var configuration = CouchDBService.Configuration()
+    // The rows take twice as much without their attachments.
+    configuration.limits.answerMemory = 8000
+    let peer = try ServiceFixture("peer", configuration)
+    let content = [UInt8](repeating: 7, count: 256 << 10)
+    let names = (0..<40).map { "d\($0)" }
+    try await peer.database.write { transaction in
+      for name in names {
+        var document = Document(id: name)
+        document.attachments["a"] = Document.Attachment(contentType: "a/b", content)
+        try transaction.put(document)
+      }
+    }
+    let query = "?include_docs=true&attachments=true"
+    let answer =
+      switch request {
+      case "/_all_docs keys":
+        try await peer.send(
+          "POST", "/_all_docs" + query, ["keys": .array(names.map { .string($0) })])
+      case "/_bulk_get":
+        try await peer.send(
+          "POST", request + query, ["docs": .array(names.map { ["id": .string($0)] })])
+      default: try await peer.send("GET", request + query)
+      }
+    let encoded = "\"data\":\"" + Data(content).base64EncodedString() + "\""
+    #expect(answer.text.components(separatedBy: encoded).count == 41)
+    #expect(answer.json.objectValue != nil)
+  }
+
+  @Test func `the leaves above a revision are those whose histories have it`() async throws {
+    let seed = UInt64.random(in: .min ... .max)
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<5 {
+      let peer = try ServiceFixture()
+      var histories: [[(generation: Int, number: Int)]] = [[(1, 0)]]
+      for number in 1...25 {
+        let base = histories.randomElement(using: &random) ?? []
+        // Some begin a tree of their own, and some are cut from the others.
+        let start = Int.random(in: 0...base.count, using: &random)
+        let length = Int.random(in: 0...base.count - start, using: &random)
+        let rest = Array(base[start..<start + length])
+        histories.append([((rest.first?.generation ?? 0) + 1, number)] + rest)
+      }
+      for history in histories { try await Self.store(history, [:], in: peer) }
+      let snapshot = try peer.database.snapshot()
+      let leaves = try snapshot.leafRevisions(of: "d").map(\.id)
+      for (generation, number) in histories.compactMap(\.first) {
+        let revision = try #require(RevisionID("\(generation)-\(Self.digest(number))"))
+        let expected = try leaves.filter {
+          try snapshot.revisions(leadingTo: $0, of: "d").contains(revision)
+        }
+        #expect(try snapshot.leaves(above: revision, of: "d") == expected, "seed \(seed)")
+      }
+      let unknown = try #require(RevisionID("1-" + Self.digest(99)))
+      #expect(try snapshot.leaves(above: unknown, of: "d").isEmpty)
+    }
+  }
+}
