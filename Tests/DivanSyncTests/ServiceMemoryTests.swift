@@ -112,4 +112,108 @@ struct ServiceMemoryTests {
       #expect(try snapshot.leaves(above: unknown, of: "d").isEmpty)
     }
   }
+
+  // MARK: Requests
+
+  /// A document of 90 kB whose values take 2 MB.
+  private static func dense(_ number: Int) -> Value {
+    let list = [Value](repeating: 1, count: 45_000)
+    return ["_id": .string("d\(number)"), "list": .array(list)]
+  }
+
+  private static func makeSmallPeer() throws -> ServiceFixture {
+    var configuration = CouchDBService.Configuration()
+    configuration.limits.bodyMemory = 1 << 20
+    configuration.limits.documentSize = 100_000
+    configuration.limits.attachmentCount = 10
+    return try ServiceFixture("peer", configuration)
+  }
+
+  @Test func `a document of an allowed size is stored however many values it has`() async throws {
+    let peer = try Self.makeSmallPeer()
+    #expect(try await peer.send("PUT", "/d0", Self.dense(0)).status == 201)
+    #expect(try await peer.send("POST", "", Self.dense(1)).status == 201)
+    #expect(try await peer.send("POST", "/_bulk_docs", ["docs": [Self.dense(2)]]).status == 201)
+    let form = "--B\r\n\r\n\(Self.dense(3).json)\r\n--B--"
+    let related = ["Content-Type": "multipart/related; boundary=B"]
+    #expect(try await peer.send("PUT", "/d3", data: Data(form.utf8), related).status == 201)
+    // One at a time: another one comes again.
+    #expect(peer.service.state.largeDocuments.increment(nil))
+    let busy = try await peer.send("PUT", "/d4", Self.dense(4))
+    #expect(busy.status == 503 && busy.headers["retry-after"] == "1")
+    #expect(try await peer.send("PUT", "/small", [:]).status == 201)
+    peer.service.state.largeDocuments.decrement(nil)
+    #expect(try await peer.send("PUT", "/d4", Self.dense(4)).status == 201)
+  }
+
+  @Test func `what never fits has the status 413, and a replicator sends less at once`()
+    async throws
+  {
+    let peer = try Self.makeSmallPeer()
+    let documents = (0..<3).map { Self.dense($0) }
+    let refused = try await peer.send("POST", "/_bulk_docs", ["docs": .array(documents)])
+    #expect(refused.status == 413 && refused.error == "too_large")
+    #expect(try peer.database.snapshot().count == 0)
+    let source = try Database.inMemory()
+    let list = Self.dense(0)["list"] ?? .null
+    try await source.write { transaction in
+      for number in 0..<3 { try transaction.put(Document(id: "d\(number)", ["list": list])) }
+    }
+    let url = try #require(URL(string: "http://server.invalid/peer"))
+    let target = CouchDBPeer(url: url, transport: ServiceTransport(peer.service))
+    let status = try await Replicator(source, target, direction: .push).replicate()
+    #expect(status.failures.isEmpty)
+    #expect(try peer.database.snapshot().count == 3)
+  }
+
+  @Test func `the values of a body count, and not only its bytes`() async throws {
+    let peer = try Self.makeSmallPeer()
+    let many = "{\"x\":[" + [String](repeating: "1", count: 50_000).joined(separator: ",") + "]}"
+    #expect(try await peer.send("POST", "/_all_docs", data: Data(many.utf8), [:]).status == 413)
+    let text = "{\"x\":\"" + String(repeating: ",", count: 100_000) + "\"}"
+    #expect(try await peer.send("POST", "/_all_docs", data: Data(text.utf8), [:]).status == 200)
+  }
+
+  @Test func `empty documents take memory, too`() async throws {
+    let peer = try Self.makeSmallPeer()
+    func documents(_ count: Int) -> Value {
+      ["docs": .array([Value](repeating: [:], count: count))]
+    }
+    let refused = try await peer.send("POST", "/_bulk_docs", documents(2000))
+    #expect(refused.status == 413)
+    #expect(try peer.database.snapshot().count == 0)
+    #expect(try await peer.send("POST", "/_bulk_docs", documents(500)).status == 201)
+    #expect(try peer.database.snapshot().count == 500)
+  }
+
+  @Test func `the values of JSON are counted without reading them`() throws {
+    let seed = UInt64.random(in: .min ... .max)
+    var random = SeededGenerator(seed: seed)
+    let texts = ["", ",", "[", "{\"", "\\", "\\\"", "]", "a"]
+    func value(_ depth: Int) -> Value {
+      switch Int.random(in: 0...(depth > 4 ? 2 : 4), using: &random) {
+      case 0: .string(texts.randomElement(using: &random) ?? "")
+      case 1: .int(5)
+      case 2: .null
+      case 3: .array((0..<Int.random(in: 0...3, using: &random)).map { _ in value(depth + 1) })
+      default:
+        .object(
+          Value.Object(
+            (0..<Int.random(in: 0...3, using: &random)).map { number in
+              ("\(texts.randomElement(using: &random) ?? "")\(number)", value(depth + 1))
+            }))
+      }
+    }
+    func count(_ value: Value) -> Int {
+      let parts = value.arrayValue ?? value.objectValue.map { $0.map(\.value) } ?? []
+      return parts.reduce(1) { $0 + count($1) }
+    }
+    for _ in 0..<500 {
+      let value = value(0)
+      let size = ServiceCall.valueSize(Data(value.json.utf8))
+      #expect(size == 48 * count(value), "\(value.json), seed \(seed)")
+    }
+    #expect(ServiceCall.valueSize(Data(" [ ] ".utf8)) == 48)
+    #expect(ServiceCall.valueSize(Data(" [ [\n1 , { } ] ] ".utf8)) == 4 * 48)
+  }
 }

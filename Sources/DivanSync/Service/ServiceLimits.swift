@@ -74,15 +74,18 @@ extension CouchDBService {
     public var shortestHeartbeat = Duration.seconds(1)
     /// The memory for bodies of all requests together, in bytes.
     ///
-    /// A body with JSON also counts the memory of its values, 48 bytes each. The requests of one user
-    /// may take half of it; without users, those of one address that the server names.
+    /// A body with JSON also counts the memory of its values, 48 bytes each, and a kibibyte for each
+    /// document of `_bulk_docs`. The requests of one user may take half of it; without users, those
+    /// of one address that the server names. A request that is too large for that has the status
+    /// 413, and 503 if others take too much now. Only a document whose size is allowed, but which
+    /// has very many values, is stored beyond the limit, one such document at a time.
     public var bodyMemory = 256 << 20
     /// The memory for all answers that are being sent together, in bytes.
     ///
     /// It counts JSON that was made and not yet taken by its reader. The content of attachments
     /// is read while it is sent, in Base64 too, and takes no more than a piece. An answer for which
-    /// too little is left has the status 503, or is cut if it has begun. The answers to one user, or
-    /// to one address, may take half of it.
+    /// too little is left has the status 503, or is cut if it has begun; if it could never be sent,
+    /// the status is 413. The answers to one user, or to one address, may take half of it.
     public var answerMemory = 256 << 20
     /// The number of requests of each user in a second, on average.
     ///

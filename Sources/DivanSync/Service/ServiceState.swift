@@ -10,6 +10,8 @@ final class ServiceState: Sendable {
   let memory: Counter<ServiceClient>
   /// The memory for answers.
   let answerMemory: Counter<ServiceClient>
+  /// Documents that take more memory than a client may have.
+  let largeDocuments = Counter<ServiceClient>(1, each: 1)
   let passwords: PasswordChecker
   /// Opens when the feeds that wait are to end.
   let stop = Gate(isOpen: false)
