@@ -157,32 +157,41 @@ struct ServiceLoadTests {
     #expect(try Value(json: data)["results"] == [])
   }
 
-  @Test func `a user may have so many local documents`() async throws {
+  @Test func `a new local document takes the place of the one written least recently`()
+    async throws
+  {
     var configuration = CouchDBService.Configuration()
-    configuration.limits.localDocumentCount = 2
+    configuration.limits.localDocumentCount = 3
     configuration.users = ["ada", "byron"].map { name in
       CouchDBService.User(
         name: name, password: PasswordHash(of: "p", iterationCount: 1), permissions: ["*": .read])
     }
     let peer = try ServiceFixture("peer", configuration)
     func status(_ method: String, _ id: String, _ name: String = "ada") async throws -> Int {
+      // Times are in milliseconds.
+      if method == "PUT" { try await Task.sleep(for: .milliseconds(3)) }
       let credentials = "Basic " + Data("\(name):p".utf8).base64EncodedString()
-      let answer = try await peer.send(
-        method, "/_local/" + id, [:], headers: ["Authorization": credentials])
-      if answer.status == 403 {
-        #expect(
-          answer.reason
-            == "There are 2 local documents already. Delete those that are not needed.")
-      }
-      return answer.status
+      return try await peer.send(
+        method, "/_local/" + id, method == "PUT" ? [:] : nil,
+        headers: ["Authorization": credentials]
+      ).status
     }
+    let long = String(repeating: "b", count: 1000)
+    for id in ["a", long, "c"] { #expect(try await status("PUT", id) == 201) }
+    // Written again, so another one is older.
     #expect(try await status("PUT", "a") == 201)
-    #expect(try await status("PUT", String(repeating: "b", count: 1000)) == 201)
-    #expect(try await status("PUT", "c") == 403)
-    #expect(try await status("PUT", "a") == 201)
-    #expect(try await status("PUT", "c", "byron") == 201)
+    #expect(try await status("PUT", "x", "byron") == 201)
+    #expect(try await status("PUT", "d") == 201)
+    #expect(try await status("GET", long) == 404)
+    for id in ["a", "c", "d"] { #expect(try await status("GET", id) == 200) }
+    #expect(try await status("GET", "x", "byron") == 200)
     #expect(try await status("DELETE", "a") == 200)
-    #expect(try await status("PUT", "c") == 201)
+    #expect(try await status("PUT", "e") == 201)
+    for id in ["c", "d", "e"] { #expect(try await status("GET", id) == 200) }
+    #expect(try await status("PUT", "f") == 201)
+    #expect(try await status("GET", "c") == 404)
+    let keys = try peer.database.snapshot().localDocumentIDs().filter { $0.hasPrefix("couchdb/") }
+    #expect(keys.count == 4)
   }
 
   @Test func `a document may have so many attachments`() async throws {

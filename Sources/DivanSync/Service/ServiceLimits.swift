@@ -34,8 +34,9 @@ extension CouchDBService {
     public var localDocumentSize = 256 << 10
     /// The number of local documents that each user may have in a database.
     ///
-    /// Each replication keeps one. Further ones have the status 403, and known ones can still be
-    /// changed and deleted. Without users, it is that of all clients together.
+    /// Each replication keeps its log in one. A further one takes the place of the one that was
+    /// written least recently, whose replication then compares all changes again. Without users, it
+    /// is the number of all clients together.
     public var localDocumentCount = 1000
     /// The size of a filter's selector in bytes of JSON.
     public var selectorSize = 16 << 10
