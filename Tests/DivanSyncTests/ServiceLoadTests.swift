@@ -132,17 +132,23 @@ struct ServiceLoadTests {
       ["text": ["$regex": "(x|xx|xxx|xxxx|xxxxx|xxxxxx)*y"]],
       ["list": ["$elemMatch": ["$or": [["$regex": "(a|aa)*b"], ["$gt": 5], ["$lt": -5]]]]],
       ["$nor": [["list": ["$allMatch": ["$ne": 7, "$gte": 0, "$lte": 1, "$type": "number"]]]]],
+      ["lists": ["$in": .array([Value](repeating: [1], count: 4000))]],
+      ["texts": ["$in": .array([Value](repeating: ["y"], count: 2000))]],
     ] as [Value])
   func `the time of a filter ends within one document`(_ selector: Value) async throws {
     var configuration = CouchDBService.Configuration()
     configuration.limits.filterTime = .milliseconds(2)
     let peer = try ServiceFixture("peer", configuration)
     let numbers = [Value](repeating: 1, count: 100_000)
+    let text = Value.string(String(repeating: "x", count: 300_000))
     try await peer.database.write { transaction in
       try transaction.put(
         Document(
           id: "large",
-          ["text": .string(String(repeating: "x", count: 300_000)), "list": .array(numbers)]))
+          [
+            "text": text, "list": .array(numbers), "texts": [[text]],
+            "lists": .array([Value](repeating: [], count: 1000)),
+          ]))
     }
     await #expect(throws: ServiceError.self) {
       try await peer.send("POST", "/_changes?filter=_selector", ["selector": selector])
