@@ -257,3 +257,6 @@ struct ServiceClientTests {
     #expect(try await peer.send("GET", "", headers: ["Cookie": renewed]).status == 200)
   }
 }
+    // An error is an answer, too.
+    let missing = try await peer.send("GET", "/none", headers: ["Cookie": cookie])
+    #expect(missing.status == 404 && missing.headers["set-cookie"] != nil)

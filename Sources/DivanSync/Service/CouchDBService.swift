@@ -139,10 +139,17 @@ public struct CouchDBService: Sendable {
       return try await health()
     }
     let authentication = try await authenticate(call, &event)
-    try state.count(call, authentication)
-    var response = try await answer(call, authentication, &event, start)
-    if let cookie = authentication.renewedCookie, response.headers["set-cookie"] == nil {
-      response.headers["set-cookie"] = cookie
+    do {
+      try state.count(call, authentication)
+      var response = try await answer(call, authentication, &event, start)
+      if let cookie = authentication.renewedCookie, response.headers["set-cookie"] == nil {
+        response.headers["set-cookie"] = cookie
+      }
+      return response
+    } catch {
+      var error = ServiceError(error)
+      error.headers["set-cookie"] = authentication.renewedCookie
+      throw error
     }
     return response
   }
