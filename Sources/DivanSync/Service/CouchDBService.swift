@@ -82,7 +82,7 @@ public struct CouchDBService: Sendable {
   ///   - body: The body of the request, which is read at most once, and a piece at a time.
   ///   - address: The address that the connection comes from, such as `192.0.2.1`. With it, requests
   ///     without a user and wrong passwords are limited for each address. Addresses of one network of
-  ///     IPv6, of 64 bits, count as one. Those of this machine have no such limits.
+  ///     IPv6, of 64 bits, count as one. Those of this machine count as if no address were given.
   /// - Returns: The response. Its body has no more memory than a piece, unless it is short.
   public func respond(
     to request: HTTPRequest, body: HTTPBody, from address: String? = nil
@@ -151,7 +151,6 @@ public struct CouchDBService: Sendable {
       error.headers["set-cookie"] = authentication.renewedCookie
       throw error
     }
-    return response
   }
 
   private func answer(

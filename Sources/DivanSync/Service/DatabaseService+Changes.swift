@@ -19,7 +19,7 @@ extension DatabaseService {
       stream.position = start.sequence
     }
     if request.feed != .normal {
-      stream.slot = try state.takeFeed(of: access.user)
+      stream.slot = try state.takeFeed(of: access.user, at: call.address)
       // A feed that waits costs little, so it does not keep others from being answered.
       let waitsAtOnce = stream.position >= end && !request.isDescending
       if waitsAtOnce { call.slot.release() } else { stream.requestSlot = call.slot }
@@ -58,6 +58,10 @@ struct ChangesStream: Sendable {
   private var omissions = ChangeOmissions()
   /// The time that the filter took since the feed waited last.
   private var filterTime = Duration.zero
+  /// Where the answer begins.
+  private var origin: UInt64 = 0
+  /// When something was sent last.
+  private var lastSending = ContinuousClock.now
 
   init(
     _ service: DatabaseService, _ request: ChangesRequest, since position: UInt64,
@@ -73,6 +77,10 @@ struct ChangesStream: Sendable {
 
   private var isList: Bool { [.normal, .longpoll].contains(request.feed) }
 
+  /// Whether clients ask again where the answer ends; the end of another one looks like the last
+  /// change.
+  private var isRepeated: Bool { [.longpoll, .continuous].contains(request.feed) }
+
   /// Returns the next rows, or a line break if there were none for a while; nil at the end.
   mutating func next() async throws -> AnswerParts? {
     while true {
@@ -81,6 +89,7 @@ struct ChangesStream: Sendable {
       switch phase {
       case .start:
         phase = .rows
+        origin = position
         answer = AnswerParts(isList ? "{\"results\":[\n" : "\n")
       case .rows: answer = try await nextRows()
       case .end:
@@ -88,8 +97,20 @@ struct ChangesStream: Sendable {
         answer = AnswerParts(trailer)
       case .done: return nil
       }
-      if !answer.isEmpty { return answer }
+      if !answer.isEmpty || needsHeartbeat {
+        lastSending = .now
+        return answer.isEmpty ? AnswerParts(heartbeat) : answer
+      }
     }
+  }
+
+  /// Whether nothing was sent for long, because the filter includes nothing.
+  private var needsHeartbeat: Bool {
+    phase == .rows && request.heartbeat.map { ContinuousClock.now - lastSending >= $0 } ?? false
+  }
+
+  private var heartbeat: String {
+    request.feed == .eventsource ? "event: heartbeat\ndata: \n\n" : "\n"
   }
 
   private var trailer: String {
@@ -126,6 +147,11 @@ struct ChangesStream: Sendable {
         phase = .end
         return answer
       }
+    }
+    guard !batch.isOverTime else {
+      pendingCount = try await followingCount()
+      phase = .end
+      return answer
     }
     guard batch.rows.isEmpty else {
       deadline = nil
@@ -186,7 +212,7 @@ struct ChangesStream: Sendable {
     guard request.heartbeat != nil, deadline.map({ ContinuousClock.now < $0 }) ?? true else {
       return ""
     }
-    return request.feed == .eventsource ? "event: heartbeat\ndata: \n\n" : "\n"
+    return heartbeat
   }
 }
 
@@ -197,6 +223,8 @@ extension ChangesStream {
     var rows: [AnswerParts] = []
     var position: UInt64
     var isEnd = false
+    /// Whether the time of the filter is over.
+    var isOverTime = false
     var unreadable: [DatabaseError] = []
     var filterTime: Duration
   }
@@ -206,7 +234,7 @@ extension ChangesStream {
     if request.isDescending { return try await readBackward() }
     let (request, service, rowCount) = (request, service, rowCount)
     let (position, end) = (position, request.feed == .normal ? end : .max)
-    let filterTime = filterTime
+    let (filterTime, origin, mayEnd) = (filterTime, origin, isRepeated)
     return try await service.database.read { snapshot in
       var batch = Batch(position: position, filterTime: filterTime)
       var cursor = snapshot.changes(since: position)
@@ -233,6 +261,11 @@ extension ChangesStream {
         {
           // The cursor continues after a change that it cannot read.
           batch.unreadable.append(error.about(id))
+        } catch let error as ServiceError where error.isFilterTimeout && mayEnd && previous > origin
+        {
+          batch.position = previous
+          batch.isOverTime = true
+          break
         }
       }
       return batch

@@ -70,9 +70,16 @@ extension CouchDBService {
     /// A feed counts as a request, too, until it waits for the first time.
     public var waitingFeeds = 4096
     /// The number of feeds of each user that wait for changes at once.
+    ///
+    /// Without users, it is that of each address that the server names.
     public var waitingFeedsPerUser = 512
     /// The shortest time between two heartbeats of a feed; shorter ones are made as long.
     public var shortestHeartbeat = Duration.seconds(1)
+    /// The longest time in which a feed sends nothing.
+    ///
+    /// A connection that was closed is noticed when something is sent. So a feed without heartbeats
+    /// ends after this time, and longer ones between heartbeats are made as long.
+    public var longestSilence = Duration.seconds(60)
     /// The memory for bodies of all requests together, in bytes.
     ///
     /// A body with JSON also counts the memory of its values, 48 bytes each, and a kibibyte for each
