@@ -79,6 +79,7 @@ public struct Server: Sendable {
   }
 
   private static func builder(_ options: ServerOptions) throws -> HTTPServerBuilder {
+    let idleTimeout = TimeAmount.nanoseconds(Int64(options.idleTimeout / .nanoseconds(1)))
     let sizeLimit = max(options.limits.attachmentSize, options.limits.bodySize)
     let addresses = AddressCounter(
       limit: options.isBehindProxy ? .max : options.connectionLimitPerAddress,
@@ -87,8 +88,9 @@ public struct Server: Sendable {
       configuration: .init(
         additionalChannelHandlers: [
           AddressLimitHandler(addresses), ContinueHandler(sizeLimit: sizeLimit),
+          UnreadResponseHandler(timeout: idleTimeout),
         ],
-        idleTimeout: .nanoseconds(Int64(options.idleTimeout / .nanoseconds(1))),
+        idleTimeout: idleTimeout,
         httpDecoderConfiguration: .init(
           maxHeaderFieldSize: options.limits.urlSize + options.limits.headerSize,
           maxHeaderListSize: options.limits.urlSize + options.limits.headerSize)))

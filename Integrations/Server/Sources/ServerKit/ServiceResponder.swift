@@ -5,7 +5,6 @@ import Hummingbird
 import HummingbirdCore
 import NIOCore
 import ServiceLifecycle
-import Synchronization
 
 /// The connection that a request came from.
 struct ConnectionContext: InitializableFromSource {
@@ -56,7 +55,7 @@ struct ServiceResponder: HTTPResponder {
       return refusal(
         408, "request_timeout", "The body came too slowly.", request, isLast: true)
     }
-    return try await response(answer, request, body, context)
+    return try await response(answer, request, body)
   }
 
   private static func isLoopback(_ authority: String) -> Bool {
@@ -91,8 +90,7 @@ struct ServiceResponder: HTTPResponder {
   }
 
   private func response(
-    _ answer: DivanSync.HTTPResponse, _ request: Request, _ body: PacedBody,
-    _ context: ConnectionContext
+    _ answer: DivanSync.HTTPResponse, _ request: Request, _ body: PacedBody
   ) async throws -> Response {
     var fields = HTTPFields()
     var length: Int?
@@ -113,10 +111,10 @@ struct ServiceResponder: HTTPResponder {
       for try await piece in answer.body { buffer.writeBytes(piece) }
       return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: buffer))
     }
-    let (service, timeout) = (service, idleTimeout)
+    let service = service
     let responseBody = ResponseBody(contentLength: length) { writer in
       try await withGracefulShutdownHandler {
-        try await Self.write(answer.body, to: &writer, context.channel, timeout)
+        for try await piece in answer.body { try await writer.write(ByteBuffer(bytes: piece)) }
       } onGracefulShutdown: {
         service.endFeeds()
       }
@@ -128,40 +126,4 @@ struct ServiceResponder: HTTPResponder {
 
   /// The response was sent, and the rest of the request is not read.
   private struct CutConnection: Error {}
-
-  /// Writes pieces, and closes the connection if one is not taken within a time.
-  private static func write(
-    _ body: HTTPBody, to writer: inout any ResponseBodyWriter, _ channel: any Channel,
-    _ timeout: Duration
-  ) async throws {
-    let writing = WriteClock()
-    let watchdog = Task {
-      while !Task.isCancelled {
-        try await Task.sleep(for: timeout / 4)
-        if writing.isLongerThan(timeout) {
-          channel.close(promise: nil)
-          return
-        }
-      }
-    }
-    defer { watchdog.cancel() }
-    for try await piece in body {
-      writing.begin()
-      try await writer.write(ByteBuffer(bytes: piece))
-      writing.end()
-    }
-  }
-}
-
-/// When the writing of a piece began that was not taken yet.
-private final class WriteClock: Sendable {
-  private let start = Mutex<ContinuousClock.Instant?>(nil)
-
-  func begin() { start.withLock { $0 = .now } }
-
-  func end() { start.withLock { $0 = nil } }
-
-  func isLongerThan(_ time: Duration) -> Bool {
-    start.withLock { $0 }.map { ContinuousClock.now - $0 > time } ?? false
-  }
 }
