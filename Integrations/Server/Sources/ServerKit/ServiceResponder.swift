@@ -22,8 +22,8 @@ struct ServiceResponder: HTTPResponder {
   /// They must name this machine as their host: a web page can make the name of its own host lead to
   /// this machine. And no proxy may have passed them on, which would do so for everyone.
   let isLocal: Bool
-  /// Whether a proxy says where requests come from.
-  let isBehindProxy: Bool
+  /// The header in which a proxy says where requests come from; nil without a proxy.
+  let proxyHeader: ServerOptions.ProxyHeader?
   /// Receives a line for each request that the service never sees.
   let log: @Sendable (String) -> Void
 
@@ -49,7 +49,7 @@ struct ServiceResponder: HTTPResponder {
     }
     let body = PacedBody(base: request.body, grace: idleTimeout)
     let peer = context.channel.remoteAddress?.ipAddress
-    let address = isBehindProxy ? ForwardedAddress.text(in: headers) ?? peer : peer
+    let address = proxyHeader.flatMap { ForwardedAddress.text(in: headers, $0) } ?? peer
     let answer = await service.respond(to: served, body: HTTPBody(body), from: address)
     if body.isTooSlow {
       return refusal(
