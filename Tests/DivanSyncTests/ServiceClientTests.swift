@@ -147,7 +147,7 @@ struct ServiceClientTests {
     let start = ContinuousClock.now
     let answer = try await peer.send("GET", "/_changes?feed=\(feed)&since=now&timeout=86400000")
     #expect(answer.status == 200)
-    #expect(ContinuousClock.now - start < .seconds(60))
+    #expect(ContinuousClock.now - start < .seconds(3600))
     let waits = try await peer.send(
       "GET", "/_changes?feed=\(feed)&since=now&heartbeat=86400000&timeout=2500")
     #expect(waits.text.contains(feed == "eventsource" ? "heartbeat" : "\n\n"))

@@ -132,8 +132,8 @@ struct ServiceLoadTests {
       ["text": ["$regex": "(x|xx|xxx|xxxx|xxxxx|xxxxxx)*y"]],
       ["list": ["$elemMatch": ["$or": [["$regex": "(a|aa)*b"], ["$gt": 5], ["$lt": -5]]]]],
       ["$nor": [["list": ["$allMatch": ["$ne": 7, "$gte": 0, "$lte": 1, "$type": "number"]]]]],
-      ["lists": ["$in": .array([Value](repeating: [1], count: 4000))]],
-      ["texts": ["$in": .array([Value](repeating: ["y"], count: 2000))]],
+      ["lists": ["$in": .array([Value](repeating: [1], count: 1000))]],
+      ["texts": ["$in": .array([Value](repeating: ["y"], count: 10))]],
     ] as [Value])
   func `the time of a filter ends within one document`(_ selector: Value) async throws {
     var configuration = CouchDBService.Configuration()
@@ -147,7 +147,7 @@ struct ServiceLoadTests {
           id: "large",
           [
             "text": text, "list": .array(numbers), "texts": [[text]],
-            "lists": .array([Value](repeating: [], count: 1000)),
+            "lists": .array([Value](repeating: [], count: 300)),
           ]))
     }
     await #expect(throws: ServiceError.self) {
