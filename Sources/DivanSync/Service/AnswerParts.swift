@@ -8,6 +8,8 @@ struct AnswerParts: Sendable {
   private var text: String
   /// The number of bytes of JSON, without the content of attachments.
   private(set) var size: Int
+  /// The number of bytes of attachments, which were read once to know that they are not damaged.
+  private var checkedSize = 0
 
   init(_ text: String = "") {
     self.text = text
@@ -15,6 +17,9 @@ struct AnswerParts: Sendable {
   }
 
   var isEmpty: Bool { size == 0 }
+
+  /// About how many bytes were read to make the parts.
+  var readSize: Int { size + checkedSize }
 
   var parts: [BodyPart] { text.isEmpty ? finished : finished + [.text(text)] }
 
@@ -25,6 +30,7 @@ struct AnswerParts: Sendable {
 
   mutating func append(_ other: AnswerParts) {
     size += other.size
+    checkedSize += other.checkedSize
     guard !other.finished.isEmpty else {
       text += other.text
       return
@@ -52,6 +58,7 @@ struct AnswerParts: Sendable {
       append(Self.opened(members) + ",\"data\":\"")
       finish()
       finished.append(.base64(content))
+      checkedSize += content.length
       append("\"}")
     }
     append("}}")

@@ -44,7 +44,7 @@ extension CouchDBService {
       result.user = try await state.passwords.user(name, password, from: call.address)
       result.method = "default"
     } else if let text = SessionCookie.text(in: call.headers["cookie"] ?? ""),
-      let session = SessionCookie(text, state), session.expiry > Date()
+      let session = SessionCookie(text, state), isValid(session)
     {
       event.user = session.user.name
       result.user = session.user
@@ -55,6 +55,14 @@ extension CouchDBService {
       }
     }
     return result
+  }
+
+  /// Whether a session is not over.
+  ///
+  /// A clock that was set back would lengthen sessions: those that end much too late are over, too.
+  private func isValid(_ session: SessionCookie) -> Bool {
+    let rest = session.expiry.timeIntervalSinceNow
+    return rest > 0 && rest < 1.1 * configuration.sessionDuration.inSeconds
   }
 
   private static func basicCredentials(

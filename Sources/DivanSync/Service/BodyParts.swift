@@ -20,14 +20,15 @@ extension HTTPBody {
   ///
   /// - Parameters:
   ///   - memory: Counts the parts until the next ones are made.
+  ///   - first: Parts that are made already, and counted.
   ///   - makeNext: Returns a function that returns the next parts, and nil at the end.
   init(
-    _ memory: MemoryReservation,
+    _ memory: MemoryReservation, first: [BodyPart] = [],
     parts makeNext: @escaping @Sendable () -> () async throws -> [BodyPart]?
   ) {
     self.init {
       let next = makeNext()
-      var queue: ArraySlice<BodyPart> = []
+      var queue = first[...]
       var pieces: AttachmentBytes?
       return {
         while true {
@@ -56,15 +57,7 @@ extension HTTPBody {
   /// - Throws: ``ServiceError`` if there is too little memory for them.
   init(_ parts: [BodyPart], _ memory: MemoryReservation) throws {
     try memory.hold(parts.reduce(0) { $0 + $1.memory })
-    self.init(
-      memory,
-      parts: {
-        var rest: [BodyPart]? = parts
-        return {
-          defer { rest = nil }
-          return rest
-        }
-      })
+    self.init(memory, first: parts) { { nil } }
   }
 
   /// Returns the same body, which keeps objects until it is released, and reports its error.

@@ -26,7 +26,7 @@ struct ChangesRequest: Sendable {
   /// How often a line break is sent while there is no change; nil if never.
   var heartbeat: Duration?
   /// How long a feed waits for a change; nil if it always goes on.
-  var timeout: Duration? = .seconds(60)
+  var timeout: Duration?
 
   init(_ call: ServiceCall, _ matching: PatternMatching) async throws {
     if let text = call.query["feed"] {
@@ -60,17 +60,19 @@ struct ChangesRequest: Sendable {
 
   private mutating func readTimes(_ call: ServiceCall) throws {
     let longest = 24 * 3600 * 1000
+    let silence = call.limits.longestSilence
     switch call.query["heartbeat"] {
     case nil, "false": break
-    case "true": heartbeat = .seconds(60)
+    case "true": heartbeat = silence
     default:
       let number = try call.number("heartbeat") ?? 0
-      heartbeat = max(call.limits.shortestHeartbeat, .milliseconds(min(longest, number)))
+      let wanted = min(silence, .milliseconds(min(longest, number)))
+      heartbeat = max(call.limits.shortestHeartbeat, wanted)
     }
+    timeout = heartbeat == nil ? silence : nil
     if let number = try call.number("timeout") {
-      timeout = .milliseconds(min(longest, number))
-    } else if heartbeat != nil {
-      timeout = nil
+      let wanted = Duration.milliseconds(min(longest, number))
+      timeout = heartbeat == nil ? min(silence, wanted) : wanted
     }
   }
 

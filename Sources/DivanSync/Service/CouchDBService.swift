@@ -82,7 +82,7 @@ public struct CouchDBService: Sendable {
   ///   - body: The body of the request, which is read at most once, and a piece at a time.
   ///   - address: The address that the connection comes from, such as `192.0.2.1`. With it, requests
   ///     without a user and wrong passwords are limited for each address. Addresses of one network of
-  ///     IPv6, of 64 bits, count as one. Those of this machine have no such limits.
+  ///     IPv6, of 64 bits, count as one. Those of this machine count as if no address were given.
   /// - Returns: The response. Its body has no more memory than a piece, unless it is short.
   public func respond(
     to request: HTTPRequest, body: HTTPBody, from address: String? = nil
@@ -139,12 +139,18 @@ public struct CouchDBService: Sendable {
       return try await health()
     }
     let authentication = try await authenticate(call, &event)
-    try state.count(call, authentication)
-    var response = try await answer(call, authentication, &event, start)
-    if let cookie = authentication.renewedCookie, response.headers["set-cookie"] == nil {
-      response.headers["set-cookie"] = cookie
+    do {
+      try state.count(call, authentication)
+      var response = try await answer(call, authentication, &event, start)
+      if let cookie = authentication.renewedCookie, response.headers["set-cookie"] == nil {
+        response.headers["set-cookie"] = cookie
+      }
+      return response
+    } catch {
+      var error = ServiceError(error)
+      error.headers["set-cookie"] = authentication.renewedCookie
+      throw error
     }
-    return response
   }
 
   private func answer(

@@ -32,6 +32,11 @@ final class Counter<Key: Hashable & Sendable>: Sendable {
     }
   }
 
+  /// Whether a key may have so much if nothing else is counted.
+  func canHave(_ key: Key?, _ size: Int) -> Bool {
+    size <= (key == nil ? limit : min(limit, keyLimit))
+  }
+
   func decrement(_ key: Key?, by size: Int = 1) {
     counts.withLock { counts in
       counts.all -= size

@@ -129,10 +129,6 @@ private struct DocumentRows: Sendable {
   /// The ID of the last row.
   private var last: String?
 
-  private static let sizeLimit = 256 << 10
-  /// How many documents are read at once, whether they have rows or not.
-  private static let countLimit = 5000
-
   init(service: DatabaseService, request: AllDocumentsRequest) {
     self.service = service
     self.request = request
@@ -141,13 +137,15 @@ private struct DocumentRows: Sendable {
   /// Returns the next rows.
   mutating func next(in snapshot: Snapshot) throws -> AnswerParts {
     var rows = AnswerParts()
+    var batch = AnswerBatch()
     func add(_ row: AnswerParts) {
+      batch.add(row)
       if rowCount > 0 { rows.append(",\n") }
       rows.append(row)
       rowCount += 1
     }
     if let keys = request.keys {
-      while rows.size < Self.sizeLimit {
+      while batch.begin() {
         let index = request.isDescending ? keys.count - 1 - keyIndex : keyIndex
         guard keys.indices.contains(index), rowCount < request.limit else {
           isEnded = true
@@ -159,10 +157,8 @@ private struct DocumentRows: Sendable {
       }
       return rows
     }
-    var readCount = 0
     var ids = snapshot.ids(range, descending: request.isDescending)
-    while rows.size < Self.sizeLimit, readCount < Self.countLimit {
-      readCount += 1
+    while batch.begin() {
       guard rowCount < request.limit, let id = try ids.next() else {
         isEnded = true
         break

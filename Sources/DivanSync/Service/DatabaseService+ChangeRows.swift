@@ -7,14 +7,12 @@ extension DatabaseService {
   ) throws -> [RevisionID] {
     let start = ContinuousClock.now
     defer { time += ContinuousClock.now - start }
-    let failure = ServiceError(
-      503, "filter_timeout", "The filter took longer than is allowed here.")
-    guard time <= limits.filterTime else { throw failure }
+    guard time <= limits.filterTime else { throw ServiceError.filterTimeout }
     do {
       return try request.revisions(
         of: change, in: snapshot, until: start + (limits.filterTime - time))
     } catch SelectorFailure.timeIsOver {
-      throw failure
+      throw ServiceError.filterTimeout
     }
   }
 

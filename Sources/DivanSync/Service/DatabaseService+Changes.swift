@@ -19,7 +19,7 @@ extension DatabaseService {
       stream.position = start.sequence
     }
     if request.feed != .normal {
-      stream.slot = try state.takeFeed(of: access.user)
+      stream.slot = try state.takeFeed(of: access.user, at: call.address)
       // A feed that waits costs little, so it does not keep others from being answered.
       let waitsAtOnce = stream.position >= end && !request.isDescending
       if waitsAtOnce { call.slot.release() } else { stream.requestSlot = call.slot }
@@ -58,6 +58,10 @@ struct ChangesStream: Sendable {
   private var omissions = ChangeOmissions()
   /// The time that the filter took since the feed waited last.
   private var filterTime = Duration.zero
+  /// Where the answer begins.
+  private var origin: UInt64 = 0
+  /// When something was sent last.
+  private var lastSending = ContinuousClock.now
 
   init(
     _ service: DatabaseService, _ request: ChangesRequest, since position: UInt64,
@@ -73,6 +77,10 @@ struct ChangesStream: Sendable {
 
   private var isList: Bool { [.normal, .longpoll].contains(request.feed) }
 
+  /// Whether clients ask again where the answer ends; the end of another one looks like the last
+  /// change.
+  private var isRepeated: Bool { [.longpoll, .continuous].contains(request.feed) }
+
   /// Returns the next rows, or a line break if there were none for a while; nil at the end.
   mutating func next() async throws -> AnswerParts? {
     while true {
@@ -81,6 +89,7 @@ struct ChangesStream: Sendable {
       switch phase {
       case .start:
         phase = .rows
+        origin = position
         answer = AnswerParts(isList ? "{\"results\":[\n" : "\n")
       case .rows: answer = try await nextRows()
       case .end:
@@ -88,8 +97,20 @@ struct ChangesStream: Sendable {
         answer = AnswerParts(trailer)
       case .done: return nil
       }
-      if !answer.isEmpty { return answer }
+      if !answer.isEmpty || needsHeartbeat {
+        lastSending = .now
+        return answer.isEmpty ? AnswerParts(heartbeat) : answer
+      }
     }
+  }
+
+  /// Whether nothing was sent for long, because the filter includes nothing.
+  private var needsHeartbeat: Bool {
+    phase == .rows && request.heartbeat.map { ContinuousClock.now - lastSending >= $0 } ?? false
+  }
+
+  private var heartbeat: String {
+    request.feed == .eventsource ? "event: heartbeat\ndata: \n\n" : "\n"
   }
 
   private var trailer: String {
@@ -126,6 +147,11 @@ struct ChangesStream: Sendable {
         phase = .end
         return answer
       }
+    }
+    guard !batch.isOverTime else {
+      pendingCount = try await followingCount()
+      phase = .end
+      return answer
     }
     guard batch.rows.isEmpty else {
       deadline = nil
@@ -186,7 +212,7 @@ struct ChangesStream: Sendable {
     guard request.heartbeat != nil, deadline.map({ ContinuousClock.now < $0 }) ?? true else {
       return ""
     }
-    return request.feed == .eventsource ? "event: heartbeat\ndata: \n\n" : "\n"
+    return heartbeat
   }
 }
 
@@ -197,27 +223,23 @@ extension ChangesStream {
     var rows: [AnswerParts] = []
     var position: UInt64
     var isEnd = false
+    /// Whether the time of the filter is over.
+    var isOverTime = false
     var unreadable: [DatabaseError] = []
     var filterTime: Duration
   }
-
-  /// How many bytes of rows are read at once, about.
-  private static var sizeLimit: Int { 256 << 10 }
-  /// How many changes are read at once, whether the filter includes them or not.
-  private static var countLimit: Int { 5000 }
 
   private mutating func readBatch() async throws -> Batch {
     let count = request.limit - rowCount
     if request.isDescending { return try await readBackward() }
     let (request, service, rowCount) = (request, service, rowCount)
     let (position, end) = (position, request.feed == .normal ? end : .max)
-    let filterTime = filterTime
+    let (filterTime, origin, mayEnd) = (filterTime, origin, isRepeated)
     return try await service.database.read { snapshot in
       var batch = Batch(position: position, filterTime: filterTime)
       var cursor = snapshot.changes(since: position)
-      var (size, readCount) = (0, 0)
-      while batch.rows.count < count, size < Self.sizeLimit, readCount < Self.countLimit {
-        readCount += 1
+      var bounds = AnswerBatch()
+      while batch.rows.count < count, bounds.begin() {
         let previous = cursor.position
         var id: String?
         do {
@@ -232,13 +254,18 @@ extension ChangesStream {
           guard !revisions.isEmpty else { continue }
           let index = rowCount + batch.rows.count
           let row = try service.row(change, revisions, index, request, snapshot)
-          size += row.size
+          bounds.add(row)
           batch.rows.append(row)
         } catch let error as DatabaseError
           where error.code == .damaged && cursor.position > previous
         {
           // The cursor continues after a change that it cannot read.
           batch.unreadable.append(error.about(id))
+        } catch let error as ServiceError where error.isFilterTimeout && mayEnd && previous > origin
+        {
+          batch.position = previous
+          batch.isOverTime = true
+          break
         }
       }
       return batch
@@ -251,11 +278,8 @@ extension ChangesStream {
     let (batch, rest) = try await service.database.read { snapshot in
       var backward = backward
       var batch = Batch(position: position, filterTime: filterTime)
-      var (size, readCount) = (0, 0)
-      while batch.rows.count < request.limit - rowCount, size < Self.sizeLimit,
-        readCount < Self.countLimit
-      {
-        readCount += 1
+      var bounds = AnswerBatch()
+      while batch.rows.count < request.limit - rowCount, bounds.begin() {
         var id: String?
         do {
           guard let change = try backward.next(in: snapshot) else {
@@ -267,7 +291,7 @@ extension ChangesStream {
           guard !revisions.isEmpty else { continue }
           let index = rowCount + batch.rows.count
           let row = try service.row(change, revisions, index, request, snapshot)
-          size += row.size
+          bounds.add(row)
           batch.rows.append(row)
           batch.position = change.sequence
         } catch let error as DatabaseError where error.code == .damaged {

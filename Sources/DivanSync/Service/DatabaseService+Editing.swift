@@ -4,7 +4,7 @@ import Foundation
 extension DatabaseService {
   /// Stores a new document whose ID is in its JSON, or is made here.
   func create(_ call: ServiceCall) async throws -> HTTPResponse {
-    let document = try IncomingDocument(try await call.json(), id: nil, limits)
+    let document = try IncomingDocument(try await call.json(hasDocuments: true), id: nil, limits)
     return try await store(try document.edit(try document.revision(), limits))
   }
 
@@ -16,7 +16,8 @@ extension DatabaseService {
     if type.lowercased().hasPrefix("multipart/related") {
       document = try await multipartDocument(id, type, call)
     } else {
-      document = try IncomingDocument(try await call.json(), id: id, limits)
+      let value = try await call.json(hasDocuments: true)
+      document = try IncomingDocument(value, id: id, limits)
     }
     if isReplicated { return try await insert(try document.replicated(limits), id) }
     let (named, given) = (try document.revision(), try call.givenRevision())
@@ -82,17 +83,22 @@ extension DatabaseService {
   ///
   /// As with CouchDB, a document that is malformed or too large fails the request as a whole.
   func bulkInsert(_ call: ServiceCall) async throws -> HTTPResponse {
-    let body = try await call.jsonObject("Request body must be a JSON object")
+    let body = try await call.jsonObject(hasDocuments: true)
     guard let value = body["docs"] else {
       throw ServiceError.badRequest("POST body must include `docs` parameter.")
     }
     guard let docs = value.arrayValue else {
       throw ServiceError.badRequest("`docs` parameter must be an array.")
     }
+    // Each has an edit and a result, whose memory is taken before anything is stored.
+    try call.memory.add(Self.editSize * docs.count)
     let documents = try docs.map { try IncomingDocument($0, id: nil, limits) }
     guard body["new_edits"] == false else { return try await storeAll(documents) }
     return try await insertAll(try documents.map { try $0.replicated(limits) })
   }
+
+  /// About how many bytes of memory the edit and the result of a document take, besides its values.
+  private static var editSize: Int { 1024 }
 
   private func insertAll(_ revisions: [ReplicatedRevision]) async throws -> HTTPResponse {
     var refused: [Value] = []

@@ -26,8 +26,11 @@ extension DatabaseService {
         throw ServiceError.badRequest("Document must be a JSON object")
       }
       let document = try LocalDocument(members: members)
-      try await requirePlace(for: key)
-      try await database.write { try $0.putLocal(key, document.stored) }
+      let replaced = try await replaced(by: key)
+      try await database.write { transaction in
+        for key in replaced { try transaction.removeLocal(key) }
+        try transaction.putLocal(key, document.stored)
+      }
       return answer(id, document.revision, status: 201)
     case "DELETE":
       guard try await database.write({ try $0.removeLocal(key) }) else {
@@ -40,17 +43,24 @@ extension DatabaseService {
     }
   }
 
-  /// Refuses a new local document of a user who has too many.
-  private func requirePlace(for key: String) async throws {
+  /// Returns the local documents of a user that make place for a new one: those written least
+  /// recently, if there are too many.
+  ///
+  /// Replicators make one for each pair of stores, and remove none. Without its log, a replication
+  /// compares all changes again, and transfers nothing twice.
+  private func replaced(by key: String) async throws -> [String] {
     let (user, limit) = (access.user, limits.localDocumentCount)
-    let hasPlace = try await database.read { snapshot in
-      if try snapshot.localDocument(key) != nil { return true }
-      return try snapshot.localDocumentIDs(.prefix(LocalDocument.keyPrefix(user))).count < limit
-    }
-    guard hasPlace else {
-      throw ServiceError(
-        403, "forbidden",
-        "There are \(limit) local documents already. Delete those that are not needed.")
+    return try await database.read { snapshot in
+      guard try snapshot.localDocument(key) == nil else { return [] }
+      let keys = try snapshot.localDocumentIDs(.prefix(LocalDocument.keyPrefix(user)))
+      guard keys.count >= limit else { return [] }
+      var times: [(time: Int, key: String)] = []
+      for key in keys {
+        guard let stored = try snapshot.localDocument(key) else { continue }
+        times.append((LocalDocument(stored).time, key))
+      }
+      times.sort { $0 < $1 }
+      return times.prefix(keys.count - limit + 1).map(\.key)
     }
   }
 
@@ -67,6 +77,8 @@ private struct LocalDocument: Sendable {
   /// A number that counts the changes, as far as clients name it; CouchDB does not enforce it.
   var revision: Int
   var properties: Value.Object
+  /// When the document was written, in milliseconds from 1970; 0 if it is not known.
+  var time: Int
 
   /// The ID in the store: those of the program itself are others, and so are those of other users.
   ///
@@ -92,6 +104,7 @@ private struct LocalDocument: Sendable {
   init(_ stored: Value.Object) {
     revision = stored["revision"]?.intValue ?? 1
     properties = stored["properties"]?.objectValue ?? [:]
+    time = stored["time"]?.intValue ?? 0
   }
 
   /// Reads what a client sends, as the revision after the one that it names.
@@ -100,6 +113,7 @@ private struct LocalDocument: Sendable {
     let previous = named.flatMap { $0.count == 2 && $0[0] == "0" ? Int($0[1]) : nil } ?? 0
     revision = previous < 0 || previous == .max ? 1 : previous + 1
     properties = members
+    time = Int(Date().timeIntervalSince1970 * 1000)
     // CouchDB's replicator sends `_revisions` with the log of each session but the first.
     for name in CouchDBDocument.reserved { properties[name] = nil }
     for name in properties.keys where name.utf8.first == UInt8(ascii: "_") {
@@ -108,6 +122,9 @@ private struct LocalDocument: Sendable {
   }
 
   var stored: Value.Object {
-    ["revision": .int(Int64(revision)), "properties": .object(properties)]
+    [
+      "revision": .int(Int64(revision)), "properties": .object(properties),
+      "time": .int(Int64(time)),
+    ]
   }
 }

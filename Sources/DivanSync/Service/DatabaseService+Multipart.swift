@@ -20,7 +20,7 @@ extension DatabaseService {
         try call.memory.add(piece.count)
         data.append(piece)
       }
-      try call.memory.add(ServiceCall.valueSize(data))
+      try call.takeMemory(forValuesOf: data, hasDocuments: true)
       let value = try ServiceCall.json(data)
       var document = try IncomingDocument(value, id: id, limits)
       document.sent = try await storeAttachments(of: document, data, from: reader)

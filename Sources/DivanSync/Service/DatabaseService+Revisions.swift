@@ -7,83 +7,126 @@ extension DatabaseService {
     guard let docs = try await call.json()["docs"]?.arrayValue else {
       throw ServiceError.badRequest("Missing JSON list of 'docs'.")
     }
-    let options = try DocumentOptions(call)
-    let isLatest = try call.isOn("latest")
-    let service = self
+    let results = BulkResults(
+      service: self, options: try DocumentOptions(call), isLatest: try call.isOn("latest"), docs)
     return HTTPResponse(
       status: 200, headers: ["content-type": "application/json"],
       body: HTTPBody(call.answerMemory) {
-        var rest = docs[...]
-        var start = AnswerParts("{\"results\":[")
-        var isEnded = false
+        var results = results
         return {
-          guard !isEnded else { return nil }
-          let asked = rest
-          let (results, count) = try await service.database.read { snapshot in
-            try service.results(asked, options, isLatest: isLatest, snapshot)
+          guard !results.isEnded else { return nil }
+          let current = results
+          let (answer, next) = try await current.service.database.read { snapshot in
+            var results = current
+            return (try results.next(in: snapshot), results)
           }
-          rest = rest.dropFirst(count)
-          isEnded = rest.isEmpty
-          var answer = start
-          start = AnswerParts(",")
-          answer.append(results)
-          if isEnded { answer.append("]}\n") }
+          results = next
           return answer.parts
         }
       })
   }
+}
 
-  /// How many bytes of results are made at once, about.
-  private static var resultSize: Int { 256 << 10 }
+/// The results of `_bulk_get`, some revisions at a time.
+private struct BulkResults: Sendable {
+  /// What was asked about one document, and the revisions that were not read yet.
+  private struct Entry: Sendable {
+    let id: String
+    var options: DocumentOptions
+    var revisions: ArraySlice<RevisionID>
+    var hasDocuments = false
+  }
 
-  /// Returns the first results, and their number.
-  private func results(
-    _ entries: ArraySlice<Value>, _ options: DocumentOptions, isLatest: Bool, _ snapshot: Snapshot
-  ) throws -> (AnswerParts, Int) {
-    var results = AnswerParts()
-    var count = 0
-    for entry in entries where results.size < Self.resultSize {
-      let id = entry["id"]?.stringValue ?? ""
-      var docs = AnswerParts()
-      func fail(_ error: ServiceError, _ revision: Value) {
-        var body = error.body.objectValue ?? [:]
-        body["id"] = .string(id)
-        body["rev"] = revision
-        docs.append((docs.isEmpty ? "" : ",") + Value.object(["error": .object(body)]).json)
-      }
-      do {
-        for revision in try revisions(for: entry, id, isLatest: isLatest, snapshot) {
-          do {
-            var options = options
-            if let known = entry["atts_since"]?.arrayValue {
-              options.knownRevisions = known.compactMap {
-                $0.stringValue.flatMap { RevisionID($0) }
-              }
-            }
-            guard let served = try snapshot.served(revision, of: id, options, limits) else {
-              throw ServiceError.missing
-            }
-            docs.append((docs.isEmpty ? "" : ",") + "{\"ok\":")
-            docs.append(served)
-            docs.append("}")
-          } catch let error where !error.concernsAllRevisions {
-            fail(ServiceError(error), .string(revision.description))
-          }
-        }
-      } catch let error where !error.concernsAllRevisions {
-        fail(ServiceError(error), entry["rev"] ?? "undefined")
-      }
-      results.append((count > 0 ? "," : "") + "{\"id\":\(Value.string(id).json),\"docs\":[")
-      results.append(docs)
-      results.append("]}")
-      count += 1
+  let service: DatabaseService
+  private let options: DocumentOptions
+  private let isLatest: Bool
+  private var rest: ArraySlice<Value>
+  private var entry: Entry?
+  private var isStarted = false
+  private(set) var isEnded = false
+
+  init(
+    service: DatabaseService, options: DocumentOptions, isLatest: Bool, _ entries: [Value]
+  ) {
+    self.service = service
+    self.options = options
+    self.isLatest = isLatest
+    rest = entries[...]
+  }
+
+  /// Returns the next revisions.
+  mutating func next(in snapshot: Snapshot) throws -> AnswerParts {
+    var answer = AnswerParts(isStarted ? "" : "{\"results\":[")
+    var batch = AnswerBatch()
+    while !isEnded, batch.begin() {
+      let part = try nextPart(in: snapshot)
+      batch.add(part)
+      answer.append(part)
     }
-    return (results, count)
+    return answer
+  }
+
+  /// Returns the beginning or the end of an entry, or one of its revisions.
+  private mutating func nextPart(in snapshot: Snapshot) throws -> AnswerParts {
+    if var entry {
+      guard let revision = entry.revisions.popFirst() else {
+        self.entry = nil
+        return AnswerParts("]}")
+      }
+      var part = AnswerParts(entry.hasDocuments ? "," : "")
+      part.append(try result(revision, entry, snapshot))
+      entry.hasDocuments = true
+      self.entry = entry
+      return part
+    }
+    guard let asked = rest.popFirst() else {
+      isEnded = true
+      return AnswerParts("]}\n")
+    }
+    let id = asked["id"]?.stringValue ?? ""
+    var part = AnswerParts((isStarted ? "," : "") + "{\"id\":\(Value.string(id).json),\"docs\":[")
+    isStarted = true
+    var entry = Entry(id: id, options: options, revisions: [])
+    do {
+      entry.revisions = try revisions(for: asked, id, snapshot)[...]
+      if let known = asked["atts_since"]?.arrayValue {
+        entry.options.knownRevisions = known.compactMap {
+          $0.stringValue.flatMap { RevisionID($0) }
+        }
+      }
+    } catch let error where !error.concernsAllRevisions {
+      part.append(Self.failure(ServiceError(error), id, asked["rev"] ?? "undefined"))
+    }
+    self.entry = entry
+    return part
+  }
+
+  private func result(
+    _ revision: RevisionID, _ entry: Entry, _ snapshot: Snapshot
+  ) throws -> AnswerParts {
+    do {
+      let served = try snapshot.served(revision, of: entry.id, entry.options, service.limits)
+      guard let served else { throw ServiceError.missing }
+      var result = AnswerParts("{\"ok\":")
+      result.append(served)
+      result.append("}")
+      return result
+    } catch let error where !error.concernsAllRevisions {
+      let text = Self.failure(ServiceError(error), entry.id, .string(revision.description))
+      return AnswerParts(text)
+    }
+  }
+
+  private static func failure(_ error: ServiceError, _ id: String, _ revision: Value) -> String {
+    var body = error.body.objectValue ?? [:]
+    body["id"] = .string(id)
+    body["rev"] = revision
+    return Value.object(["error": .object(body)]).json
   }
 
   /// Returns the revisions that an entry asks for: all leaves if it names none.
   private func revisions(
-    for entry: Value, _ id: String, isLatest: Bool, _ snapshot: Snapshot
+    for entry: Value, _ id: String, _ snapshot: Snapshot
   ) throws -> [RevisionID] {
     guard let text = entry["rev"] else {
       let leaves = try snapshot.leafRevisions(of: id).map(\.id)

@@ -88,11 +88,12 @@ extension Snapshot {
         served.followingNames.append(attachment.name)
       } else {
         entry["length"] = nil
-        // Content that is damaged is an error of this document, which is too late while it is sent.
-        try stored.checkContent()
         served.inline[attachment.name] = stored
       }
     }
+    // Content that is damaged is an error of this document, which is too late while it is sent. None
+    // is read if there is too much of it.
+    for attachment in served.inline.values { try attachment.checkContent() }
     if !options.history { served.members["_revisions"] = nil }
     try addTree(options, found, &served.members)
     return served
@@ -131,10 +132,8 @@ extension Snapshot {
   func leaves(above revision: RevisionID, of id: String) throws -> [RevisionID] {
     let leaves = try leafRevisions(of: id).map(\.id)
     if leaves.contains(revision) { return [revision] }
-    return try leaves.filter { leaf in
-      try leaf.generation > revision.generation
-        && revisions(leadingTo: leaf, of: id).contains(revision)
-    }
+    let above = try Set(leafRevisions(above: revision, of: id))
+    return leaves.filter { above.contains($0) }
   }
 }
 

@@ -25,20 +25,29 @@ final class MemoryReservation: Sendable {
     state.withLock { if $0.size == 0 { $0.client = client } }
   }
 
+  /// Whether there may be more memory, if not now.
+  func canHave(_ count: Int) -> Bool {
+    state.withLock { counter.canHave($0.client, $0.size + count) }
+  }
+
   /// Takes memory.
   ///
-  /// - Throws: ``ServiceError`` with the status 503 if there is too little.
+  /// - Throws: ``ServiceError`` with the status 503 if others have it now, and 413 if there is never
+  ///   as much for one client.
   func add(_ count: Int) throws {
     let isTaken = state.withLock { state in
       guard counter.increment(state.client, by: count) else { return false }
       state.size += count
       return true
     }
-    guard isTaken else {
+    guard !isTaken else { return }
+    guard canHave(count) else {
       throw ServiceError(
-        503, "service_unavailable", "Too many large \(things) at once.",
-        headers: ["retry-after": "1"])
+        413, "too_large", "There is too little memory for \(things) as large. Send less at once.")
     }
+    throw ServiceError(
+      503, "service_unavailable", "Too many large \(things) at once.",
+      headers: ["retry-after": "1"])
   }
 
   /// Takes memory instead of what was taken before.

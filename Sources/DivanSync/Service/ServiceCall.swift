@@ -16,6 +16,9 @@ struct ServiceCall: Sendable {
   let answerMemory: MemoryReservation
   /// Counts the request as soon as its user is known.
   let slot = Slot()
+  /// Counts a document that takes more memory than a client may have, until it is stored.
+  private let largeSlot = Slot()
+  private let largeDocuments: Counter<ServiceClient>
   /// Where the request comes from; nil if the server does not say so.
   let address: ClientAddress?
 
@@ -26,6 +29,7 @@ struct ServiceCall: Sendable {
     self.address = ClientAddress(address)
     memory = MemoryReservation(service.state.memory, of: "requests")
     answerMemory = MemoryReservation(service.state.answerMemory, of: "answers")
+    largeDocuments = service.state.largeDocuments
     method = request.method
     self.body = body
     var lowercase: [String: String] = [:]
@@ -103,31 +107,76 @@ struct ServiceCall: Sendable {
 // MARK: Reading the request
 
 extension ServiceCall {
-  /// The JSON of the body; null if there is none.
-  func json() async throws -> Value {
+  /// The JSON of the body, which may have documents that are stored; null if there is none.
+  func json(hasDocuments: Bool = false) async throws -> Value {
     let data = try await data(sizeLimit: limits.bodySize)
     guard !data.isEmpty else { return .null }
-    try memory.add(Self.valueSize(data))
+    try takeMemory(forValuesOf: data, hasDocuments: hasDocuments)
     return try Self.json(data)
   }
 
+  /// Takes the memory for the values of some JSON.
+  ///
+  /// A document may have so many values that they take more than the share of a client. Such
+  /// documents are stored one at a time.
+  func takeMemory(forValuesOf json: Data, hasDocuments: Bool) throws {
+    let size = Self.valueSize(json)
+    guard hasDocuments, !memory.canHave(size), size <= Self.documentMemory(limits) else {
+      return try memory.add(size)
+    }
+    try largeSlot.take(largeDocuments, nil, "large documents")
+  }
+
+  /// The memory that the values of one document take at most.
+  ///
+  /// Each value but the first has a character and a comma, or two brackets; the names of attachments
+  /// do not count for the size of their document.
+  private static func documentMemory(_ limits: CouchDBService.Limits) -> Int {
+    let size = min(limits.documentSize, DocumentLimits.sizeInBytes)
+    return valueSize * (size / 2 + 8 * min(limits.attachmentCount, 1 << 20) + 8)
+  }
+
   /// The JSON of the body, which must be an object.
-  func jsonObject(_ reason: String = "Request body must be a JSON object") async throws
-    -> Value.Object
-  {
-    guard let object = try await json().objectValue else { throw ServiceError.badRequest(reason) }
+  func jsonObject(hasDocuments: Bool = false) async throws -> Value.Object {
+    let reason = "Request body must be a JSON object"
+    guard let object = try await json(hasDocuments: hasDocuments).objectValue else {
+      throw ServiceError.badRequest(reason)
+    }
     return object
   }
 
   /// About how much memory the values of some JSON take, besides their texts.
   ///
-  /// Each value but the first follows a comma or a bracket. A list of a million digits has two
-  /// megabytes and takes many times as much.
+  /// Each value but the first follows a comma or a bracket that no other one follows. A list of a
+  /// million digits has two megabytes and takes many times as much.
   static func valueSize(_ json: Data) -> Int {
     var count = 1
-    for byte in json where byte == 0x2C || byte == 0x5B || byte == 0x7B { count += 1 }
-    return 48 * count
+    var (isText, isEscaped, isOpened) = (false, false, false)
+    for byte in json {
+      if isText {
+        if isEscaped {
+          isEscaped = false
+        } else if byte == UInt8(ascii: "\\") {
+          isEscaped = true
+        } else if byte == UInt8(ascii: "\"") {
+          isText = false
+        }
+        continue
+      }
+      switch byte {
+      case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n"): continue
+      case UInt8(ascii: ","): count += 1
+      case UInt8(ascii: "]"), UInt8(ascii: "}"): break
+      default: if isOpened { count += 1 }
+      }
+      isOpened = byte == UInt8(ascii: "[") || byte == UInt8(ascii: "{")
+      isText = byte == UInt8(ascii: "\"")
+    }
+    return valueSize * count
   }
+
+  /// About how many bytes of memory a value takes.
+  private static let valueSize = 48
 
   static func json(_ data: Data) throws -> Value {
     do {

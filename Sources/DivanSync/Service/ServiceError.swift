@@ -25,6 +25,11 @@ struct ServiceError: Error {
     ServiceError(412, "missing_stub", "Invalid attachment stub in \(id) for \(name)")
   }
 
+  static let filterTimeout = ServiceError(
+    503, "filter_timeout", "The filter took longer than is allowed here.")
+
+  var isFilterTimeout: Bool { code == Self.filterTimeout.code }
+
   var response: HTTPResponse {
     var response = HTTPResponse.json(status, body)
     for (name, value) in headers { response.headers[name] = value }

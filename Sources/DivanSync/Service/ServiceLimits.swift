@@ -34,8 +34,9 @@ extension CouchDBService {
     public var localDocumentSize = 256 << 10
     /// The number of local documents that each user may have in a database.
     ///
-    /// Each replication keeps one. Further ones have the status 403, and known ones can still be
-    /// changed and deleted. Without users, it is that of all clients together.
+    /// Each replication keeps its log in one. A further one takes the place of the one that was
+    /// written least recently, whose replication then compares all changes again. Without users, it
+    /// is the number of all clients together.
     public var localDocumentCount = 1000
     /// The size of a filter's selector in bytes of JSON.
     public var selectorSize = 16 << 10
@@ -69,20 +70,30 @@ extension CouchDBService {
     /// A feed counts as a request, too, until it waits for the first time.
     public var waitingFeeds = 4096
     /// The number of feeds of each user that wait for changes at once.
+    ///
+    /// Without users, it is that of each address that the server names.
     public var waitingFeedsPerUser = 512
     /// The shortest time between two heartbeats of a feed; shorter ones are made as long.
     public var shortestHeartbeat = Duration.seconds(1)
+    /// The longest time in which a feed sends nothing.
+    ///
+    /// A connection that was closed is noticed when something is sent. So a feed without heartbeats
+    /// ends after this time, and longer ones between heartbeats are made as long.
+    public var longestSilence = Duration.seconds(60)
     /// The memory for bodies of all requests together, in bytes.
     ///
-    /// A body with JSON also counts the memory of its values, 48 bytes each. The requests of one user
-    /// may take half of it; without users, those of one address that the server names.
+    /// A body with JSON also counts the memory of its values, 48 bytes each, and a kibibyte for each
+    /// document of `_bulk_docs`. The requests of one user may take half of it; without users, those
+    /// of one address that the server names. A request that is too large for that has the status
+    /// 413, and 503 if others take too much now. Only a document whose size is allowed, but which
+    /// has very many values, is stored beyond the limit, one such document at a time.
     public var bodyMemory = 256 << 20
     /// The memory for all answers that are being sent together, in bytes.
     ///
     /// It counts JSON that was made and not yet taken by its reader. The content of attachments
     /// is read while it is sent, in Base64 too, and takes no more than a piece. An answer for which
-    /// too little is left has the status 503, or is cut if it has begun. The answers to one user, or
-    /// to one address, may take half of it.
+    /// too little is left has the status 503, or is cut if it has begun; if it could never be sent,
+    /// the status is 413. The answers to one user, or to one address, may take half of it.
     public var answerMemory = 256 << 20
     /// The number of requests of each user in a second, on average.
     ///

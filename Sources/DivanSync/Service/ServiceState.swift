@@ -10,6 +10,8 @@ final class ServiceState: Sendable {
   let memory: Counter<ServiceClient>
   /// The memory for answers.
   let answerMemory: Counter<ServiceClient>
+  /// Documents that take more memory than a client may have.
+  let largeDocuments = Counter<ServiceClient>(1, each: 1)
   let passwords: PasswordChecker
   /// Opens when the feeds that wait are to end.
   let stop = Gate(isOpen: false)
@@ -18,7 +20,7 @@ final class ServiceState: Sendable {
   private let requests: Counter<ServiceClient>
   /// Requests without a user, if there are users: they cannot keep users out.
   private let strangers: Counter<ServiceClient>
-  private let feeds: Counter<String>
+  private let feeds: Counter<ServiceClient>
   private let requestRates: RateLimiter<ServiceClient>
 
   init(_ configuration: CouchDBService.Configuration) {
@@ -47,12 +49,13 @@ final class ServiceState: Sendable {
     call.answerMemory.assign(to: key)
   }
 
-  /// Counts a feed of a user until its slot is released.
+  /// Counts a feed of a user, or of an address, until its slot is released.
   ///
   /// - Throws: ``ServiceError`` with the status 503.
-  func takeFeed(of user: String?) throws -> Slot {
+  func takeFeed(of user: String?, at address: ClientAddress?) throws -> Slot {
     let slot = Slot()
-    try slot.take(feeds, user, "feeds")
+    let client = ServiceClient(user: user, address: address)
+    try slot.take(feeds, client.isUnknown ? nil : client, "feeds")
     return slot
   }
 }

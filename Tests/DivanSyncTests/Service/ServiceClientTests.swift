@@ -123,6 +123,82 @@ struct ServiceClientTests {
     _ = await reader.result
   }
 
+  @Test func `feeds of one address do not keep others out`() async throws {
+    let peer = try makePeer {
+      $0.users = nil
+      $0.limits.waitingFeedsPerUser = 2
+    }
+    func open(_ address: String) async throws -> HTTPResponse {
+      try await peer.open("GET", "/_changes?feed=longpoll&since=now", from: address)
+    }
+    let feeds = [try await open("192.0.2.1"), try await open("192.0.2.1")]
+    #expect(feeds.map(\.status) == [200, 200])
+    #expect(try await open("192.0.2.1").status == 503)
+    #expect(try await open("192.0.2.2").status == 200)
+  }
+
+  @Test(arguments: ["longpoll", "continuous", "eventsource"])
+  func `a feed without heartbeats ends after a while`(_ feed: String) async throws {
+    let peer = try makePeer {
+      $0.users = nil
+      $0.limits.longestSilence = .milliseconds(300)
+    }
+    // A connection that was closed is not noticed before something is sent.
+    let start = ContinuousClock.now
+    let answer = try await peer.send("GET", "/_changes?feed=\(feed)&since=now&timeout=86400000")
+    #expect(answer.status == 200)
+    #expect(ContinuousClock.now - start < .seconds(3600))
+    let waits = try await peer.send(
+      "GET", "/_changes?feed=\(feed)&since=now&heartbeat=86400000&timeout=2500")
+    #expect(waits.text.contains(feed == "eventsource" ? "heartbeat" : "\n\n"))
+  }
+
+  @Test func `heartbeats are sent while the filter includes nothing`() async throws {
+    let peer = try makePeer {
+      $0.users = nil
+      $0.limits.shortestHeartbeat = .milliseconds(1)
+    }
+    try await peer.database.write { transaction in
+      for number in 0..<11_000 { try transaction.put(Document(id: "d\(number)")) }
+    }
+    let answer = try await peer.send(
+      "POST", "/_changes?feed=continuous&filter=_selector&heartbeat=1&timeout=0",
+      ["selector": ["x": 1]])
+    // The beginning, and one after each part that is read.
+    #expect(answer.text.prefix { $0 == "\n" }.count >= 3)
+    #expect(answer.text.contains("\"last_seq\":\"11000-"))
+  }
+
+  @Test(arguments: ["longpoll", "continuous"])
+  func `a feed whose filter takes long goes on where it ends`(_ feed: String) async throws {
+    let peer = try makePeer {
+      $0.users = nil
+      // One document has so much time.
+      $0.limits.filterTime = .zero
+    }
+    for number in 0..<5 {
+      try await peer.database.write {
+        _ = try $0.put(Document(id: "d\(number)", ["n": .int(Int64(number))]))
+      }
+    }
+    var (since, found, count) = ("0", [Value](), 0)
+    while found.isEmpty, count < 10 {
+      let answer = try await peer.send(
+        "POST", "/_changes?feed=\(feed)&filter=_selector&timeout=0&since=\(since)",
+        ["selector": ["n": 4]])
+      let lines = feed == "longpoll" ? [answer.json] : ServiceFixture.rows(answer.text)
+      let last = lines.compactMap { $0["last_seq"]?.stringValue }
+      since = try #require(last.first)
+      found = lines.compactMap { $0["id"] } + lines.compactMap { $0["results"]?[0]?["id"] }
+      count += 1
+    }
+    #expect(found == ["d4"] && count == 5)
+    // Another answer would look complete.
+    await #expect(throws: ServiceError.self) {
+      try await peer.send("POST", "/_changes?filter=_selector", ["selector": ["n": 4]])
+    }
+  }
+
   @Test func `heartbeats have a shortest time`() async throws {
     let peer = try makePeer { $0.users = nil }
     let start = ContinuousClock.now
@@ -255,5 +331,8 @@ struct ServiceClientTests {
     }
     #expect(try expiry(renewed) >= expiry(cookie) + 2)
     #expect(try await peer.send("GET", "", headers: ["Cookie": renewed]).status == 200)
+    // An error is an answer, too.
+    let missing = try await peer.send("GET", "/none", headers: ["Cookie": cookie])
+    #expect(missing.status == 404 && missing.headers["set-cookie"] != nil)
   }
 }

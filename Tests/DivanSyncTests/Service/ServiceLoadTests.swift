@@ -127,32 +127,28 @@ struct ServiceLoadTests {
     #expect(try await peer.send("GET", "/_changes?include_docs=true").status == 200)
   }
 
-  @Test func `the values of a body count, and not only its bytes`() async throws {
-    var configuration = CouchDBService.Configuration()
-    configuration.limits.bodyMemory = 1 << 20
-    let peer = try ServiceFixture("peer", configuration)
-    let many = "{\"x\":[" + [String](repeating: "1", count: 50_000).joined(separator: ",") + "]}"
-    #expect(try await peer.send("PUT", "/a", data: Data(many.utf8), [:]).status == 503)
-    let text = "{\"x\":\"" + String(repeating: "1", count: 100_000) + "\"}"
-    #expect(try await peer.send("PUT", "/a", data: Data(text.utf8), [:]).status == 201)
-  }
-
   @Test(
     arguments: [
       ["text": ["$regex": "(x|xx|xxx|xxxx|xxxxx|xxxxxx)*y"]],
       ["list": ["$elemMatch": ["$or": [["$regex": "(a|aa)*b"], ["$gt": 5], ["$lt": -5]]]]],
       ["$nor": [["list": ["$allMatch": ["$ne": 7, "$gte": 0, "$lte": 1, "$type": "number"]]]]],
+      ["lists": ["$in": .array([Value](repeating: [1], count: 1000))]],
+      ["texts": ["$in": .array([Value](repeating: ["y"], count: 10))]],
     ] as [Value])
   func `the time of a filter ends within one document`(_ selector: Value) async throws {
     var configuration = CouchDBService.Configuration()
     configuration.limits.filterTime = .milliseconds(2)
     let peer = try ServiceFixture("peer", configuration)
     let numbers = [Value](repeating: 1, count: 100_000)
+    let text = Value.string(String(repeating: "x", count: 300_000))
     try await peer.database.write { transaction in
       try transaction.put(
         Document(
           id: "large",
-          ["text": .string(String(repeating: "x", count: 300_000)), "list": .array(numbers)]))
+          [
+            "text": text, "list": .array(numbers), "texts": [[text]],
+            "lists": .array([Value](repeating: [], count: 300)),
+          ]))
     }
     await #expect(throws: ServiceError.self) {
       try await peer.send("POST", "/_changes?filter=_selector", ["selector": selector])
@@ -167,32 +163,41 @@ struct ServiceLoadTests {
     #expect(try Value(json: data)["results"] == [])
   }
 
-  @Test func `a user may have so many local documents`() async throws {
+  @Test func `a new local document takes the place of the one written least recently`()
+    async throws
+  {
     var configuration = CouchDBService.Configuration()
-    configuration.limits.localDocumentCount = 2
+    configuration.limits.localDocumentCount = 3
     configuration.users = ["ada", "byron"].map { name in
       CouchDBService.User(
         name: name, password: PasswordHash(of: "p", iterationCount: 1), permissions: ["*": .read])
     }
     let peer = try ServiceFixture("peer", configuration)
     func status(_ method: String, _ id: String, _ name: String = "ada") async throws -> Int {
+      // Times are in milliseconds.
+      if method == "PUT" { try await Task.sleep(for: .milliseconds(3)) }
       let credentials = "Basic " + Data("\(name):p".utf8).base64EncodedString()
-      let answer = try await peer.send(
-        method, "/_local/" + id, [:], headers: ["Authorization": credentials])
-      if answer.status == 403 {
-        #expect(
-          answer.reason
-            == "There are 2 local documents already. Delete those that are not needed.")
-      }
-      return answer.status
+      return try await peer.send(
+        method, "/_local/" + id, method == "PUT" ? [:] : nil,
+        headers: ["Authorization": credentials]
+      ).status
     }
+    let long = String(repeating: "b", count: 1000)
+    for id in ["a", long, "c"] { #expect(try await status("PUT", id) == 201) }
+    // Written again, so another one is older.
     #expect(try await status("PUT", "a") == 201)
-    #expect(try await status("PUT", String(repeating: "b", count: 1000)) == 201)
-    #expect(try await status("PUT", "c") == 403)
-    #expect(try await status("PUT", "a") == 201)
-    #expect(try await status("PUT", "c", "byron") == 201)
+    #expect(try await status("PUT", "x", "byron") == 201)
+    #expect(try await status("PUT", "d") == 201)
+    #expect(try await status("GET", long) == 404)
+    for id in ["a", "c", "d"] { #expect(try await status("GET", id) == 200) }
+    #expect(try await status("GET", "x", "byron") == 200)
     #expect(try await status("DELETE", "a") == 200)
-    #expect(try await status("PUT", "c") == 201)
+    #expect(try await status("PUT", "e") == 201)
+    for id in ["c", "d", "e"] { #expect(try await status("GET", id) == 200) }
+    #expect(try await status("PUT", "f") == 201)
+    #expect(try await status("GET", "c") == 404)
+    let keys = try peer.database.snapshot().localDocumentIDs().filter { $0.hasPrefix("couchdb/") }
+    #expect(keys.count == 4)
   }
 
   @Test func `a document may have so many attachments`() async throws {

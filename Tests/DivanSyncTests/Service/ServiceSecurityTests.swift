@@ -160,6 +160,20 @@ struct ServiceSecurityTests {
     #expect(wrong.status == 401 && wrong.headers["set-cookie"] == nil)
   }
 
+  @Test func `a session that ends later than any begins is over`() async throws {
+    let peer = try makePeer()
+    func status(_ duration: Double) async throws -> Int {
+      let writer = try #require(peer.service.state.passwords.user("writer"))
+      let cookie = SessionCookie(user: writer, expiry: Date().addingTimeInterval(duration)).text(
+        peer.service.state)
+      return try await peer.send("GET", headers: ["Cookie": "AuthSession=" + cookie]).status
+    }
+    #expect(try await status(599) == 200)
+    // As if the clock was set back by an hour.
+    #expect(try await status(4200) == 401)
+    #expect(try await status(-5) == 401)
+  }
+
   @Test func `guessing is slowed down, and a password that was right is not checked again`()
     async throws
   {
@@ -242,7 +256,12 @@ struct ServiceSecurityTests {
     #expect(try await peer.send("PUT", "/a", body).status == 201)
     #expect(try await peer.send("PUT", "/b", body).status == 201)
     let large: Value = ["x": .string(String(repeating: "y", count: 1100))]
-    #expect(try await peer.send("PUT", "/c", large).status == 503)
+    #expect(try await peer.send("PUT", "/c", large).status == 413)
+    // What others have now may be there later.
+    #expect(peer.service.state.memory.increment(nil, by: 500))
+    #expect(try await peer.send("PUT", "/c", body).status == 503)
+    peer.service.state.memory.decrement(nil, by: 500)
+    #expect(try await peer.send("PUT", "/c", body).status == 201)
   }
 
   @Test func `events have names of users and no secrets`() async throws {

@@ -7,13 +7,15 @@ enum ForwardedAddress {
     ].contains { headers[$0] != nil }
   }
 
-  /// Returns the address that the last proxy names; nil if it names none.
+  /// Returns the address that the last proxy names in its header; nil if it names none.
   ///
   /// Each proxy adds the address that it was connected from. Those before the last one are what its
-  /// client says, which can be anything.
-  static func text(in headers: [String: String]) -> String? {
-    if let list = headers["x-forwarded-for"] { return address(last(of: list, ",")) }
-    guard let list = headers["forwarded"] else { return nil }
+  /// client says, which can be anything, and so can be the headers that the proxy does not write.
+  static func text(
+    in headers: [String: String], _ header: ServerOptions.ProxyHeader
+  ) -> String? {
+    guard let list = headers[header.rawValue] else { return nil }
+    guard header == .forwarded else { return address(last(of: list, ",")) }
     for pair in last(of: list, ",").split(separator: ";") {
       let parts = pair.split(separator: "=", maxSplits: 1)
       guard parts.count == 2, trimmed(parts[0]).lowercased() == "for" else { continue }

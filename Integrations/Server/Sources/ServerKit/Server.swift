@@ -23,6 +23,8 @@ public struct Server: Sendable {
   let service: CouchDBService
   private let hasUsers: Bool
   private let builder: HTTPServerBuilder
+  /// The number of connections at once, which the system may limit, too.
+  private let connectionLimit: Int
   private let log: @Sendable (String) -> Void
   /// The services that run, so that they can be stopped.
   private let running = RunningGroup()
@@ -46,7 +48,8 @@ public struct Server: Sendable {
     if let path = options.usersFile { configuration.users = try UsersFile(contentsOf: path).users }
     try Self.requireUsers(configuration, options)
     if !options.isQuiet { configuration.eventHandler = { log($0.description) } }
-    builder = try Self.builder(options)
+    connectionLimit = OpenFileLimit.connectionCount(wanted: options.connectionLimit)
+    builder = try Self.builder(options, connectionLimit: connectionLimit)
     var databases: [String: Database] = [:]
     do {
       for (name, path) in options.stores { databases[name] = try Database(at: path) }
@@ -78,17 +81,22 @@ public struct Server: Sendable {
     }
   }
 
-  private static func builder(_ options: ServerOptions) throws -> HTTPServerBuilder {
+  private static func builder(
+    _ options: ServerOptions, connectionLimit: Int
+  ) throws -> HTTPServerBuilder {
+    let idleTimeout = TimeAmount.nanoseconds(Int64(options.idleTimeout / .nanoseconds(1)))
     let sizeLimit = max(options.limits.attachmentSize, options.limits.bodySize)
+    let addressLimit = options.connectionLimitPerAddress ?? max(1, connectionLimit / 4)
     let addresses = AddressCounter(
-      limit: options.isBehindProxy ? .max : options.connectionLimitPerAddress,
+      limit: options.isBehindProxy ? .max : addressLimit,
       includesThisMachine: options.limitsThisMachine)
     let http = HTTPServerBuilder.http1(
       configuration: .init(
         additionalChannelHandlers: [
           AddressLimitHandler(addresses), ContinueHandler(sizeLimit: sizeLimit),
+          UnreadResponseHandler(timeout: idleTimeout),
         ],
-        idleTimeout: .nanoseconds(Int64(options.idleTimeout / .nanoseconds(1))),
+        idleTimeout: idleTimeout,
         httpDecoderConfiguration: .init(
           maxHeaderFieldSize: options.limits.urlSize + options.limits.headerSize,
           maxHeaderListSize: options.limits.urlSize + options.limits.headerSize)))
@@ -118,11 +126,10 @@ public struct Server: Sendable {
     let (options, log) = (options, log)
     let responder = ServiceResponder(
       service: service, idleTimeout: options.idleTimeout, isLocal: !hasUsers,
-      isBehindProxy: options.isBehindProxy,
+      proxyHeader: options.isBehindProxy ? options.proxyHeader : nil,
       log: { line in
         if !options.isQuiet { log(line) }
       })
-    let connectionLimit = OpenFileLimit.connectionCount(wanted: options.connectionLimit)
     if connectionLimit < options.connectionLimit {
       log("The system allows \(connectionLimit) connections at once: see `ulimit -n`.")
     }

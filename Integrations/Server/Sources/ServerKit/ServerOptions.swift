@@ -17,17 +17,22 @@ public struct ServerOptions: Sendable {
   public var keyFile: String?
   /// Whether all requests come through a proxy that encrypts the connections of clients.
   ///
-  /// The proxy says where a request comes from, with `X-Forwarded-For` or `Forwarded`. Only the proxy
-  /// may be able to connect, since others could say anything.
+  /// The proxy says where a request comes from, in the ``proxyHeader``. Only the proxy may be able to
+  /// connect, since others could say anything.
   public var isBehindProxy = false
+  /// The header in which the proxy says where a request comes from.
+  ///
+  /// The proxy must write it in each request. Others are not read: a client can send them itself.
+  public var proxyHeader = ProxyHeader.xForwardedFor
   /// The limits of the service.
   public var limits = CouchDBService.Limits()
   /// The number of connections at once; more wait until one is closed.
   public var connectionLimit = 2000
   /// The number of connections of each address at once; more are closed.
   ///
-  /// A network of IPv6, of 64 bits, counts as one address. This machine and a proxy have no such limit.
-  public var connectionLimitPerAddress = 500
+  /// It is a quarter of all connections if it is nil. A network of IPv6, of 64 bits, counts as one
+  /// address. This machine and a proxy have no such limit.
+  public var connectionLimitPerAddress: Int?
   /// Whether addresses of this machine have the limit, too, for tests.
   var limitsThisMachine = false
   /// The time in which something of a request must arrive, and after which an idle connection is
@@ -43,6 +48,16 @@ public struct ServerOptions: Sendable {
   /// Creates the default options.
   public init() {}
 
+  /// A header in which a proxy says where a request comes from.
+  public enum ProxyHeader: String, Sendable, CaseIterable {
+    /// `X-Forwarded-For`, a list of addresses.
+    case xForwardedFor = "x-forwarded-for"
+    /// `Forwarded`, of RFC 7239.
+    case forwarded
+    /// `X-Real-IP`, one address.
+    case xRealIP = "x-real-ip"
+  }
+
   /// An argument that cannot be used.
   public struct Invalid: Error, CustomStringConvertible {
     /// What is wrong.
@@ -56,7 +71,8 @@ public struct ServerOptions: Sendable {
   public static let help = """
     Usage:
       DivanServer --store [NAME=]PATH … [--host ADDRESS] [--port NUMBER] [--users FILE]
-                  [--tls-certificate FILE --tls-key FILE] [--behind-tls-proxy]
+                  [--tls-certificate FILE --tls-key FILE]
+                  [--behind-tls-proxy [--proxy-header NAME]]
                   [--origin ORIGIN …] [--quiet]
                   [--max-document-size BYTES] [--max-body-size BYTES] [--max-attachment-size BYTES]
                   [--max-connections NUMBER] [--max-connections-per-address NUMBER]
@@ -67,6 +83,7 @@ public struct ServerOptions: Sendable {
 
     add-user reads the password from the environment variable DIVAN_PASSWORD. Without it, a terminal
     is asked, and of another input the first line is read. The store * is for all others.
+    The header of the proxy is X-Forwarded-For, Forwarded or X-Real-IP.
     """
 
   /// Reads arguments.
@@ -104,14 +121,28 @@ public struct ServerOptions: Sendable {
     case "--users": usersFile = value
     case "--tls-certificate": certificateFile = value
     case "--tls-key": keyFile = value
+    case "--proxy-header":
+      guard let header = ProxyHeader(rawValue: value.lowercased()) else {
+        throw Invalid("The header of a proxy is X-Forwarded-For, Forwarded or X-Real-IP: \(value)")
+      }
+      proxyHeader = header
     case "--origin": origins.append(value)
     case "--max-document-size": limits.documentSize = try Self.number(name, value)
-    case "--max-body-size": limits.bodySize = try Self.number(name, value)
+    case "--max-body-size":
+      // One client has half of the memory, and JSON takes more than its bytes.
+      let size = try Self.number(name, value, 1...Int.max / 4)
+      limits.bodySize = size
+      limits.bodyMemory = max(limits.bodyMemory, 4 * size)
     case "--max-attachment-size": limits.attachmentSize = try Self.number(name, value)
     case "--max-connections": connectionLimit = try Self.number(name, value)
     case "--max-connections-per-address":
       connectionLimitPerAddress = try Self.number(name, value)
-    case "--max-requests": limits.concurrentRequests = try Self.number(name, value)
+    case "--max-requests":
+      // In the proportions of the limits by default.
+      let number = try Self.number(name, value)
+      limits.concurrentRequests = number
+      limits.concurrentRequestsPerClient = max(1, number / 2)
+      limits.requestsWithoutUser = max(1, number / 4)
     case "--requests-per-second":
       limits.requestsPerSecond = Double(try Self.number(name, value))
       limits.requestBurst = 2 * limits.requestsPerSecond

@@ -5,7 +5,6 @@ import Hummingbird
 import HummingbirdCore
 import NIOCore
 import ServiceLifecycle
-import Synchronization
 
 /// The connection that a request came from.
 struct ConnectionContext: InitializableFromSource {
@@ -23,8 +22,8 @@ struct ServiceResponder: HTTPResponder {
   /// They must name this machine as their host: a web page can make the name of its own host lead to
   /// this machine. And no proxy may have passed them on, which would do so for everyone.
   let isLocal: Bool
-  /// Whether a proxy says where requests come from.
-  let isBehindProxy: Bool
+  /// The header in which a proxy says where requests come from; nil without a proxy.
+  let proxyHeader: ServerOptions.ProxyHeader?
   /// Receives a line for each request that the service never sees.
   let log: @Sendable (String) -> Void
 
@@ -50,13 +49,13 @@ struct ServiceResponder: HTTPResponder {
     }
     let body = PacedBody(base: request.body, grace: idleTimeout)
     let peer = context.channel.remoteAddress?.ipAddress
-    let address = isBehindProxy ? ForwardedAddress.text(in: headers) ?? peer : peer
+    let address = proxyHeader.flatMap { ForwardedAddress.text(in: headers, $0) } ?? peer
     let answer = await service.respond(to: served, body: HTTPBody(body), from: address)
     if body.isTooSlow {
       return refusal(
         408, "request_timeout", "The body came too slowly.", request, isLast: true)
     }
-    return try await response(answer, request, body, context)
+    return try await response(answer, request, body)
   }
 
   private static func isLoopback(_ authority: String) -> Bool {
@@ -91,8 +90,7 @@ struct ServiceResponder: HTTPResponder {
   }
 
   private func response(
-    _ answer: DivanSync.HTTPResponse, _ request: Request, _ body: PacedBody,
-    _ context: ConnectionContext
+    _ answer: DivanSync.HTTPResponse, _ request: Request, _ body: PacedBody
   ) async throws -> Response {
     var fields = HTTPFields()
     var length: Int?
@@ -113,10 +111,10 @@ struct ServiceResponder: HTTPResponder {
       for try await piece in answer.body { buffer.writeBytes(piece) }
       return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: buffer))
     }
-    let (service, timeout) = (service, idleTimeout)
+    let service = service
     let responseBody = ResponseBody(contentLength: length) { writer in
       try await withGracefulShutdownHandler {
-        try await Self.write(answer.body, to: &writer, context.channel, timeout)
+        for try await piece in answer.body { try await writer.write(ByteBuffer(bytes: piece)) }
       } onGracefulShutdown: {
         service.endFeeds()
       }
@@ -128,40 +126,4 @@ struct ServiceResponder: HTTPResponder {
 
   /// The response was sent, and the rest of the request is not read.
   private struct CutConnection: Error {}
-
-  /// Writes pieces, and closes the connection if one is not taken within a time.
-  private static func write(
-    _ body: HTTPBody, to writer: inout any ResponseBodyWriter, _ channel: any Channel,
-    _ timeout: Duration
-  ) async throws {
-    let writing = WriteClock()
-    let watchdog = Task {
-      while !Task.isCancelled {
-        try await Task.sleep(for: timeout / 4)
-        if writing.isLongerThan(timeout) {
-          channel.close(promise: nil)
-          return
-        }
-      }
-    }
-    defer { watchdog.cancel() }
-    for try await piece in body {
-      writing.begin()
-      try await writer.write(ByteBuffer(bytes: piece))
-      writing.end()
-    }
-  }
-}
-
-/// When the writing of a piece began that was not taken yet.
-private final class WriteClock: Sendable {
-  private let start = Mutex<ContinuousClock.Instant?>(nil)
-
-  func begin() { start.withLock { $0 = .now } }
-
-  func end() { start.withLock { $0 = nil } }
-
-  func isLongerThan(_ time: Duration) -> Bool {
-    start.withLock { $0 }.map { ContinuousClock.now - $0 > time } ?? false
-  }
 }

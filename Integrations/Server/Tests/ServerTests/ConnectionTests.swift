@@ -107,6 +107,26 @@ struct ConnectionTests {
     }
   }
 
+  @Test func `a client that reads none of many small responses is cut`() async throws {
+    try await RunningServer.run { options, _ in
+      options.idleTimeout = .seconds(1)
+    } _: { server in
+      let text = Value.string(String(repeating: "y", count: 60_000))
+      #expect(try await server.send("PUT", "/films/film", ["text": text]).status == 201)
+      let connection = try RawConnection(port: server.port)
+      let request = "GET /films/film HTTP/1.1\r\nHost: localhost\r\n\r\n"
+      connection.send(String(repeating: request, count: 400))
+      let start = ContinuousClock.now
+      while ContinuousClock.now - start < .seconds(60), connection.send("x") {
+        try await Task.sleep(for: .milliseconds(200))
+      }
+      #expect(ContinuousClock.now - start < .seconds(60))
+      var size = 0
+      while case let piece = connection.receive(), !piece.isEmpty { size += piece.utf8.count }
+      #expect(size < 400 * 60_000)
+    }
+  }
+
   @Test func `a client that waits is told to send its body`() async throws {
     try await RunningServer.run { server in
       let connection = try RawConnection(port: server.port)

@@ -18,11 +18,25 @@ struct OptionsTests {
     #expect(options.limits.bodySize == 1000 && options.limits.requestsPerSecond == 5)
   }
 
+  @Test func `limits that belong together are set together`() throws {
+    let options = try ServerOptions([
+      "--store", "/a/Films.divan", "--max-requests", "40", "--max-body-size", "500000000",
+      "--proxy-header", "Forwarded",
+    ])
+    #expect(options.limits.concurrentRequests == 40)
+    #expect(options.limits.concurrentRequestsPerClient == 20)
+    #expect(options.limits.requestsWithoutUser == 10)
+    // One client may have half of the memory.
+    #expect(options.limits.bodyMemory == 2_000_000_000)
+    #expect(options.proxyHeader == .forwarded)
+  }
+
   @Test(arguments: [
     [], ["--port", "5"], ["--store"], ["--store", "/a/9.divan"], ["--store", "A=/b"],
     ["--store", "a=/b", "--store", "a=/c"], ["--store", "a=/b", "--port", "70000"],
     ["--store", "a=/b", "--tls-key", "x"], ["--store", "a=/b", "--what", "x"],
-    ["--store", "a=/b", "--max-body-size", "-1"], ["--password", "x", "--store", "a=/b"],
+    ["--store", "a=/b", "--max-body-size", "-1"], ["--store", "a=/b", "--proxy-header", "Via"],
+    ["--password", "x", "--store", "a=/b"],
   ])
   func `arguments that cannot be used are errors`(_ arguments: [String]) {
     #expect(throws: ServerOptions.Invalid.self) { try ServerOptions(arguments) }

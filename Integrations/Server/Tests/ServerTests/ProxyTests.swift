@@ -10,6 +10,7 @@ import Testing
 struct ProxyTests {
   @Test(
     arguments: [
+      ("X-Real-IP: 192.0.2.1", "192.0.2.1"),
       ("X-Forwarded-For: 192.0.2.1", "192.0.2.1"),
       ("X-Forwarded-For: 203.0.113.9, 192.0.2.1", "192.0.2.1"),
       ("X-Forwarded-For: 2001:db8::1", "2001:db8::1"),
@@ -23,8 +24,13 @@ struct ProxyTests {
   func `the last proxy names the address`(_ header: String, _ expected: String?) {
     let parts = header.split(separator: ":", maxSplits: 1)
     let headers = [parts[0].lowercased(): String(parts[1].drop { $0 == " " })]
-    #expect(ForwardedAddress.text(in: headers) == expected)
-    #expect(ForwardedAddress.isForwarded(headers) == !header.hasPrefix("Host"))
+    let header = ServerOptions.ProxyHeader(rawValue: parts[0].lowercased())
+    #expect(header.flatMap { ForwardedAddress.text(in: headers, $0) } == expected)
+    // A client can send the headers that the proxy does not write.
+    for other in ServerOptions.ProxyHeader.allCases where other != header {
+      #expect(ForwardedAddress.text(in: headers, other) == nil)
+    }
+    #expect(ForwardedAddress.isForwarded(headers) == (header != nil))
   }
 
   @Test func `a proxy needs users`() throws {

@@ -49,6 +49,26 @@ extension ReadView {
     return try tree(of: entry, id).leafRevisions
   }
 
+  /// Implements ``Snapshot/leafRevisions(above:of:)``.
+  func leafRevisions(
+    above revision: RevisionID, of id: String
+  ) throws(DatabaseError) -> [RevisionID] {
+    guard let entry = try entry(id) else { return [] }
+    let tree = try tree(of: entry, id)
+    var leaves: [RevisionID] = []
+    var index = 0
+    while index < tree.nodes.count {
+      guard tree.nodes[index].revision == revision else {
+        index += 1
+        continue
+      }
+      let end = tree.subtreeEnd(index)
+      leaves += (index..<end).filter(tree.isLeaf).map { tree.nodes[$0].revision }
+      index = end
+    }
+    return leaves
+  }
+
   /// Implements ``Snapshot/missingRevisions(among:)``.
   func missingRevisions(
     among revisions: [String: [RevisionID]]

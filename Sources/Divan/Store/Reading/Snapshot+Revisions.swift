@@ -55,6 +55,15 @@ extension Snapshot {
     try view.leafRevisions(of: id)
   }
 
+  /// Returns the IDs of the leaves that a revision is or leads to, and reads no contents.
+  ///
+  /// Takes time in proportion to the number of known revisions.
+  package func leafRevisions(
+    above revision: RevisionID, of id: String
+  ) throws -> [RevisionID] {
+    try view.leafRevisions(above: revision, of: id)
+  }
+
   /// Returns the leaves that are not deleted, the winning one first.
   ///
   /// There is more than one during a *conflict*: see ``hasConflict(_:)``.

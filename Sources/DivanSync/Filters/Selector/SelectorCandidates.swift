@@ -14,14 +14,26 @@ struct SelectorCandidates: Sendable {
   }
 
   /// Returns whether a value, or an element of an array, equals one of these.
-  func include(_ value: Value) -> Bool {
-    if let elements = value.arrayValue { return elements.contains { includesItself($0) } }
-    return includesItself(value)
+  func include(
+    _ value: Value, _ clock: inout SelectorClock
+  ) throws(SelectorFailure) -> Bool {
+    guard let elements = value.arrayValue else { return try includesItself(value, &clock) }
+    for element in elements where try includesItself(element, &clock) { return true }
+    return false
   }
 
-  private func includesItself(_ value: Value) -> Bool {
-    if let key = Key(value, order) { return keys.contains(key) }
-    return others.contains { order.compare(value, $0) == 0 }
+  private func includesItself(
+    _ value: Value, _ clock: inout SelectorClock
+  ) throws(SelectorFailure) -> Bool {
+    if let key = Key(value, order) {
+      try clock.step(for: value)
+      return keys.contains(key)
+    }
+    for other in others {
+      try clock.step(forComparing: value, other)
+      if order.compare(value, other) == 0 { return true }
+    }
+    return false
   }
 
   /// What values have in common that are equal in an order.

@@ -35,6 +35,25 @@ struct SelectorClock {
     default: try step()
     }
   }
+
+  /// Counts a comparison of two values, in proportion to what it may look at.
+  ///
+  /// It looks at no more elements and members than either has, and at all of their texts.
+  mutating func step(forComparing a: Value, _ b: Value) throws(SelectorFailure) {
+    switch (a, b) {
+    case (.string(let a), .string(let b)): try step(1 + (a.utf8.count + b.utf8.count) / 16)
+    case (.array(let a), .array(let b)):
+      try step()
+      for (a, b) in zip(a, b) { try step(forComparing: a, b) }
+    case (.object(let a), .object(let b)):
+      try step()
+      for (a, b) in zip(a, b) {
+        try step((a.key.utf8.count + b.key.utf8.count) / 16)
+        try step(forComparing: a.value, b.value)
+      }
+    default: try step()
+    }
+  }
 }
 
 /// Why a selector has no result for a document.

@@ -60,9 +60,10 @@ extension SelectorTest {
     try clock.step(for: value)
     switch self {
     case .comparison(let comparison, let other, let order):
+      try clock.step(forComparing: value, other)
       return comparison.accepts(order.compare(value, other))
-    case .isIn(let candidates): return candidates.include(value)
-    case .isNotIn(let candidates): return !candidates.include(value)
+    case .isIn(let candidates): return try candidates.include(value, &clock)
+    case .isNotIn(let candidates): return try !candidates.include(value, &clock)
     case .exists(let flag): return flag
     case .type(let name): return value.typeName == name
     case .size(let count): return value.arrayValue?.count == count
