@@ -5,6 +5,7 @@
 
 SHELL := /bin/bash
 FLAGS := -Xswiftc -warnings-as-errors
+SWIFT_TESTING := --enable-swift-testing --disable-xctest
 TESTS ?= --scratch-path .build/tests --disable-index-store $(FLAGS)
 # What runs in release. A run of everything sets `DIVAN_BUILD`, so that programs, tests and proofs share a build.
 DIVAN_BUILD ?= -c release $(FLAGS)
@@ -45,16 +46,16 @@ check: lint ## the quick check before a commit: format, layers, build, the tests
 	.ci/quick
 
 test: ## tests whose names match NAME, a regular expression
-	swift test --enable-swift-testing $(TESTS) --filter '$(NAME)'
+	swift test $(SWIFT_TESTING) $(TESTS) --filter '$(NAME)'
 
 # `swift test` would build with flags of its own, and whatever is run next would be built again.
 tests: ## all tests
 	swift build --build-tests $(TESTS)
-	nice -n 5 swift test --skip-build --enable-swift-testing $(TESTS)
+	nice -n 5 swift test --skip-build $(SWIFT_TESTING) $(TESTS)
 
 threads: ## tests of concurrency under the thread sanitizer
 	DIVAN_OPTIMIZE= DIVAN_THREADS=1 DIVAN_NO_INDEX=1 nice -n 5 swift test --scratch-path .build/thread \
-	  --disable-index-store --enable-swift-testing --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
+	  --disable-index-store $(SWIFT_TESTING) --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
 
 checks: ## all tests, with the invariants of trees checked after each change
 	swift test --scratch-path .build/checks $(FLAGS) -Xswiftc -DDIVAN_INTERNAL_CHECKS

@@ -108,8 +108,8 @@ if Context.environment["DIVAN_THREADS"] != nil {
   }
 }
 
-// For the Makefile and `.ci` only, whose builds of tests make no index, as
-// Tests/EntryPoint/XCTMain.swift says. `swift test` needs `--enable-swift-testing` then.
+// For the Makefile and `.ci` only, whose builds of tests make no index: Tests/EntryPoint/XCTMain.swift
+// says why. `swift test` then needs the options of `SWIFT_TESTING` in the Makefile.
 if Context.environment["DIVAN_NO_INDEX"] != nil {
   package.targets.append(.testTarget(name: "NoXCTests", path: "Tests/EntryPoint/NoXCTests"))
 }

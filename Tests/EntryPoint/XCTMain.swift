@@ -13,7 +13,8 @@ struct TestProgram {
     // Without that option, the package manager runs tests of XCTest alone, and none would pass.
     guard CommandLine.arguments.contains("swift-testing") else {
       FileHandle.standardError.write(
-        Data("No test was run: call `swift test` with `--enable-swift-testing`.\n".utf8))
+        Data(
+          "No test was run: add `--enable-swift-testing --disable-xctest`.\n".utf8))
       exit(64)
     }
     await Testing.__swiftPMEntryPoint() as Never

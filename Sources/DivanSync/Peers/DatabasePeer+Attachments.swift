@@ -26,6 +26,18 @@ struct StoredAttachments {
   }
 }
 
+/// What became of one attachment.
+private struct Answer: Sendable {
+  var place: StoredAttachments.Place
+  var result: Result<Document.Attachment, any Error>
+
+  /// The error, if it ends the reading of all.
+  var interruption: (any Error)? {
+    guard case .failure(let error) = result, !error.concernsOneRevision else { return nil }
+    return error
+  }
+}
+
 extension DatabasePeer {
   /// The number of attachments whose content is read at the same time.
   private static var readerCount: Int { 6 }
@@ -97,33 +109,45 @@ extension DatabasePeer {
     into stored: inout StoredAttachments
   ) async throws {
     guard stored.interruption == nil else { return }
-    typealias Answer = (StoredAttachments.Place, Result<Document.Attachment, any Error>)
-    await withTaskGroup(of: Answer.self) { group in
-      var rest = places[...]
-      func start() {
-        guard stored.interruption == nil, let place = rest.popFirst() else { return }
-        let revision = revisions[place.revision]
-        group.addTask {
-          do {
-            let attachment = revision.attachments[place.attachment]
-            return (place, .success(try await content(of: attachment, revision)))
-          } catch {
-            return (place, .failure(error))
-          }
+    let answers = await withTaskGroup(of: Answer.self, returning: [Answer].self) { group in
+      var answers: [Answer] = []
+      var isInterrupted = false
+      var startedCount = 0
+      while true {
+        while startedCount < places.count, startedCount - answers.count < Self.readerCount,
+          !isInterrupted
+        {
+          let place = places[startedCount]
+          let revision = revisions[place.revision]
+          group.addTask { await answer(place, revision) }
+          startedCount += 1
         }
-      }
-      for _ in 0..<Self.readerCount { start() }
-      // What others read at the time of an error is kept, so that each attempt gets further.
-      for await (place, result) in group {
-        if case .failure(let error) = result, !error.concernsOneRevision {
-          if stored.interruption == nil { stored.interruption = error }
-        } else {
-          stored.results[place] = result
-        }
-        start()
+        // What others read at the time of an error is kept, so that each attempt gets further.
+        guard let answer = await group.next() else { return answers }
+        answers.append(answer)
+        isInterrupted = isInterrupted || answer.interruption != nil
       }
     }
     try Task.checkCancellation()
+    for answer in answers {
+      if let interruption = answer.interruption {
+        stored.interruption = stored.interruption ?? interruption
+      } else {
+        stored.results[answer.place] = answer.result
+      }
+    }
+  }
+
+  private func answer(
+    _ place: StoredAttachments.Place, _ revision: ReplicatedRevision
+  ) async -> Answer {
+    do {
+      let attachment = revision.attachments[place.attachment]
+      let stored = try await content(of: attachment, revision)
+      return Answer(place: place, result: .success(stored))
+    } catch {
+      return Answer(place: place, result: .failure(error))
+    }
   }
 
   /// Stores the content of an attachment before the transaction that needs it.
