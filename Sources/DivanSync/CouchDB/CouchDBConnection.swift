@@ -94,7 +94,7 @@ actor CouchDBConnection {
     if let renewal = present.renewal, renewal <= .now {
       do {
         _ = try await authorize(replacing: present)
-      } catch let error as ReplicationError where error.isTemporary {
+      } catch is ReplicationError {
         // The session may be valid for a while. If it is not, the response says so.
       }
     }
@@ -131,19 +131,35 @@ actor CouchDBConnection {
   private func logIn(_ name: String, _ password: String) async throws -> LoginCookie {
     // Beside the database, as the server may be below a path.
     let server = database.prefix(upTo: database.lastIndex(of: "/") ?? database.endIndex)
-    guard let url = URL(string: server + "/_session") else { throw invalidURL }
+    // The host must be that of the database, which a URL without a database does not have here.
+    guard let url = URL(string: server + "/_session"), let host = url.host(),
+      host == URL(string: database)?.host()
+    else { throw invalidURL }
     let body: Value = ["name": .string(name), "password": .string(password)]
     let response = try await transport.send(
       HTTPRequest(
         "POST", url, headers: ["Content-Type": "application/json"],
         body: .data(Data(body.json.utf8))))
-    try await Self.check(response, of: Target("POST", "_session"))
+    do {
+      try await Self.check(response, of: Target("POST", "_session"))
+    } catch let error as ReplicationError where !error.isTemporary {
+      throw Self.loginError(error, at: String(server))
+    }
     guard !response.isPage else { throw Self.page(response, Target("POST", "_session")) }
     guard let cookie = LoginCookie(setCookie: response.headers["set-cookie"]) else {
       throw ReplicationError(
         .invalidAnswer, "the login at \(server) was answered without a session")
     }
     return cookie
+  }
+
+  /// Returns the error of a login that was refused.
+  ///
+  /// It has no status, so that it is not taken for the answer to the request that needs the login.
+  private static func loginError(_ error: ReplicationError, at server: String) -> ReplicationError {
+    // CouchDB keeps a user out for some minutes after several wrong passwords.
+    let code: ReplicationError.Code = error.status == 403 ? .busy : .unauthorized
+    return ReplicationError(code, "the login at \(server) was refused", underlying: error)
   }
 
   private var invalidURL: ReplicationError {

@@ -139,9 +139,9 @@ extension CouchDBPeer {
       }
       return .success(true)
     } catch let error as ReplicationError
-      where [.refused, .forbidden, .unauthorized].contains(error.code)
+      where [.refused, .forbidden, .unauthorized].contains(error.code) && error.status != nil
     {
-      // Also of a validation that wants another user. If the credentials are not valid at all, the
+      // Without a status, it is of a login. Also of a validation that wants another user. If the credentials are not valid at all, the
       // next request says so.
       if error.status == 400 { try await checkAcceptsDocuments(or: error, &isAccepting) }
       return .failure(error)

@@ -57,9 +57,14 @@ private final class SpoolFile: Sendable {
   func append(_ data: Data) throws {
     try state.withLock { state in
       try spool.take(data.count)
+      do {
+        try state.handle.seek(toOffset: state.size)
+        try state.handle.write(contentsOf: data)
+      } catch {
+        spool.giveBack(Int64(data.count))
+        throw error
+      }
       state.size += UInt64(data.count)
-      try state.handle.seek(toOffset: state.size - UInt64(data.count))
-      try state.handle.write(contentsOf: data)
     }
   }
 

@@ -51,6 +51,8 @@ struct ReplicationSession {
     guard (error as? ReplicationError)?.code == .unavailableContent, let id = revision.revision
     else { return }
     let retry = ReplicationLog.Retry(id: revision.document.id, revision: id)
+    // A revision is listed again with each change of another branch.
+    guard !retries.contains(retry) else { return }
     // Whether there is too much is known from the size; the list need not be longer.
     if retrySize <= ReplicationLog.retrySizeLimit { retries.append(retry) }
     retrySize += retry.size
@@ -91,7 +93,9 @@ extension Error {
   /// If the credentials are not valid at all, the next request says so.
   var refusesLog: Bool {
     if let error = self as? ReplicationError {
-      return [.unauthorized, .forbidden].contains(error.code) || error.status == 405
+      // An error of a login has no status.
+      let isRefused = error.code == .unauthorized && error.status != nil
+      return isRefused || error.code == .forbidden || error.status == 405
     }
     return (self as? DatabaseError)?.code == .readOnly
   }

@@ -128,6 +128,42 @@ struct HostilePeerTests {
     #expect(transport.requests.last?.headers["Cookie"] == "AuthSession=3")
   }
 
+  /// Regression test: the refusal of a renewal counted as that of the document that was to be sent.
+  @Test func `a session that cannot be renewed is used while it is valid`() async throws {
+    let (peer, transport) = try peer(
+      .session(name: "ada", password: "secret"), url: "https://server.invalid/notes"
+    ) { request, number in
+      guard request.url.path == "/_session" else { return ScriptedTransport.json(201, "{}") }
+      return number == 1
+        ? ScriptedTransport.json(200, "{}", ["set-cookie": "AuthSession=1; Max-Age=1"])
+        : ScriptedTransport.json(403, "{}")
+    }
+    try await peer.flush()
+    try await Task.sleep(for: .milliseconds(1000))
+    try await peer.flush()
+    #expect(transport.requests.last?.headers["Cookie"] == "AuthSession=1")
+  }
+
+  @Test(arguments: [(401, ReplicationError.Code.unauthorized), (403, .busy)])
+  func `a login that is refused is not the answer to the request that needs it`(
+    _ status: Int, _ code: ReplicationError.Code
+  ) async throws {
+    let (peer, _) = try peer(
+      .session(name: "ada", password: "secret"), url: "https://server.invalid/notes"
+    ) { _, _ in ScriptedTransport.json(status, "{}") }
+    let error = await #expect(throws: ReplicationError.self) { try await peer.flush() }
+    #expect(error?.code == code && error?.status == nil)
+  }
+
+  /// Regression test: the password was sent to a host of the name `_session`.
+  @Test func `a URL without a database sends the password nowhere`() async throws {
+    let (peer, transport) = try peer(
+      .session(name: "ada", password: "secret"), url: "https://server.invalid"
+    ) { _, _ in ScriptedTransport.json(200, "{}", ["set-cookie": "AuthSession=1"]) }
+    await #expect(throws: ReplicationError.self) { try await peer.flush() }
+    #expect(transport.requests.isEmpty)
+  }
+
   @Test func `a cookie that the server sends along continues the session`() async throws {
     let (peer, transport) = try peer(
       .session(name: "ada", password: "secret"), url: "https://server.invalid/notes"
