@@ -178,7 +178,9 @@ extension CouchDBPeer {
     let boundary = UUID().uuidString
     try await MultipartFile.write(json, sent, boundary: boundary, to: file)
     target.headers["Content-Type"] = "multipart/related; boundary=\"\(boundary)\""
-    let (progress, size) = (TransferProgress(), sent.reduce(0) { $0.saturatingSum($1.length) })
+    let (progress, size) = (
+      TransferProgress(of: sent), sent.reduce(0) { $0.saturatingSum($1.length) }
+    )
     target.progress = { progress.report(total: min($0, size)) }
     do {
       _ = try await CouchDBConnection.json(

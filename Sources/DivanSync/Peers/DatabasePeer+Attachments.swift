@@ -170,7 +170,7 @@ extension DatabasePeer {
         unavailable.status = error.status
         throw unavailable
       }
-      let progress = TransferProgress()
+      let progress = TransferProgress(of: [attachment])
       let result: Document.Attachment
       do {
         result = try await database.storeAttachment(

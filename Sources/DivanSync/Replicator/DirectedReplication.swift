@@ -150,14 +150,19 @@ struct DirectedReplication: Sendable {
     guard size > 0 else { return try await target.insert(revisions, from: sourceName) }
     update { ($0.batchAttachmentBytes, $0.batchAttachmentBytesDone) = (size, 0) }
     defer { update { ($0.batchAttachmentBytes, $0.batchAttachmentBytesDone) = (0, 0) } }
-    return try await ReplicationProgress.receiver.withValue(
-      { count in
-        // A peer of a user can report any number.
-        update { side in
-          side.batchAttachmentBytesDone = max(0, min(size, side.batchAttachmentBytesDone &+ count))
-        }
-      },
-      operation: { try await target.insert(revisions, from: sourceName) })
+    let progress = { @Sendable (count: Int) in
+      // A peer of a user can report any number.
+      update { side in
+        side.batchAttachmentBytesDone = max(0, min(size, side.batchAttachmentBytesDone &+ count))
+      }
+    }
+    var reporting = revisions
+    for index in reporting.indices {
+      for number in reporting[index].attachments.indices {
+        reporting[index].attachments[number].progress = progress
+      }
+    }
+    return try await target.insert(reporting, from: sourceName)
   }
 
   /// Shows in the status what was done with a batch.

@@ -79,6 +79,20 @@ public struct ReplicatedAttachment: Sendable {
   public var foreignDigest: Document.Attachment.ForeignDigest?
   /// The content.
   public var content: Content
+  /// Receives how much of the content a peer copied while it stores the revision, if it is set.
+  ///
+  /// The number of bytes is in addition to those that were received before; a negative one takes
+  /// back what has to be copied again. A peer of your own that calls it makes
+  /// ``ReplicationStatus/Side/batchAttachmentBytesDone`` grow before
+  /// ``ReplicationPeer/insert(_:from:)`` returns:
+  ///
+  /// ```swift
+  /// for try await piece in try await open() {
+  ///   try await upload(piece)
+  ///   attachment.progress?(piece.count)
+  /// }
+  /// ```
+  public var progress: (@Sendable (Int) -> Void)?
 
   /// The content of an attachment, which is not in memory.
   public enum Content: Sendable {
