@@ -104,12 +104,12 @@ struct WordingTests {
   }
 
   @Test func `a word is found wherever it begins, in any case, and as a part of another`() {
-    let search = WordSearch(["anew", "for ever", "anybody"])
+    let search = WordSearch(["plum", "pear tree", "apricot"])
     #expect(search.words(in: "") == [])
-    #expect(search.words(in: "aanew") == ["anew"])
-    #expect(search.words(in: "AnewForever") == ["anew"])
-    #expect(search.words(in: "“Anybody” for\never, for  ever, any body, ane") == ["anybody"])
-    #expect(search.words(in: "– for ever") == ["for ever"])
-    #expect(search.words(in: "for eve") == [])
+    #expect(search.words(in: "pplum") == ["plum"])
+    #expect(search.words(in: "PlumPeartree") == ["plum"])
+    #expect(search.words(in: "“Apricot” pear\ntree, pear  tree, apri cot, plu") == ["apricot"])
+    #expect(search.words(in: "– pear tree") == ["pear tree"])
+    #expect(search.words(in: "pear tre") == [])
   }
 }
