@@ -1,12 +1,6 @@
 /// How text becomes terms: what an index and its queries must agree about.
 package struct AnalysisOptions: Hashable, Sendable {
-  /// A language whose stemmer or stop words are used.
-  package enum Language: String, Hashable, Sendable, CaseIterable {
-    /// English.
-    case english
-    /// German.
-    case german
-  }
+  package typealias Language = FullTextOptions.Language
 
   /// The language of the stemmer; nil for no stemming.
   package var stemming: Language?

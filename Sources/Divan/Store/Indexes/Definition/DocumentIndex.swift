@@ -45,6 +45,8 @@ public struct DocumentIndex: Sendable {
   public let eachElement: Bool
   /// The conditions for documents to be in the index; empty if all documents are.
   public let conditions: [IndexCondition]
+  /// The options of a full-text index; nil if the index orders documents by values.
+  public let fullText: FullTextOptions?
 
   /// The path to the first property: its name, preceded by the names of the objects around it.
   public var path: [String] { paths.first ?? [] }
@@ -115,6 +117,40 @@ public struct DocumentIndex: Sendable {
     self.isUnique = isUnique
     self.eachElement = eachElement
     self.conditions = conditions
+    fullText = nil
+  }
+
+  /// Creates the definition of a full-text index, which finds documents by the words in their text.
+  ///
+  /// ```swift
+  /// try database.addIndex(DocumentIndex("text", fullText: "title", "body"))
+  /// ```
+  ///
+  /// A property that is an array has the text of its elements. Values that are not text have no
+  /// words.
+  ///
+  /// - Parameters:
+  ///   - name: The name of the index: 1 to 240 bytes of UTF-8.
+  ///   - properties: The paths to 1 to 8 properties.
+  ///   - options: How text becomes terms, and how much each property counts.
+  public init(
+    _ name: String, fullText properties: String..., options: FullTextOptions = FullTextOptions()
+  ) {
+    self.init(
+      name, fullTextPaths: properties.map(DocumentIndex.names(inPath:)), options: options, where: [])
+  }
+
+  /// Creates the definition of a full-text index of the documents that fulfil all conditions.
+  package init(
+    _ name: String, fullTextPaths paths: [[String]], options: FullTextOptions,
+    where conditions: [IndexCondition]
+  ) {
+    self.name = name
+    self.paths = paths
+    isUnique = false
+    eachElement = false
+    self.conditions = conditions
+    fullText = options
   }
 
   /// Returns the names in a path that is written with dots.
@@ -131,7 +167,7 @@ extension DocumentIndex: Hashable {
     haveSameUTF8(a.name, b.name) && a.isUnique == b.isUnique && a.eachElement == b.eachElement
       && a.paths.count == b.paths.count
       && zip(a.paths, b.paths).allSatisfy { haveSameNames($0, $1) }
-      && a.conditions == b.conditions
+      && a.conditions == b.conditions && a.fullText == b.fullText
   }
 
   /// Hashes the values that `==` compares.
@@ -142,6 +178,7 @@ extension DocumentIndex: Hashable {
     hasher.combine(isUnique)
     hasher.combine(eachElement)
     hasher.combine(conditions)
+    hasher.combine(fullText)
   }
 }
 
