@@ -1,0 +1,61 @@
+/// A query for text, for `matches` in filters, and for highlights.
+///
+/// ```swift
+/// let query = Query<Note>().filter { $0.text.matches(.fullText("urgent milk*")) }.sort(.relevance)
+/// ```
+///
+/// All words have to match, in any order. The language of queries has these signs:
+///
+/// | sign | what matches |
+/// |---|---|
+/// | `milk*` | words that begin with `milk` |
+/// | `"fresh milk"` | the words next to each other |
+/// | `milk~1`, `milk~2` | words with at most that many letters added, removed or replaced |
+/// | `milk OR cream` | one of them |
+/// | `milk NOT sour`, `milk -sour` | the first without the second |
+/// | `title:milk` | the word in one property |
+/// | `NEAR(milk honey, 3)` | the words with at most three others between them |
+/// | `(milk OR cream) honey` | parentheses |
+///
+/// Text from a search field never fails: ``fullText(_:)`` leaves out what does not fit. To report
+/// mistakes to the person who writes the query, use ``init(parsing:)``.
+public struct FullTextQuery: Hashable, Sendable {
+  /// The text of the query.
+  public let text: String
+  /// The expression of a query that was parsed strictly; nil for a lenient one.
+  private let parsed: FullTextExpression?
+
+  /// Creates a query of any text, leaving out signs and operators that do not fit.
+  ///
+  /// A query without a word matches no document.
+  public init(_ text: String) {
+    self.text = text
+    parsed = nil
+  }
+
+  /// Creates a query of a text that is in the query language.
+  ///
+  /// - Throws: ``DatabaseError/Code/invalidQuery`` with the place, if the text is not in the
+  ///   language. A name before a colon that is no property of the index is refused when the query
+  ///   is used.
+  public init(parsing text: String) throws(DatabaseError) {
+    self.text = text
+    do throws(FullTextQueryError) {
+      parsed = try FullTextParser.parse(text)
+    } catch {
+      throw DatabaseError(error)
+    }
+  }
+
+  /// A query of any text, leaving out signs and operators that do not fit.
+  ///
+  /// ```swift
+  /// filter { $0.text.matches(.fullText(searchField)) }
+  /// ```
+  public static func fullText(_ text: String) -> FullTextQuery { FullTextQuery(text) }
+
+  /// Returns the expression of the query, for an index with some properties; nil if it has no word.
+  func expression(isField: @escaping (String) -> Bool) -> FullTextExpression? {
+    parsed ?? FullTextParser.parseLeniently(text, isField: isField)
+  }
+}
