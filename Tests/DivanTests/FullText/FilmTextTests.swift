@@ -74,8 +74,7 @@ struct FilmTextTests {
     let terms = ["silent", "comedi", "chaplin"]
     let cursors = try terms.enumerated().map { part, term in
       let list = try #require(lists[term])
-      return try TermMatches(
-        list.postings, documentCount: list.documentCount, fieldCount: 3, part: part)
+      return try TermMatches(PostingsList(list), fieldCount: 3, part: part)
     }
     let ranking = RelevanceRanking(
       documentCount: lengths.count, partCounts: cursors.map(\.cost), totalLengths: totals,
