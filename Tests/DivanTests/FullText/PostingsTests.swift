@@ -65,9 +65,9 @@ struct PostingsTests {
       let fieldCount = [1, 2, 3, 64].randomElement(using: &random) ?? 1
       let model = PostingsTests.random(&random, fieldCount: fieldCount)
       let block = PostingsTests.block(model, fieldCount: fieldCount)
+      let decoded = try PostingsBlock(block.bytes, fieldCount: fieldCount)
       #expect(try PostingsTests.read(block) == model, "seed \(seed)")
-      #expect(
-        try PostingsTests.read(try PostingsBlock(block.bytes, fieldCount: fieldCount)) == model)
+      #expect(try PostingsTests.read(decoded) == model)
       #expect(block.header.documentCount == model.count)
       #expect(block.header.last == model.keys.max())
       #expect(block.header.greatestFrequency == model.values.map(\.count).max())
@@ -85,6 +85,7 @@ struct PostingsTests {
           ? model.keys.sorted().randomElement(using: &random) ?? 5
           : .random(in: 0...((model.keys.max() ?? 5) + 3), using: &random)
         let isRemoval = Bool.random(using: &random)
+        if !isRemoval, model[number] == nil, model.count == PostingsBlock.documentLimit { continue }
         let new = isRemoval ? [] : PostingsTests.occurrences(&random, fieldCount: fieldCount)
         try block.set(number, new)
         model[number] = new.isEmpty ? nil : new
@@ -189,7 +190,7 @@ struct PostingsTests {
         // A change meets the same bytes.
         var block = try PostingsBlock(bytes, fieldCount: 2)
         try block.set(.random(in: 0...300, using: &random), [Occurrence(field: 1, position: 3)])
-        _ = try block.split()
+        if block.header.documentCount > 1 { _ = try block.split() }
       } catch {
         refused += 1
       }

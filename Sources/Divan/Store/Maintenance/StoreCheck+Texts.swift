@@ -10,7 +10,7 @@ struct ExpectedTexts {
 extension StoreCheck {
   /// Checks that the full-text indexes have the terms of a document, at their places.
   mutating func checkTexts(
-    _ winner: StoredDocument, _ indexes: [IndexDefinition]
+    _ winner: StoredDocument, _ id: String, _ indexes: [IndexDefinition]
   ) throws(DatabaseError) {
     for definition in indexes {
       guard let analyser = definition.analyser,
@@ -30,7 +30,7 @@ extension StoreCheck {
       guard isThere else {
         throw DatabaseError(
           .damaged, "a full-text index does not have the words of the document",
-          documentID: winner.id, path: view.store.path)
+          documentID: id, path: view.store.path)
       }
     }
   }

@@ -186,7 +186,7 @@ struct StoreCheck {
   ) throws(DatabaseError) {
     let ready = view.state.indexes.filter(\.isReady)
     guard !ready.isEmpty else { return }
-    try checkTexts(winner, ready)
+    try checkTexts(winner, id, ready)
     let keys = IndexEntries.keys(ready, of: EncodedValue(winner.body), id: winner.idBytes)
     indexEntryCount += keys.count
     for key in keys {
