@@ -64,7 +64,7 @@ extension FullTextSearch {
     while cursor.document != DocumentNumber.end {
       let number = cursor.document
       try cursor.advance()
-      if try lengths.lengths(of: number) != nil { return number }
+      if try lengths.move(to: number) { return number }
     }
     return nil
   }
@@ -101,16 +101,26 @@ extension FullTextSearch {
       partCount: partCounts.count, fieldCount: request.fieldNames.count)
     var lengths = LengthsReader(terms)
     var best = TopMatches(limit: limit ?? .max)
+    // One part ranks by its frequency alone, so that only the best are scored.
+    let isOnePart = partCounts.count == 1
     while cursor.document != DocumentNumber.end {
       let number = cursor.document
-      if let own = try lengths.lengths(of: number) {
+      if try lengths.move(to: number) {
         frequencies.reset()
         try cursor.addFrequencies(to: &frequencies)
-        best.insert(document: number, score: ranking.score(frequencies, lengths: own))
+        let start = lengths.start
+        best.insert(
+          document: number,
+          score: isOnePart
+            ? ranking.frequency(of: 0, frequencies, lengths.lengths, at: start)
+            : ranking.score(frequencies, lengths.lengths, at: start))
       }
       try cursor.advance()
     }
-    return best.sorted
+    guard isOnePart else { return best.sorted }
+    return best.sorted.map { match in
+      TopMatches.Match(document: match.document, score: ranking.score(ofPart: 0, match.score))
+    }
   }
 
   fileprivate func id(of number: UInt64) throws(DatabaseError) -> SharedBytes? {
@@ -160,30 +170,6 @@ extension StoredTerms {
   /// Returns the ID of the document with a number; nil if there is none.
   func id(of number: UInt64) throws(DatabaseError) -> SharedBytes? {
     try reading { () throws(PageError) in try tables.id(of: number) }
-  }
-}
-
-/// Reads the lengths of documents in ascending order.
-private struct LengthsReader {
-  private let terms: StoredTerms
-  /// The number of the value that was read last, and its lengths.
-  private var block: UInt64?
-  private var found: TextLengths
-
-  init(_ terms: StoredTerms) {
-    self.terms = terms
-    found = TextLengths(fieldCount: terms.tables.fieldCount)
-  }
-
-  /// Returns the lengths of a document; nil if the number has none.
-  mutating func lengths(of number: UInt64) throws(DatabaseError) -> [Int]? {
-    if number / FullTextKeys.lengthsPerBlock != block {
-      block = number / FullTextKeys.lengthsPerBlock
-      found = try terms.reading { () throws(PageError) in
-        try terms.tables.lengths(around: number)
-      }
-    }
-    return found[number]
   }
 }
 
