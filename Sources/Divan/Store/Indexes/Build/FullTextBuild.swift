@@ -6,10 +6,9 @@ import DivanLog
 /// Several threads read documents and make their terms, each in a batch of its own. Then the building
 /// thread adds the batches one after the other, in slices. Other writers write between them, and add
 /// the documents that they change. So a document that has changed since it was read is left out.
-struct FullTextBuild {
+final class FullTextBuild: Sendable {
   private let store: Store
   private let definition: IndexDefinition
-  private let progress: ((Double) -> Bool)?
   private let readers: [Reader]
   private let common: Guarded<Common>
 
@@ -25,12 +24,10 @@ struct FullTextBuild {
   private static let termsPerSlice = 512
 
   init(
-    _ definition: IndexDefinition, _ batch: FullTextBatch, _ store: Store,
-    _ progress: ((Double) -> Bool)?
+    _ definition: IndexDefinition, _ batch: FullTextBatch, _ store: Store
   ) throws(DatabaseError) {
     self.store = store
     self.definition = definition
-    self.progress = progress
     readers = (0..<store.indexBuildWorkerCount).map { _ in Reader(batch) }
     common = Guarded(
       Common(
@@ -53,8 +50,8 @@ struct FullTextBuild {
 }
 
 extension FullTextBuild {
-  /// Reads and adds all documents.
-  func run() throws(DatabaseError) {
+  /// Reads and adds all documents, and reports the completed share; false cancels.
+  func run(_ progress: ((Double) -> Bool)?) throws(DatabaseError) {
     var doneCount = 0
     while !common.withLock({ $0.partitions.isAtEnd }) {
       let view = try store.view()
@@ -69,12 +66,12 @@ extension FullTextBuild {
         doneCount += try reader.withBatch { (batch) throws(DatabaseError) in
           try add(&batch, readFrom: view)
         }
-        try report(doneCount)
+        try report(doneCount, progress)
       }
     }
   }
 
-  private func report(_ count: Int) throws(DatabaseError) {
+  private func report(_ count: Int, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
     let total = max(1, Int(clamping: store.commits.visible?.state.documentCount ?? 0))
     guard progress?(min(1, Double(count) / Double(total))) ?? true else {
       throw DatabaseError(.cancelled, "building the index was cancelled", path: store.path)
