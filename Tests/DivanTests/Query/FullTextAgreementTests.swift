@@ -38,11 +38,11 @@ struct FullTextAgreementTests {
   }
 
   private static func otherCondition(_ texts: inout RandomTexts) -> Condition {
-    let number = Int64(texts.random.below(30))
+    let number = texts.random.below(30)
     let document = QuerySubject<Document>()
     return switch texts.random.below(4) {
-    case 0: (document["n"] < .int(number), { ($0["n"]?.intValue ?? 99) < number })
-    case 1: (document["n"] == .int(number), { $0["n"]?.intValue == number })
+    case 0: (document["n"] < .int(Int64(number)), { ($0["n"]?.intValue ?? 99) < number })
+    case 1: (document["n"] == .int(Int64(number)), { $0["n"]?.intValue == number })
     case 2: (document["done"] == true, { $0["done"] == true })
     default: (!(document["done"] == true), { $0["done"] != true })
     }

@@ -29,7 +29,7 @@ struct FullTextLiveTests {
     var rows = LiveRows(milk.core, load: nil)
     #expect(try rows.advance(to: database.snapshot().view).insertions == [0, 1])
     #expect(ids(rows) == ["a", "c"])
-    let executed = database.metrics.queryCount
+    let executed = database.metrics.queries
     try put("b", "tea with milk")
     #expect(try rows.advance(to: database.snapshot().view).insertions == [1])
     try put("a", "honey")
@@ -40,23 +40,23 @@ struct FullTextLiveTests {
     #expect(try rows.advance(to: database.snapshot().view).deletions == [0])
     try put("a", "honey only")
     #expect(try rows.advance(to: database.snapshot().view).isEmpty)
-    #expect(ids(rows) == ["c"] && database.metrics.queryCount == executed)
+    #expect(ids(rows) == ["c"] && database.metrics.queries == executed)
   }
 
   @Test func `a ranked search is executed again if a change concerns it, and reports moves`() throws {
     var rows = LiveRows(milk.sort(.relevance).core) { LiveContent($0) }
     #expect(try rows.advance(to: database.snapshot().view).insertions == [0, 1])
     #expect(ids(rows) == ["c", "a"])
-    var executed = database.metrics.queryCount
+    var executed = database.metrics.queries
     try put("b", "more tea")
     #expect(try rows.advance(to: database.snapshot().view).isEmpty)
-    #expect(database.metrics.queryCount == executed)
+    #expect(database.metrics.queries == executed)
     // The document that changed moves to the end; the other one's rank is new, and it stays.
     try put("c", "milk for the long list of things that no one needs")
     let moved = try rows.advance(to: database.snapshot().view)
     #expect(ids(rows) == ["a", "c"] && moved.moves.count == 1 && moved.updates.map(\.to) == [1])
     #expect(moved.insertions.isEmpty && moved.deletions.isEmpty)
-    #expect(database.metrics.queryCount == executed + 1)
+    #expect(database.metrics.queries == executed + 1)
     executed += 1
     try put("d", "milk")
     #expect(try rows.advance(to: database.snapshot().view).insertions == [0])
@@ -65,7 +65,7 @@ struct FullTextLiveTests {
     #expect(try rows.advance(to: database.snapshot().view).deletions == [0])
     try database.write { _ = try $0.purge("c") }
     #expect(try rows.advance(to: database.snapshot().view).deletions == [1])
-    #expect(ids(rows) == ["a"] && database.metrics.queryCount == executed + 3)
+    #expect(ids(rows) == ["a"] && database.metrics.queries == executed + 3)
   }
 
   @Test func `a limited ranked search shows the best, with their content`() throws {
@@ -111,7 +111,7 @@ struct FullTextLiveTests {
     try put("x", "no such word")
     #expect(try rows.advance(to: database.snapshot().view).insertions == [0])
     #expect(ids(rows) == ["d"])
-    try database.removeIndex("text")
+    try database.removeIndex(named: "text")
     try put("x", "still none")
     let view = try database.snapshot().view
     #expect(throws: DatabaseError.Code.notFound) { try rows.advance(to: view) }

@@ -60,7 +60,7 @@ struct FullTextPlanTests {
     let before = database.metrics
     #expect(try snapshot.count(matching("milk")) == 1000)
     #expect(try snapshot.count(matching("milk").limit(7)) == 7)
-    #expect(database.metrics.queryCount == before.queryCount + 2)
+    #expect(database.metrics.queries == before.queries + 2)
     #expect(try explain(matching("milk").limit(3)).documentsRead == 0)
   }
 
