@@ -15,14 +15,14 @@ internal import DivanLog
 /// frequency is at least that of each document: after a removal, it may be greater.
 ///
 /// A block is edited without decoding what stays as it is.
-struct PostingsBlock {
+struct PostingsBlock: Sendable {
   /// A block takes no further document when it has this many.
   static let documentLimit = 128
   /// A block takes no further document when it has this many bytes.
   static let sizeLimit = 640
 
   /// The figures that a block begins with.
-  struct Header {
+  struct Header: Sendable {
     var documentCount = 0
     /// The number of the last document, from the block's first number.
     var last: UInt64 = 0
@@ -74,7 +74,7 @@ extension PostingsBlock {
     header.last = try span.readVarint(at: &offset)
     header.greatestFrequency = try span.readCount(limit: .max, at: &offset)
     let size = try span.readCount(limit: Int(Int32.max), at: &offset)
-    guard header.documentCount > 0, header.last < DocumentNumber.end 
+    guard header.documentCount > 0, header.last < DocumentNumber.end else {
       throw ByteError(offset: 0, reason: "a block of postings with invalid figures")
     }
     header.documentsStart = offset
@@ -308,7 +308,7 @@ extension PostingsBlock {
     try PostingsBlock.skip(positionCount, of: positions, &positionsEnd)
     upper.positions = Array(positions[positionsEnd...])
     upper.header.documentCount = header.documentCount - kept
-    upper.header.last = header.last - first
+    upper.header.last = header.last &- first
     upper.header.greatestFrequency = header.greatestFrequency
     documents.removeSubrange(end...)
     positions.removeSubrange(positionsEnd...)
@@ -322,7 +322,7 @@ extension PostingsBlock {
     precondition(!isEmpty && !other.isEmpty && first > header.last, "the documents do not ascend")
     var offset = 0
     let distance = try other.documents.span.readVarint(at: &offset)
-    documents.append(varint: first + distance - header.last - 1)
+    documents.append(varint: first &+ distance &- header.last &- 1)
     documents += other.documents[offset...]
     positions += other.positions
     header.documentCount += other.header.documentCount
@@ -359,8 +359,8 @@ extension PostingsBlock {
     var offset = 0
     let first = try documents.span.readVarint(at: &offset)
     var bytes: [UInt8] = []
-    bytes.append(varint: first + distance)
+    bytes.append(varint: first &+ distance)
     documents.replaceSubrange(0..<offset, with: bytes)
-    header.last += distance
+    header.last &+= distance
   }
 }

@@ -1,5 +1,6 @@
 import Dispatch
 import DivanLog
+import Synchronization
 
 /// Fills a full-text index with the terms of existing documents.
 ///
@@ -9,11 +10,14 @@ import DivanLog
 final class FullTextBuild: Sendable {
   private let store: Store
   private let definition: IndexDefinition
-  private let readers: [Reader]
+  /// The number of threads that read.
+  private let readerCount: Int
   private let common: Guarded<Common>
 
   /// The state that the readers share.
   private struct Common {
+    /// The batch of each reader, while it does not read.
+    var batches: [FullTextBatch]
     var partitions: SequencePartitioner
     /// The error that stops the build, and the sequence number of its document.
     var failure: (sequence: UInt64, error: DatabaseError)?
@@ -28,24 +32,13 @@ final class FullTextBuild: Sendable {
   ) throws(DatabaseError) {
     self.store = store
     self.definition = definition
-    readers = (0..<store.indexBuildWorkerCount).map { _ in Reader(batch) }
+    let readerCount = store.indexBuildWorkerCount
+    self.readerCount = readerCount
     common = Guarded(
       Common(
+        batches: Array(repeating: batch, count: readerCount),
         partitions: SequencePartitioner(
           try store.view(), documentCount: SequencePartition.documentCount)))
-  }
-
-  /// A reader's batch, by reference.
-  private final class Reader: Sendable {
-    private let guarded: Guarded<FullTextBatch>
-
-    init(_ batch: FullTextBatch) { guarded = Guarded(batch) }
-
-    func withBatch<R>(
-      _ body: (inout FullTextBatch) throws(DatabaseError) -> R
-    ) throws(DatabaseError) -> R {
-      try guarded.withLock(body)
-    }
   }
 }
 
@@ -56,16 +49,16 @@ extension FullTextBuild {
     while !common.withLock({ $0.partitions.isAtEnd }) {
       let view = try store.view()
       common.withLock { $0.partitions.move(to: view) }
-      if readers.count == 1 {
-        read(view, into: readers[0])
+      if readerCount == 1 {
+        read(view)
       } else {
-        DispatchQueue.concurrentPerform(iterations: readers.count) { read(view, into: readers[$0]) }
+        DispatchQueue.concurrentPerform(iterations: readerCount) { _ in read(view) }
       }
       if let failure = common.withLock({ $0.failure }) { throw failure.error }
-      for reader in readers {
-        doneCount += try reader.withBatch { (batch) throws(DatabaseError) in
-          try add(&batch, readFrom: view)
-        }
+      for _ in 0..<readerCount {
+        var batch = common.withLock { $0.batches.removeLast() }
+        doneCount += try add(&batch, readFrom: view)
+        common.withLock { $0.batches.insert(batch, at: 0) }
         try report(doneCount, progress)
       }
     }
@@ -78,28 +71,37 @@ extension FullTextBuild {
     }
   }
 
-  /// Reads partitions until the batch has its share of the memory.
-  private func read(_ view: ReadView, into reader: Reader) {
+  /// Reads partitions until a batch has its share of the memory.
+  private func read(_ view: ReadView) {
+    // There is one for each thread.
+    guard var batch = common.withLock({ $0.batches.popLast() }) else { return }
     var last: UInt64 = 0
     do throws(DatabaseError) {
-      try reader.withBatch { (batch) throws(DatabaseError) in
-        while batch.size < FullTextBatch.sizeLimit / readers.count,
-          let partition = try takePartition()
-        {
-          var scan = partition.scan(view)
-          while let item = try view.step(&scan) {
-            last = SequencePartition.sequence(item) ?? last
-            let (location, record) = try view.changedDocument(last, at: view.decodeLocator(item))
-            guard !location.isDeleted, let record else { continue }
-            batch.add(record.idBytes, EncodedValue(record.body), revision: record.revision)
-          }
-        }
+      while batch.size < FullTextBatch.sizeLimit / readerCount,
+        let partition = try takePartition()
+      {
+        last = partition.start
+        try read(partition, of: view, into: &batch, &last)
       }
     } catch {
       common.withLock { common in
         if let failure = common.failure, failure.sequence <= last { return }
         common.failure = (last, error)
       }
+    }
+    common.withLock { $0.batches.append(batch) }
+  }
+
+  private func read(
+    _ partition: SequencePartition, of view: ReadView, into batch: inout FullTextBatch,
+    _ last: inout UInt64
+  ) throws(DatabaseError) {
+    var scan = partition.scan(view)
+    while let item = try view.step(&scan) {
+      last = SequencePartition.sequence(item) ?? last
+      let (location, record) = try view.changedDocument(last, at: view.decodeLocator(item))
+      guard !location.isDeleted, let record else { continue }
+      batch.add(record.idBytes, EncodedValue(record.body), revision: record.revision)
     }
   }
 

@@ -131,7 +131,7 @@ struct RankedMatchCursor {
   private var matches: [TopMatches.Match]
   /// The number of matches that were asked for; nil if these are all.
   private var limit: Int?
-  private var next = 0
+  private var index = 0
 
   fileprivate init(_ search: FullTextSearch, _ matches: [TopMatches.Match], limit: Int?) {
     (self.search, self.matches, self.limit) = (search, matches, limit)
@@ -140,13 +140,13 @@ struct RankedMatchCursor {
   /// Returns the next match; nil at the end.
   mutating func next() throws(DatabaseError) -> RankedMatch? {
     while true {
-      if next == matches.count, let limit, matches.count == limit {
+      if index == matches.count, let limit, matches.count == limit {
         self.limit = nil
         matches = try search.restarted().top(nil)
       }
-      guard next < matches.count else { return nil }
-      let match = matches[next]
-      next += 1
+      guard index < matches.count else { return nil }
+      let match = matches[index]
+      index += 1
       if let id = try search.id(of: match.document) {
         return RankedMatch(id: id, score: match.score)
       }

@@ -34,6 +34,8 @@ struct StoredTerms: FullTextTerms {
 
 /// Reads the terms of a full-text index in the order of their bytes.
 struct StoredTermReader: TermReader {
+  typealias Failure = DatabaseError
+
   private let terms: StoredTerms
   private var scan: LayeredScan
   /// The first block of the next term, which was read already.
@@ -46,7 +48,9 @@ struct StoredTermReader: TermReader {
   }
 
   mutating func next() throws(DatabaseError) -> TermEntry? {
-    guard let first = try pending.take() ?? nextBlock() else { return nil }
+    var taken = pending.take()
+    if taken == nil { taken = try nextBlock() }
+    guard let first = taken else { return nil }
     var count = first.documentCount
     while let block = try nextBlock() {
       guard block.term == first.term else {
