@@ -64,7 +64,8 @@ struct FullTextBinding {
     }
     throw DatabaseError(
       .notFound, "no full-text index has the property for all documents that the query may find",
-      hint: "Add the conditions of the index \(first.index.name.debugDescription) to the filter, or "
+      hint:
+        "Add the conditions of the index \(first.index.name.debugDescription) to the filter, or "
         + "search the documents that it has: matches(…, index: \(first.index.name.debugDescription))",
       propertyPath: path.joined(separator: "."))
   }
