@@ -270,7 +270,8 @@ struct FullTextQueryTests {
       try database.write { transaction in
         for number in 0..<3 {
           try transaction.put(
-            Document(id: "\(kind)\(number)", ["kind": .string(kind), "body": "milk \(number)"]))
+            Document(
+              id: "\(kind)\(number)", ["kind": .string(kind), "body": .string("milk \(number)")]))
         }
       }
     }

@@ -21,8 +21,8 @@ extension QueryProperty where PropertyValue: _QueryFullText {
   /// - Parameters:
   ///   - query: The words, in the query language.
   ///   - index: The name of the index to search; nil for the first by its name that has the
-  ///     property for all documents that the query may find. Documents that are not in a named index
-  ///     do not match.
+  ///     property for all documents that the query may find. Documents that a named index does not
+  ///     have do not match.
   /// - Returns: A filter for the documents that match.
   public func matches(_ query: FullTextQuery, index: String? = nil) -> Filter {
     if let refusal { return Filter(.refused(refusal.error)) }

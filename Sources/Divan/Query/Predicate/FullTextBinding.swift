@@ -66,7 +66,7 @@ struct FullTextBinding {
       .notFound, "no full-text index has the property for all documents that the query may find",
       hint:
         "Add the conditions of the index \(first.index.name.debugDescription) to the filter, or "
-        + "search the documents that it has: matches(…, index: \(first.index.name.debugDescription))",
+        + "name the index in `matches`, to search only the documents that it has",
       propertyPath: path.joined(separator: "."))
   }
 }
