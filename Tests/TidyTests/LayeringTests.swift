@@ -60,7 +60,7 @@ struct LayeringTests {
             "Indexes/Build", "Inspection", "Transfer",
           ]),
         Group(
-          name: "Query", uses: ["Errors", "Collections", "Document", "Store"],
+          name: "Query", uses: ["Errors", "Collections", "Document", "FullText", "Store"],
           layers: [
             "Predicate", "KeyPaths", "Builder", "Translation", "Planner", "PredicateCache",
             "Execution", "Interface", "Live",
