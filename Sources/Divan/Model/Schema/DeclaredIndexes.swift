@@ -127,8 +127,11 @@ extension DocumentIndex {
     guard case .isIn(let values) = condition.test, values.count > 1,
       let first = conditions.first, haveSameNames(first.path, [key])
     else { return self }
+    let conditions = [condition] + conditions.dropFirst()
+    if let fullText {
+      return DocumentIndex(name, fullTextPaths: paths, options: fullText, where: conditions)
+    }
     return DocumentIndex(
-      name, paths: paths, isUnique: isUnique, eachElement: eachElement,
-      where: [condition] + conditions.dropFirst())
+      name, paths: paths, isUnique: isUnique, eachElement: eachElement, where: conditions)
   }
 }
