@@ -1,5 +1,3 @@
-internal import DivanLog
-
 /// The documents that all of several cursors have.
 final class AllMatches: MatchCursor {
   /// The one with the fewest documents first.
@@ -7,7 +5,7 @@ final class AllMatches: MatchCursor {
   private(set) var document = DocumentNumber.end
 
   /// Creates an intersection of at least one cursor.
-  init(_ cursors: [any MatchCursor]) throws(ByteError) {
+  init(_ cursors: [any MatchCursor]) throws(DatabaseError) {
     precondition(!cursors.isEmpty, "an intersection of nothing")
     self.cursors = cursors.sorted { $0.cost < $1.cost }
     try align(from: 0)
@@ -15,12 +13,12 @@ final class AllMatches: MatchCursor {
 
   var cost: Int { cursors[0].cost }
 
-  func advance(to target: UInt64) throws(ByteError) {
+  func advance(to target: UInt64) throws(DatabaseError) {
     if document < target { try align(from: target) }
   }
 
   /// Moves all cursors to the first document from `target` on that all of them have.
-  private func align(from target: UInt64) throws(ByteError) {
+  private func align(from target: UInt64) throws(DatabaseError) {
     document = DocumentNumber.end
     var target = target
     var index = 0
@@ -38,13 +36,13 @@ final class AllMatches: MatchCursor {
     document = target
   }
 
-  func appendSpans(to spans: inout [MatchSpan]) throws(ByteError) {
+  func appendSpans(to spans: inout [MatchSpan]) throws(DatabaseError) {
     let start = spans.count
     for cursor in cursors { try cursor.appendSpans(to: &spans) }
     spans[start...].sort(by: MatchSpan.precedes)
   }
 
-  func addFrequencies(to frequencies: inout TermFrequencies) throws(ByteError) {
+  func addFrequencies(to frequencies: inout TermFrequencies) throws(DatabaseError) {
     for cursor in cursors { try cursor.addFrequencies(to: &frequencies) }
   }
 }
@@ -63,7 +61,7 @@ final class AnyMatches: MatchCursor {
 
   var document: UInt64 { heap.first?.document ?? DocumentNumber.end }
 
-  func advance(to target: UInt64) throws(ByteError) {
+  func advance(to target: UInt64) throws(DatabaseError) {
     while let first = heap.first, first.document < target {
       let cursor = cursors[first.index]
       try cursor.advance(to: target)
@@ -71,14 +69,14 @@ final class AnyMatches: MatchCursor {
     }
   }
 
-  func appendSpans(to spans: inout [MatchSpan]) throws(ByteError) {
+  func appendSpans(to spans: inout [MatchSpan]) throws(DatabaseError) {
     let start = spans.count
     let document = document
     for index in heap.indexes(with: document) { try cursors[index].appendSpans(to: &spans) }
     spans[start...].sort(by: MatchSpan.precedes)
   }
 
-  func addFrequencies(to frequencies: inout TermFrequencies) throws(ByteError) {
+  func addFrequencies(to frequencies: inout TermFrequencies) throws(DatabaseError) {
     let document = document
     for index in heap.indexes(with: document) {
       try cursors[index].addFrequencies(to: &frequencies)
@@ -91,7 +89,7 @@ final class RemainingMatches: MatchCursor {
   private let base: any MatchCursor
   private let excluded: any MatchCursor
 
-  init(_ base: any MatchCursor, without excluded: any MatchCursor) throws(ByteError) {
+  init(_ base: any MatchCursor, without excluded: any MatchCursor) throws(DatabaseError) {
     (self.base, self.excluded) = (base, excluded)
     try skipExcluded()
   }
@@ -99,13 +97,13 @@ final class RemainingMatches: MatchCursor {
   var document: UInt64 { base.document }
   var cost: Int { base.cost }
 
-  func advance(to target: UInt64) throws(ByteError) {
+  func advance(to target: UInt64) throws(DatabaseError) {
     guard document < target else { return }
     try base.advance(to: target)
     try skipExcluded()
   }
 
-  private func skipExcluded() throws(ByteError) {
+  private func skipExcluded() throws(DatabaseError) {
     while base.document != DocumentNumber.end {
       try excluded.advance(to: base.document)
       guard excluded.document == base.document else { return }
@@ -113,11 +111,11 @@ final class RemainingMatches: MatchCursor {
     }
   }
 
-  func appendSpans(to spans: inout [MatchSpan]) throws(ByteError) {
+  func appendSpans(to spans: inout [MatchSpan]) throws(DatabaseError) {
     try base.appendSpans(to: &spans)
   }
 
-  func addFrequencies(to frequencies: inout TermFrequencies) throws(ByteError) {
+  func addFrequencies(to frequencies: inout TermFrequencies) throws(DatabaseError) {
     try base.addFrequencies(to: &frequencies)
   }
 }

@@ -1,5 +1,3 @@
-internal import DivanLog
-
 /// The documents that a part of a query matches, in ascending order.
 ///
 /// A cursor begins at its first document. Cursors are built of each other like the query, and each
@@ -11,18 +9,18 @@ protocol MatchCursor: AnyObject {
   var cost: Int { get }
 
   /// Moves to the first document that is not before `target`; stays if the current one is not.
-  func advance(to target: UInt64) throws(ByteError)
+  func advance(to target: UInt64) throws(DatabaseError)
 
   /// Appends where the current document matches, in the order of ``MatchSpan/precedes(_:_:)``.
-  func appendSpans(to spans: inout [MatchSpan]) throws(ByteError)
+  func appendSpans(to spans: inout [MatchSpan]) throws(DatabaseError)
 
   /// Adds how often the parts of the query that are ranked occur in the current document.
-  func addFrequencies(to frequencies: inout TermFrequencies) throws(ByteError)
+  func addFrequencies(to frequencies: inout TermFrequencies) throws(DatabaseError)
 }
 
 extension MatchCursor {
   /// Moves to the next document; at the end, it stays.
-  func advance() throws(ByteError) {
+  func advance() throws(DatabaseError) {
     if document != DocumentNumber.end { try advance(to: document + 1) }
   }
 }

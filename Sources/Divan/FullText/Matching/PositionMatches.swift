@@ -1,5 +1,3 @@
-internal import DivanLog
-
 /// The documents whose words of several parts are at certain places: phrases and neighbours.
 ///
 /// Each document that all parts have is checked by the places of the parts in it.
@@ -11,7 +9,7 @@ class PositionMatches: MatchCursor {
   private var lists: [[MatchSpan]]
 
   /// Creates a cursor over at least one part.
-  fileprivate init(_ parts: [any MatchCursor], part: Int?) throws(ByteError) {
+  fileprivate init(_ parts: [any MatchCursor], part: Int?) throws(DatabaseError) {
     (self.parts, self.part) = (parts, part)
     candidates = try AllMatches(parts)
     lists = Array(repeating: [], count: parts.count)
@@ -21,13 +19,13 @@ class PositionMatches: MatchCursor {
   var document: UInt64 { candidates.document }
   var cost: Int { candidates.cost }
 
-  func advance(to target: UInt64) throws(ByteError) {
+  func advance(to target: UInt64) throws(DatabaseError) {
     guard document < target else { return }
     try candidates.advance(to: target)
     try skipOthers()
   }
 
-  private func skipOthers() throws(ByteError) {
+  private func skipOthers() throws(DatabaseError) {
     while candidates.document != DocumentNumber.end {
       for (index, part) in parts.enumerated() {
         lists[index].removeAll(keepingCapacity: true)
@@ -45,7 +43,7 @@ class PositionMatches: MatchCursor {
 
   func appendSpans(to spans: inout [MatchSpan]) { spans += self.spans }
 
-  func addFrequencies(to frequencies: inout TermFrequencies) throws(ByteError) {
+  func addFrequencies(to frequencies: inout TermFrequencies) throws(DatabaseError) {
     if let part {
       for span in spans { frequencies.add(1, part: part, field: span.field) }
     } else {
@@ -65,7 +63,7 @@ final class PhraseMatches: PositionMatches {
   /// `part` is the number of the phrase among the ranked parts of the query; nil ranks its words.
   init(
     _ words: [(cursor: any MatchCursor, offset: Int)], part: Int? = nil
-  ) throws(ByteError) {
+  ) throws(DatabaseError) {
     offsets = words.map(\.offset)
     try super.init(words.map(\.cursor), part: part)
   }
@@ -104,7 +102,7 @@ final class NearMatches: PositionMatches {
 
   init(
     _ parts: [any MatchCursor], distance: Int, part: Int? = nil
-  ) throws(ByteError) {
+  ) throws(DatabaseError) {
     self.distance = distance
     try super.init(parts, part: part)
   }

@@ -1,55 +1,116 @@
 internal import DivanLog
 
+/// The blocks of the postings of one term, in the order of their documents.
+protocol PostingsSource: AnyObject {
+  /// The number of documents with the term.
+  var documentCount: Int { get }
+
+  /// Returns the first block that has a document which is not before `target`; nil at the end.
+  ///
+  /// Targets ascend. The numbers in the block count from `first`.
+  func block(notBefore target: UInt64) throws(DatabaseError) -> (bytes: [UInt8], first: UInt64)?
+}
+
 /// The documents with one term, in some properties.
+///
+/// It keeps one block of the postings in memory.
 final class TermMatches: MatchCursor {
-  private var cursor: PostingsCursor
+  private let source: any PostingsSource
+  private var cursor: PostingsCursor?
+  private let fieldCount: Int
   private let fields: FieldSet
   /// The number of the ranked part of the query that the term belongs to; nil if it is not ranked.
   private let part: Int?
-  let cost: Int
   private var occurrences: [Occurrence] = []
+  private(set) var document: UInt64 = 0
 
-  /// Creates a cursor over postings, with the number of documents that the list has.
+  /// Creates a cursor over the postings of a term.
   init(
-    _ postings: [UInt8], documentCount: Int, fieldCount: Int, fields: FieldSet = .all,
-    part: Int? = nil
-  ) throws(ByteError) {
-    cursor = try PostingsCursor(postings, fieldCount: fieldCount)
-    (self.fields, self.part, cost) = (fields, part, documentCount)
-    try skipOtherFields()
+    _ source: any PostingsSource, fieldCount: Int, fields: FieldSet = .all, part: Int? = nil
+  ) throws(DatabaseError) {
+    (self.source, self.fieldCount, self.fields, self.part) = (source, fieldCount, fields, part)
+    try move(to: 0)
   }
 
-  var document: UInt64 { cursor.document }
+  var cost: Int { source.documentCount }
 
-  func advance(to target: UInt64) throws(ByteError) {
-    guard document < target else { return }
-    try cursor.advance(to: target)
-    try skipOtherFields()
+  func advance(to target: UInt64) throws(DatabaseError) {
+    if document < target { try move(to: target) }
   }
 
-  private func skipOtherFields() throws(ByteError) {
-    guard fields != .all else { return }
-    while cursor.document != DocumentNumber.end {
-      var isFound = false
-      try cursor.forEachField { isFound = isFound || fields.contains($0.field) }
-      if isFound { return }
-      try cursor.advance(to: cursor.document + 1)
+  private func move(to target: UInt64) throws(DatabaseError) {
+    var target = target
+    while true {
+      cursor?.advance(to: target)
+      if cursor?.document ?? DocumentNumber.end == DocumentNumber.end {
+        guard let block = try source.block(notBefore: target) else {
+          cursor = nil
+          document = DocumentNumber.end
+          return
+        }
+        cursor = try reading { () throws(ByteError) in
+          try PostingsCursor(block.bytes, first: block.first, fieldCount: fieldCount)
+        }
+        cursor?.advance(to: target)
+      }
+      document = cursor?.document ?? DocumentNumber.end
+      if try hasField() { return }
+      target = document + 1
     }
   }
 
-  func appendSpans(to spans: inout [MatchSpan]) throws(ByteError) {
+  /// Whether the term is in one of the properties in the current document.
+  private func hasField() throws(DatabaseError) -> Bool {
+    guard fields != .all, document != DocumentNumber.end else { return true }
+    var isFound = false
+    try reading { () throws(ByteError) in
+      try cursor?.forEachField { isFound = isFound || fields.contains($0.field) }
+    }
+    return isFound
+  }
+
+  func appendSpans(to spans: inout [MatchSpan]) throws(DatabaseError) {
     occurrences.removeAll(keepingCapacity: true)
-    try cursor.appendOccurrences(to: &occurrences)
+    try reading { () throws(ByteError) in try cursor?.appendOccurrences(to: &occurrences) }
     for occurrence in occurrences where fields.contains(occurrence.field) {
       spans.append(MatchSpan(field: occurrence.field, start: occurrence.position, length: 1))
     }
   }
 
-  func addFrequencies(to frequencies: inout TermFrequencies) throws(ByteError) {
+  func addFrequencies(to frequencies: inout TermFrequencies) throws(DatabaseError) {
     guard let part else { return }
-    try cursor.forEachField { frequency in
-      guard fields.contains(frequency.field) else { return }
-      frequencies.add(frequency.count, part: part, field: frequency.field)
+    try reading { () throws(ByteError) in
+      try cursor?.forEachField { frequency in
+        guard fields.contains(frequency.field) else { return }
+        frequencies.add(frequency.count, part: part, field: frequency.field)
+      }
     }
+  }
+
+  private func reading<R>(_ body: () throws(ByteError) -> R) throws(DatabaseError) -> R {
+    do throws(ByteError) { return try body() } catch { throw DatabaseError(postings: error) }
+  }
+}
+
+/// Postings in memory.
+final class PostingsList: PostingsSource {
+  let documentCount: Int
+  private let blocks: [PostingsBuilder.Block]
+  private var next = 0
+
+  init(_ list: PostingsBuilder.List?) {
+    blocks = list?.blocks ?? []
+    documentCount = list?.documentCount ?? 0
+  }
+
+  func block(notBefore target: UInt64) -> (bytes: [UInt8], first: UInt64)? {
+    while next < blocks.count {
+      let block = blocks[next]
+      if block.first + block.postings.header.last >= target {
+        return (block.postings.bytes, block.first)
+      }
+      next += 1
+    }
+    return nil
   }
 }

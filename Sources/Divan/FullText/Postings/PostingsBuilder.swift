@@ -9,13 +9,19 @@
 /// ```
 ///
 /// It keeps 16 bytes in memory for each word, and the terms. ``byteCount`` says when it is time to
-/// write what there is; lists of one term from several builders are merged by ``PostingsMerge``.
+/// write what there is.
 struct PostingsBuilder {
   /// A term with its postings.
   struct List {
     let term: [UInt8]
-    let documentCount: Int
-    let postings: [UInt8]
+    let blocks: [Block]
+    var documentCount: Int { blocks.reduce(0) { $0 + $1.postings.header.documentCount } }
+  }
+
+  /// A block and the number that its numbers count from.
+  struct Block {
+    let first: UInt64
+    var postings: PostingsBlock
   }
 
   private let fieldCount: Int
@@ -60,13 +66,13 @@ struct PostingsBuilder {
     let order = wordsByTerm()
     var starts: [Int] = [0]
     for count in counts { starts.append(starts[starts.count - 1] + Int(count)) }
-    var writer = PostingsWriter(fieldCount: fieldCount)
     var own: [Occurrence] = []
     var lists: [List] = []
     lists.reserveCapacity(terms.count)
     for number in terms.sorted() {
       var index = starts[number]
       let end = starts[number + 1]
+      var blocks: [Block] = []
       while index < end {
         let document = documentIndexes[Int(order[index])]
         own.removeAll(keepingCapacity: true)
@@ -74,14 +80,20 @@ struct PostingsBuilder {
           own.append(occurrences[Int(order[index])])
           index += 1
         }
-        writer.append(document: documents[Int(document)], own)
+        append(documents[Int(document)], own, to: &blocks)
       }
-      let count = writer.documentCount
-      lists.append(
-        List(term: Array(terms[number]), documentCount: count, postings: writer.finish()))
+      lists.append(List(term: Array(terms[number]), blocks: blocks))
     }
     self = PostingsBuilder(fieldCount: fieldCount)
     return lists
+  }
+
+  private func append(_ document: UInt64, _ occurrences: [Occurrence], to blocks: inout [Block]) {
+    if blocks.last?.postings.isFull ?? true {
+      blocks.append(Block(first: document, postings: PostingsBlock(fieldCount: fieldCount)))
+    }
+    let last = blocks.count - 1
+    blocks[last].postings.append(document - blocks[last].first, occurrences)
   }
 
   /// The indexes of all words, those of one term together, by counting.

@@ -12,8 +12,9 @@ struct TermTable {
   /// Differs from table to table, so that it is hard to write a text whose terms collide.
   private let seed: UInt64
 
-  init() {
-    slots = Array(repeating: 0, count: 1024)
+  /// Creates an empty table with a number of slots, which is a power of two.
+  init(slotCount: Int = 1024) {
+    slots = Array(repeating: 0, count: slotCount)
     seed = UInt64.random(in: .min ... .max)
   }
 

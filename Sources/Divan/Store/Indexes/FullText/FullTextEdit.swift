@@ -1,0 +1,227 @@
+import DivanLog
+
+/// A change of a full-text index: the entries to set, and the keys to remove.
+///
+/// It is made of the tables as they are, and then applied at once. So nothing is changed if a page
+/// cannot be read.
+struct FullTextEdit {
+  /// New values by key, in the order in which they were made; an empty value removes the key.
+  private var changes: [(key: [UInt8], value: [UInt8])] = []
+  private let tables: FullTextTables
+
+  init(_ tables: FullTextTables) { self.tables = tables }
+
+  /// Makes the change.
+  func apply(to tree: inout LayeredTree) {
+    for (key, value) in changes {
+      if value.isEmpty { tree.remove(key.span) } else { tree.set(key.span, value.span) }
+    }
+  }
+}
+
+// MARK: - Documents
+
+extension FullTextEdit {
+  /// What is known of the terms that a document has in the index.
+  enum Old {
+    /// The terms; nil if there are none.
+    case terms(DocumentTerms?)
+    /// The document cannot be read.
+    case unknown
+  }
+
+  /// Replaces the terms of a document; nil removes it from the index.
+  ///
+  /// While the index is being built, `isWhole` is false, and any of the old postings may be missing.
+  /// If the old terms are unknown, the document gets another number: postings with the old one have
+  /// no document any more, and searches skip them.
+  mutating func replace(
+    _ id: SharedBytes, _ old: Old, with new: DocumentTerms?, isWhole: Bool
+  ) throws(PageError) {
+    var number = try tables.number(of: id)
+    var old = old
+    if case .unknown = old, let known = number {
+      try remove(id, known)
+      (number, old) = (nil, .terms(nil))
+    }
+    var figures = try tables.figures()
+    if case .unknown = old { old = .terms(nil) }
+    guard case .terms(let terms) = old else { return }
+    if let number {
+      var lengths = try tables.lengths(around: number)
+      if let own = lengths[number] { figures.add(-1, own) }
+      lengths[number] = new?.lengths
+      put(tables.keys.lengths(of: number), lengths.isEmpty ? [] : lengths.bytes)
+      if new == nil {
+        put(tables.keys.number(of: id), [])
+        put(tables.keys.id(of: number), [])
+      }
+    } else if let new {
+      number = figures.nextNumber
+      figures.nextNumber += 1
+      try add(id, figures.nextNumber - 1, new.lengths)
+    }
+    guard let number else { return }
+    if let new { figures.add(1, new.lengths) }
+    put(tables.keys.figures, figures.bytes)
+    try change(from: terms, to: new, number, isWhole: isWhole)
+  }
+
+  /// Adds a number to the tables of documents.
+  mutating func add(
+    _ id: SharedBytes, _ number: UInt64, _ lengths: [Int]
+  ) throws(PageError) {
+    var block = try tables.lengths(around: number)
+    block[number] = lengths
+    put(tables.keys.lengths(of: number), block.bytes)
+    var value: [UInt8] = []
+    value.append(varint: number)
+    put(tables.keys.number(of: id), value)
+    put(tables.keys.id(of: number), id.array)
+  }
+
+  /// Takes a document out of the index without its postings.
+  private mutating func remove(_ id: SharedBytes, _ number: UInt64) throws(PageError) {
+    var lengths = try tables.lengths(around: number)
+    var figures = try tables.figures()
+    if let own = lengths[number] { figures.add(-1, own) }
+    lengths[number] = nil
+    put(tables.keys.lengths(of: number), lengths.isEmpty ? [] : lengths.bytes)
+    put(tables.keys.number(of: id), [])
+    put(tables.keys.id(of: number), [])
+    put(tables.keys.figures, figures.bytes)
+  }
+
+  /// Changes the postings of a document where they differ.
+  private mutating func change(
+    from old: DocumentTerms?, to new: DocumentTerms?, _ number: UInt64, isWhole: Bool
+  ) throws(PageError) {
+    var removed = ArraySlice(old?.terms ?? [])
+    for term in new?.terms ?? [] {
+      while let first = removed.first, first.term.lexicographicallyPrecedes(term.term) {
+        try set(removed.removeFirst().term, number, [])
+      }
+      var isSame = false
+      if let first = removed.first, first.term == term.term {
+        isSame = first.occurrences == term.occurrences
+        removed.removeFirst()
+      }
+      if !isSame || !isWhole { try set(term.term, number, term.occurrences) }
+    }
+    for term in removed { try set(term.term, number, []) }
+  }
+}
+
+// MARK: - Postings
+
+extension FullTextEdit {
+  /// Sets the places of a term in a document; none removes the posting.
+  private mutating func set(
+    _ term: [UInt8], _ number: UInt64, _ occurrences: [Occurrence]
+  ) throws(PageError) {
+    let isRemoval = occurrences.isEmpty
+    guard let found = try tables.block(of: term, with: number) else {
+      if !isRemoval { try setFirst(term, number, occurrences) }
+      return
+    }
+    let offset = number - found.first
+    if !isRemoval, offset > found.postings.header.last, found.postings.isFull {
+      put(term, number, [(offset: 0, occurrences)])
+      return
+    }
+    var block = found.postings
+    try tables.decoding { () throws(ByteError) in try block.set(offset, occurrences) }
+    guard block.isOverfull else {
+      replace(found, with: block)
+      return
+    }
+    let upper = try tables.decoding { () throws(ByteError) in try block.split() }
+    replace(found, with: block)
+    put(key(term, found.first + upper.first), upper.block.bytes)
+  }
+
+  /// Sets a posting before all others of its term.
+  private mutating func setFirst(
+    _ term: [UInt8], _ number: UInt64, _ occurrences: [Occurrence]
+  ) throws(PageError) {
+    guard let next = try tables.block(of: term, after: number), !next.postings.isFull else {
+      put(term, number, [(offset: 0, occurrences)])
+      return
+    }
+    var block = next.postings
+    try tables.decoding { () throws(ByteError) in
+      try block.moveStart(back: next.first - number)
+      try block.set(0, occurrences)
+    }
+    removeParts(of: next, from: 0)
+    put(key(term, number), block.bytes)
+  }
+
+  private func key(_ term: [UInt8], _ first: UInt64) -> [UInt8] {
+    tables.keys.blocks(of: term) + first.bigEndianBytes
+  }
+
+  /// Puts a new block with some postings.
+  private mutating func put(
+    _ term: [UInt8], _ first: UInt64, _ postings: [(offset: UInt64, [Occurrence])]
+  ) {
+    var block = PostingsBlock(fieldCount: tables.fieldCount)
+    for (offset, occurrences) in postings { block.append(offset, occurrences) }
+    put(key(term, first), block.bytes)
+  }
+
+  /// Writes a block again, and removes the parts that it no longer has.
+  private mutating func replace(_ old: FullTextTables.Block, with new: PostingsBlock) {
+    guard !new.isEmpty else {
+      removeParts(of: old, from: 0)
+      return
+    }
+    let count = put(old.key, new.bytes)
+    removeParts(of: old, from: count)
+  }
+
+  /// Removes the parts of a block's value from a number on; the first part has the number 0.
+  private mutating func removeParts(of block: FullTextTables.Block, from first: Int) {
+    guard first <= block.furtherParts else { return }
+    for number in first...block.furtherParts {
+      changes.append((number == 0 ? block.key : TextValue.partKey(block.key, number), []))
+    }
+  }
+
+  /// Puts a value, or removes a key if the value is empty; returns the number of parts.
+  @discardableResult
+  private mutating func put(_ key: [UInt8], _ value: [UInt8]) -> Int {
+    guard !value.isEmpty else {
+      changes.append((key, []))
+      return 0
+    }
+    let entries = TextValue.entries(key, value, entryLimit: tables.tree.entryLimit)
+    changes += entries
+    return entries.count
+  }
+}
+
+// MARK: - Many documents
+
+extension FullTextEdit {
+  /// Sets the next number and the figures.
+  mutating func put(_ figures: FullTextFigures) { put(tables.keys.figures, figures.bytes) }
+
+  /// Appends the postings of a term in documents whose numbers are greater than all others.
+  mutating func append(
+    _ blocks: [PostingsBuilder.Block], of term: [UInt8]
+  ) throws(PageError) {
+    var rest = ArraySlice(blocks)
+    if let first = rest.first, let last = try tables.block(of: term, with: first.first),
+      last.postings.hasRoom(for: first.postings)
+    {
+      var joined = last.postings
+      try tables.decoding { () throws(ByteError) in
+        try joined.append(contentsOf: first.postings, first: first.first - last.first)
+      }
+      replace(last, with: joined)
+      rest.removeFirst()
+    }
+    for block in rest { put(key(term, block.first), block.postings.bytes) }
+  }
+}

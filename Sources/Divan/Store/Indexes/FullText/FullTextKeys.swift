@@ -1,0 +1,119 @@
+import DivanLog
+
+/// The keys of a full-text index in ``Version/texts``.
+///
+/// Each begins with the index's number and the letter of a table. FILE_FORMAT.md §10
+///
+/// | letter | key | value |
+/// |---|---|---|
+/// | `f` | | ``FullTextFigures`` |
+/// | `i` | a document's ID | its number |
+/// | `l` | a number divided by ``lengthsPerBlock`` | ``TextLengths`` of that many documents |
+/// | `n` | a number | the document's ID |
+/// | `t` | a term, zero, and the first number of a block | a ``PostingsBlock`` |
+///
+/// Numbers in keys are big-endian, with eight bytes. A term has no zero byte, so terms are in the
+/// order of their bytes, and the blocks of each in the order of their documents.
+struct FullTextKeys: Sendable {
+  /// The letter of a table.
+  enum Table: UInt8 {
+    case figures = 0x66
+    case numbers = 0x69
+    case lengths = 0x6C
+    case ids = 0x6E
+    case terms = 0x74
+  }
+
+  /// The number of documents whose lengths are in one value.
+  static let lengthsPerBlock: UInt64 = 64
+  /// The size of the index's number, in bytes.
+  static let prefixSize = 8
+
+  /// The index's number, which all keys begin with.
+  let prefix: [UInt8]
+
+  init(_ indexNumber: UInt64) { prefix = indexNumber.bigEndianBytes }
+
+  var figures: [UInt8] { start(of: .figures) }
+  func number(of id: SharedBytes) -> [UInt8] { start(of: .numbers) + id.array }
+  func id(of number: UInt64) -> [UInt8] { start(of: .ids) + number.bigEndianBytes }
+
+  func lengths(of number: UInt64) -> [UInt8] {
+    start(of: .lengths) + (number / FullTextKeys.lengthsPerBlock).bigEndianBytes
+  }
+
+  /// The start of all keys of a table.
+  func start(of table: Table) -> [UInt8] {
+    var key: [UInt8] = []
+    key.reserveCapacity(48)
+    key += prefix
+    key.append(table.rawValue)
+    return key
+  }
+
+  /// The start of the keys of a term's blocks.
+  func blocks(of term: [UInt8]) -> [UInt8] { start(of: .terms) + term + [0] }
+
+  /// Returns the number of the index that a key belongs to; nil if it is too short for one.
+  static func indexNumber(of key: SharedBytes) -> UInt64? {
+    key.count < prefixSize ? nil : UInt64(bigEndian: key.load(UInt64.self, at: 0))
+  }
+}
+
+extension FullTextKeys {
+  /// The key of a block of postings, taken apart.
+  struct BlockKey {
+    let term: [UInt8]
+    /// The first number of the block.
+    let first: UInt64
+  }
+
+  /// Takes the key of a block apart; nil if it is the key of a further part of a value.
+  ///
+  /// - Throws: `ByteError` if it is no key of a term.
+  static func block(_ key: [UInt8]) throws(ByteError) -> BlockKey? {
+    let start = prefixSize + 1
+    guard key.count > start, let zero = key[start...].firstIndex(of: 0) else {
+      throw ByteError(offset: 0, reason: "the key of a term has no end")
+    }
+    let rest = key.count - zero - 1
+    if rest == 8 + TextValue.partNumberSize { return nil }
+    guard rest == 8 else { throw ByteError(offset: zero, reason: "the key of a block is too short") }
+    let first = key[(zero + 1)...].reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
+    return BlockKey(term: Array(key[start..<zero]), first: first)
+  }
+}
+
+/// A value that may be larger than an entry of a tree, in parts.
+///
+/// The first part begins with the number of further parts, as a varint. These have the same key with
+/// four more bytes: their numbers, counted from 1, big-endian.
+enum TextValue {
+  /// The size of a part's number in its key, in bytes.
+  static let partNumberSize = 4
+
+  /// Returns the entries of a value.
+  static func entries(
+    _ key: [UInt8], _ value: [UInt8], entryLimit: Int
+  ) -> [(key: [UInt8], value: [UInt8])] {
+    let size = entryLimit - key.count - partNumberSize
+    precondition(size > 5, "an entry of \(entryLimit) bytes has no room for a part of a text")
+    // The count takes five bytes at most.
+    guard value.count > size - 5 else { return [(key, [0] + value)] }
+    let firstSize = size - 5
+    let count = (value.count - firstSize + size - 1) / size
+    var first: [UInt8] = []
+    first.append(varint: UInt64(count))
+    var entries = [(key, first + value[..<firstSize])]
+    for number in 1...count {
+      let start = firstSize + (number - 1) * size
+      entries.append(
+        (partKey(key, number), Array(value[start..<min(start + size, value.count)])))
+    }
+    return entries
+  }
+
+  static func partKey(_ key: [UInt8], _ number: Int) -> [UInt8] {
+    key + UInt64(number).bigEndianBytes.suffix(partNumberSize)
+  }
+}
