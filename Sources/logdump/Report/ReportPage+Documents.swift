@@ -133,6 +133,10 @@ extension ReportPage {
 
   private func words(for index: DocumentIndex) -> String {
     var text = index.paths.map { $0.joined(separator: " / ") }.joined(separator: ", ")
+    if let options = index.fullText {
+      text = "full text of " + text
+      for trait in options.traits { text += "; " + trait }
+    }
     if index.isUnique { text += "; unique" }
     if index.eachElement { text += "; each element" }
     if !index.conditions.isEmpty {

@@ -58,4 +58,10 @@ public struct FullTextQuery: Hashable, Sendable {
   func expression(isField: @escaping (String) -> Bool) -> FullTextExpression? {
     parsed ?? FullTextParser.parseLeniently(text, isField: isField)
   }
+
+  /// Returns a query with another text, as strict as this one if the text is in the language.
+  func with(text: String) -> FullTextQuery {
+    let strict = parsed == nil ? nil : try? FullTextQuery(parsing: text)
+    return strict ?? FullTextQuery(text)
+  }
 }

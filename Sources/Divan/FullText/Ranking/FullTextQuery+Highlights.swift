@@ -6,7 +6,6 @@ extension FullTextQuery {
   /// let ranges = query.highlights(in: "Two Cafés.")  // the range of "Cafés"
   /// ```
   ///
-  /// The ranges are those of whole words and phrases, in the order of the text, and do not overlap.
   /// Excluded words are not highlighted. It takes time proportional to the text.
   ///
   /// - Parameters:
@@ -14,8 +13,9 @@ extension FullTextQuery {
   ///   - property: The path of the property that has the text, with dots: words that the query asks
   ///     for in other properties are not highlighted. Nil to highlight all words.
   ///   - options: The options of the index, so that the same words match.
+  /// - Returns: The ranges of whole words and phrases, in order and not overlapping.
   public func highlights(
-    in text: String, of property: String? = nil, options: FullTextOptions = FullTextOptions()
+    in text: String, property: String? = nil, options: FullTextOptions = FullTextOptions()
   ) -> [Range<String.Index>] {
     guard let highlighter = highlighter(of: property, options) else { return [] }
     var places = TextPlaces(text)
@@ -29,8 +29,7 @@ extension FullTextQuery {
   /// print(snippet.marked("*", "*"))  // … two cups of *milk*, and flour …
   /// ```
   ///
-  /// It has as many different words of the query as possible. If there are none in the text, it is
-  /// the beginning of the text. It takes time proportional to the text.
+  /// It takes time proportional to the text.
   ///
   /// - Parameters:
   ///   - text: The text, such as a property of a document.
@@ -38,8 +37,10 @@ extension FullTextQuery {
   ///   - property: The path of the property that has the text, with dots: words that the query asks
   ///     for in other properties do not count. Nil for all words.
   ///   - options: The options of the index, so that the same words match.
+  /// - Returns: The first part of the text that has the most different words of the query; the
+  ///   beginning of the text if it has none.
   public func snippet(
-    of text: String, wordCount: Int = 20, of property: String? = nil,
+    of text: String, wordCount: Int = 20, property: String? = nil,
     options: FullTextOptions = FullTextOptions()
   ) -> FullTextSnippet {
     // A query without a word finds nothing, and shows the beginning of the text.

@@ -1,4 +1,4 @@
-/// A part of a text that shows the words of a query: ``FullTextQuery/snippet(of:wordCount:of:options:)``.
+/// A part of a text that shows the words of a query: ``FullTextQuery/snippet(of:wordCount:property:options:)``.
 ///
 /// ```swift
 /// let snippet = query.snippet(of: note.text)
@@ -41,6 +41,7 @@ public struct FullTextSnippet: Hashable, Sendable {
   ///   - start: The mark before what is highlighted.
   ///   - end: The mark behind it.
   ///   - ellipsis: What stands for the text before and after the snippet, if there is any.
+  /// - Returns: The text with the marks.
   public func marked(_ start: String, _ end: String, ellipsis: String = "…") -> String {
     var result = isCutAtStart && !ellipsis.isEmpty ? ellipsis + " " : ""
     for part in parts {

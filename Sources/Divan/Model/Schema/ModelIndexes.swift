@@ -36,7 +36,7 @@ extension PropertyIndex where Value: _QueryElements {
   @inlinable public static var eachElement: PropertyIndex { PropertyIndex(_kind: .eachElement) }
 }
 
-extension PropertyIndex where Value: _QueryWords {
+extension PropertyIndex where Value: _QueryFullText {
   /// The words of a text, or of an array of texts: queries find models by any word.
   ///
   /// For an index over several properties, with weights, declare a ``ModelIndex``. See
@@ -136,7 +136,7 @@ public struct ModelIndex: Sendable {
   ///   - name: the name of the index within the class; nil for the keys of the properties, joined
   ///     by `+`.
   ///   - condition: the condition for models to be in the index, as for other indexes.
-  public init<Root: Model, each V: _QueryWords>(
+  public init<Root: Model, each V: _QueryFullText>(
     of type: Root.Type, fullText properties: repeat (QuerySubject<Root>) -> QueryProperty<each V>,
     options: FullTextOptions = FullTextOptions(), named name: String? = nil,
     where condition: ((QuerySubject<Root>) -> Filter)? = nil

@@ -55,17 +55,6 @@ extension Value: _QueryText {}
 extension URL: _QueryText {}
 extension Optional: _QueryText where Wrapped: _QueryText {}
 
-/// A type of property that is stored as a text or as an array of texts, in which you can search for
-/// words.
-public protocol _QueryWords {}
-extension String: _QueryWords {}
-extension Substring: _QueryWords {}
-extension Value: _QueryWords {}
-extension URL: _QueryWords {}
-extension Array: _QueryWords where Element: _QueryText {}
-extension Set: _QueryWords where Element: _QueryText {}
-extension Optional: _QueryWords where Wrapped: _QueryWords {}
-
 /// A type of property that is stored as an array, in which you can search for elements.
 public protocol _QueryElements {
   /// The type of an element.

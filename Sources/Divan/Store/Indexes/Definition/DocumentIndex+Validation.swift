@@ -52,7 +52,8 @@ extension DocumentIndex {
       let subject = name.debugDescription
       guard names.contains(where: { haveSameUTF8($0, name) }) else {
         let known = names.map(\.debugDescription).joined(separator: ", ")
-        return "there is a weight for \(subject), which is no property of the index; these are \(known)"
+        return
+          "there is a weight for \(subject), which is no property of the index; it has \(known)"
       }
       guard weight.isFinite, weight >= 0 else {
         return "a weight is finite and not negative, and that of \(subject) is \(weight)"
