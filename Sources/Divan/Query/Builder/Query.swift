@@ -58,6 +58,8 @@ struct QueryCore: Sendable {
   var conditions: Filter?
   /// The sort keys, the most significant first; equal results are sorted by the bytes of their IDs.
   var sorts: [QuerySort] = []
+  /// Whether the documents that match its condition on text best come first.
+  var isByRelevance = false
   var limit: Int?
   var offset = 0
 }
@@ -84,6 +86,33 @@ extension QueryCore {
   var followsReferences: Bool {
     kind.followsReferences || filter.followsReferences
       || sorts.contains { $0.path.followsReferences }
+  }
+}
+
+extension QueryCore {
+  /// Throws if the results cannot be ordered by relevance, and are to be.
+  func refuseOrder() throws(DatabaseError) {
+    guard isByRelevance else { return }
+    guard sorts.isEmpty else {
+      throw DatabaseError(
+        .invalidQuery, "a query is sorted by relevance and by properties",
+        hint: "Sort by one of them. Equally relevant documents have a fixed order")
+    }
+    let count = conjuncts.count { if case .fullText = $0 { true } else { false } }
+    guard count != 1 else { return }
+    throw DatabaseError(
+      .invalidQuery,
+      count == 0
+        ? "a query is sorted by relevance, and no condition on text must be true for all results"
+        : "a query is sorted by relevance, and has \(count) conditions on text",
+      hint: "Join one condition `matches` with the others by &&, and write AND and OR in its query")
+  }
+
+  /// Drops sort keys, where the order of results makes no difference.
+  ///
+  /// An order by relevance stays, so that it is refused if it must be.
+  mutating func dropOrder() {
+    if !isByRelevance { sorts = [] }
   }
 }
 
@@ -144,6 +173,22 @@ extension Query {
     return query
   }
 
+  /// Returns the query with the documents first that match its full-text condition best.
+  ///
+  /// ```swift
+  /// Query<Note>().filter { $0.text.matches(.fullText("urgent milk*")) }.sort(.relevance).limit(10)
+  /// ```
+  ///
+  /// Exactly one condition `matches` must be true for all results: it is joined with the others by
+  /// `&&`, and not negated. There are no further sort keys. Executing any other query throws
+  /// ``DatabaseError/Code/invalidQuery``. With a limit, only the documents of the best matches are
+  /// read.
+  public func sort(_ order: FullTextOrder) -> Query {
+    var query = self
+    query.core.isByRelevance = true
+    return query
+  }
+
   /// Returns the query, limited to `count` results.
   ///
   /// - Precondition: `count` is not negative.
@@ -195,6 +240,7 @@ extension Query: CustomStringConvertible {
 extension QueryCore: CustomStringConvertible {
   var description: String {
     var text = whole.description
+    if isByRelevance { text += ", by relevance" }
     if !sorts.isEmpty {
       text +=
         ", by "

@@ -55,6 +55,15 @@ extension Value: _QueryText {}
 extension URL: _QueryText {}
 extension Optional: _QueryText where Wrapped: _QueryText {}
 
+/// A type of property that is stored as a text or an array of texts, which a full-text index can have.
+public protocol _QueryFullText {}
+extension String: _QueryFullText {}
+extension Substring: _QueryFullText {}
+extension Value: _QueryFullText {}
+extension Array: _QueryFullText where Element: _QueryText {}
+extension Set: _QueryFullText where Element: _QueryText {}
+extension Optional: _QueryFullText where Wrapped: _QueryFullText {}
+
 /// A type of property that is stored as an array, in which you can search for elements.
 public protocol _QueryElements {
   /// The type of an element.

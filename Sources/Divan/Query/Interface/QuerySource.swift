@@ -10,8 +10,8 @@
 /// the subclasses of model classes.
 ///
 /// Every call costs what the plan costs that ``explain(_:)`` returns. It throws ``DatabaseError``
-/// with the codes `invalidQuery` if the query cannot be executed, `damaged` if a document that must
-/// be read cannot be, and `closed`.
+/// with the codes `invalidQuery` if the query cannot be executed, `notFound` if it searches text
+/// without a full-text index, `damaged` if a document that must be read cannot be, and `closed`.
 public protocol QuerySource {
   /// Returns access to the documents for a query of a subject, for Divan's own use.
   func _queryView(of subject: Any.Type) throws -> _QueryView
@@ -98,14 +98,14 @@ extension QuerySource {
   /// If indexes answer the whole filter, no document is read.
   public func count<Subject>(_ query: Query<Subject>) throws -> Int {
     var query = query
-    query.core.sorts = []
+    query.core.dropOrder()
     return try execution(of: query).count()
   }
 
   /// Whether any document matches a query.
   public func exists<Subject>(_ query: Query<Subject>) throws -> Bool {
     var query = query.onlyFirst
-    query.core.sorts = []
+    query.core.dropOrder()
     return try execution(of: query).count() > 0
   }
 

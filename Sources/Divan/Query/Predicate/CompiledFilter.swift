@@ -37,6 +37,7 @@ extension FilterExpression {
     case .and(let parts): AndNode(parts.map(\.node))
     case .or(let parts): OrNode(parts.map(\.node))
     case .custom(_, let accepts): CustomNode(accepts)
+    case .fullText(let condition, let test): FullTextNode(test.required(for: condition))
     case .test(let path, let test): TestNode(CompiledPath(path), CompiledTest(test))
     case .anyElement(let path, let part): AnyNode(CompiledPath(path), part.node)
     case .everyElement(let path, let part):
@@ -91,6 +92,15 @@ private final class CustomNode: FilterNode {
   func accepts(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool { accepts(EncodedValue(row.properties)) }
+}
+
+private final class FullTextNode: FilterNode {
+  private let test: FullTextTest
+  init(_ test: FullTextTest) { self.test = test }
+
+  func accepts(
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
+  ) throws(DatabaseError) -> Bool { test.accepts(EncodedValue(row.properties)) }
 }
 
 private final class TestNode: FilterNode {

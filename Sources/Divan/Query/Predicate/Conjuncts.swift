@@ -13,12 +13,15 @@ struct Conjuncts {
   var areNothing: Bool { parts.contains { if case .nothing = $0 { true } else { false } } }
 
   /// Returns the residual predicate: the parts that are not covered.
+  ///
+  /// Parts that search text come last, because analysing text takes longer than any other test.
   func residual(without covered: ConjunctSet) -> FilterExpression {
     var residual: [FilterExpression] = []
+    var searches: [FilterExpression] = []
     for (number, part) in parts.enumerated() where !covered.contains(number) {
-      residual.append(part)
+      if part.searchesText { searches.append(part) } else { residual.append(part) }
     }
-    return .joining(residual)
+    return .joining(residual + searches)
   }
 
   /// Whether documents that match all parts meet a condition.

@@ -14,6 +14,7 @@ extension FilterExpression: Equatable {
     case (.anyElement(let pathA, let partA), .anyElement(let pathB, let partB)),
       (.everyElement(let pathA, let partA), .everyElement(let pathB, let partB)):
       pathA == pathB && partA == partB
+    case (.fullText(let a, _), .fullText(let b, _)): a == b
     // Conditions in code are ours, and each has a name of its own.
     case (.custom(let a, _), .custom(let b, _)): haveSameUTF8(a, b)
     case (.refused(let a), .refused(let b)): haveSameUTF8(a.description, b.description)

@@ -10,6 +10,8 @@ indirect enum FilterExpression: Sendable {
   case anyElement(QueryPath, FilterExpression)
   /// Whether all elements match it.
   case everyElement(QueryPath, FilterExpression)
+  /// Whether the words of a document's text match; with an index once the filter is planned.
+  case fullText(FullTextCondition, FullTextTest?)
   /// A condition in code, and its name in descriptions.
   case custom(String, @Sendable (EncodedValue) -> Bool)
   /// An expression that cannot be run, and the reason.
@@ -71,6 +73,11 @@ extension FilterExpression {
     case .test(let path, let test): return own(path) { .test($0, test) }
     case .anyElement(let path, let part): return own(path) { .anyElement($0, part) }
     case .everyElement(let path, let part): return own(path) { .everyElement($0, part) }
+    case .fullText:
+      return .refused(
+        DatabaseError(
+          .invalidQuery, "a condition on the elements of \"\(array)\" searches text",
+          hint: "Search the array as a whole: a full-text index has the text of all elements"))
     }
   }
 
@@ -98,7 +105,7 @@ extension FilterExpression {
   /// Throws the error of the first part that cannot be run.
   func refuse() throws(DatabaseError) {
     switch self {
-    case .all, .nothing, .custom: break
+    case .all, .nothing, .custom, .fullText: break
     case .test(let path, _): if path.isTooLong { throw QueryPath.tooLong.error }
     case .not(let part): try part.refuse()
     case .anyElement(let path, let part), .everyElement(let path, let part):
@@ -122,7 +129,7 @@ extension FilterExpression {
   /// Whether the result depends on documents that the tested document refers to.
   var followsReferences: Bool {
     switch self {
-    case .all, .nothing, .refused, .custom: false
+    case .all, .nothing, .refused, .custom, .fullText: false
     case .not(let part): part.followsReferences
     case .and(let parts), .or(let parts): parts.contains(where: \.followsReferences)
     case .test(let path, _): path.followsReferences
@@ -145,6 +152,7 @@ extension FilterExpression: CustomStringConvertible {
     case .test(let path, let test): "\(path) \(test)"
     case .anyElement(let path, let part): "any of \(path) (\(part))"
     case .everyElement(let path, let part): "all of \(path) (\(part))"
+    case .fullText(let condition, _): condition.description
     case .custom(let name, _): name
     case .refused(let error): "refused (\(error.message))"
     }

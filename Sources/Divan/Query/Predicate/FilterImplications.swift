@@ -19,6 +19,9 @@ extension FilterExpression {
     // An array with such an element exists.
     case .anyElement(let path, _):
       path.leads(to: condition.path) && condition.test == .isPresent
+    // Only text matches.
+    case .fullText(let text, _):
+      condition.test == .isPresent && text.path.map { haveSameNames($0, condition.path) } ?? false
     case .all, .not, .everyElement, .custom, .refused: false
     }
   }

@@ -13,7 +13,8 @@ struct FilterIdentity: Sendable, Equatable {
   /// Creates the identity of a filter; nil if it cannot be cached.
   ///
   /// A filter that calls code or reads other documents cannot be cached, because its result for a
-  /// document may change. Neither can one whose form is too long.
+  /// document may change. Neither can one that searches text, whose result depends on an index, or
+  /// one whose form is too long.
   init?(_ filter: FilterExpression) {
     var writer = ByteWriter()
     guard filter.write(to: &writer), writer.count <= FilterIdentity.sizeLimit else { return nil }
@@ -25,7 +26,7 @@ extension FilterExpression {
   /// Writes the serialized form; returns false if there is none.
   fileprivate func write(to writer: inout ByteWriter) -> Bool {
     switch self {
-    case .custom, .refused: return false
+    case .custom, .refused, .fullText: return false
     case .all: writer.append(0 as UInt8)
     case .nothing: writer.append(1 as UInt8)
     case .not(let part):

@@ -16,7 +16,8 @@ extension Query {
   /// The predicate is translated into a ``Filter``, whose rules for null, missing properties and
   /// the order of texts apply. It may contain `==`, `!=`, `<` and the other comparisons, `&&`,
   /// `||`, `!`, `contains`, `starts(with:)`, `allSatisfy`, `contains(where:)`, ranges, optional
-  /// chaining, `!` and conditionals, with properties on one side and constants on the other.
+  /// chaining, `!` and conditionals, with properties on one side and constants on the other. A
+  /// predicate cannot search text: add ``QueryProperty/matches(_:index:)`` as another filter.
   ///
   /// - Throws: ``DatabaseError/Code/invalidQuery`` if a part of it cannot be run; it names the
   ///   part.

@@ -1,0 +1,64 @@
+import DivanLog
+
+/// A condition on text with the index that answers it, for tests of single documents.
+///
+/// It is an object, because filters and plans pass it on.
+final class FullTextTest: Sendable {
+  let definition: IndexDefinition
+  private let matcher: FullTextMatcher
+  /// The conditions of a partial index that the rest of the filter does not imply.
+  private let conditions: [IndexCondition]
+
+  init(
+    _ condition: FullTextCondition, _ definition: IndexDefinition, requiring conditions: [IndexCondition]
+  ) throws(DatabaseError) {
+    self.definition = definition
+    self.conditions = conditions
+    matcher = try FullTextMatcher(condition, of: definition.index)
+  }
+
+  /// Whether a document with these properties is in the index, and its text matches.
+  func accepts(_ properties: EncodedValue) -> Bool {
+    conditions.allSatisfy { $0.isFulfilled(by: properties) } && matcher.matches(properties)
+  }
+}
+
+extension FullTextTest? {
+  /// Returns the test of a filter that was planned, which has one.
+  func required(for condition: FullTextCondition) -> FullTextTest {
+    guard let self else { preconditionFailure("A condition has no index: \(condition)") }
+    return self
+  }
+}
+
+extension FullTextCondition: CustomStringConvertible {
+  /// The condition as text, as filters are described.
+  var description: String {
+    let subject = path.map { $0.joined(separator: ".") } ?? "text"
+    let place = indexName.map { " in index \($0.debugDescription)" } ?? ""
+    return "\(subject) matches \(Value.string(query.text).json)\(place)"
+  }
+}
+
+extension FilterExpression {
+  /// Whether the filter has a condition on text, which an index must define.
+  var searchesText: Bool {
+    switch self {
+    case .fullText: true
+    case .not(let part): part.searchesText
+    case .and(let parts), .or(let parts): parts.contains(where: \.searchesText)
+    // Conditions on elements have none.
+    case .all, .nothing, .test, .anyElement, .everyElement, .custom, .refused: false
+    }
+  }
+
+  /// The indexes of its conditions on text, in the order of the conditions.
+  var textIndexes: [IndexDefinition] {
+    switch self {
+    case .fullText(_, let test): test.map { [$0.definition] } ?? []
+    case .not(let part): part.textIndexes
+    case .and(let parts), .or(let parts): parts.flatMap(\.textIndexes)
+    case .all, .nothing, .test, .anyElement, .everyElement, .custom, .refused: []
+    }
+  }
+}
