@@ -326,6 +326,23 @@ extension PostingsBlock {
       && size + other.size <= PostingsBlock.sizeLimit
   }
 
+  /// Returns all documents and the places of the term in each, of a block that was made in memory.
+  func documents(first: UInt64) -> [(number: UInt64, occurrences: [Occurrence])] {
+    guard var cursor = try? PostingsCursor(bytes, first: first, fieldCount: fieldCount) else {
+      preconditionFailure("a block that was made in memory is malformed")
+    }
+    var found: [(number: UInt64, occurrences: [Occurrence])] = []
+    while cursor.document != DocumentNumber.end {
+      var occurrences: [Occurrence] = []
+      guard (try? cursor.appendOccurrences(to: &occurrences)) != nil else {
+        preconditionFailure("a block that was made in memory is malformed")
+      }
+      found.append((cursor.document, occurrences))
+      cursor.advance(to: cursor.document + 1)
+    }
+    return found
+  }
+
   /// Makes numbers count from another first number, which is smaller by a distance.
   mutating func moveStart(back distance: UInt64) throws(ByteError) {
     guard !isEmpty else { return }

@@ -57,6 +57,9 @@ extension Checkpoint {
   /// Whether there is anything but documents and the order of their changes.
   private var isExtended: Bool { trees.dropFirst(2).contains { !$0.isEmpty } }
 
+  /// The number of trees up to the last one that has a run.
+  private var usedTreeCount: Int { trees.lastIndex { !$0.isEmpty }.map { $0 + 1 } ?? 0 }
+
   func encode(to writer: inout ByteWriter) {
     writer.append(isExtended ? Checkpoint.versions.upperBound : Checkpoint.versions.lowerBound)
     writer.appendVarint(position.segmentNumber)
@@ -77,7 +80,7 @@ extension Checkpoint {
       writer.appendVarint(member.usage.total)
       writer.appendVarint(member.usage.dead)
     }
-    let trees = trees.prefix(isExtended ? trees.count : 2)
+    let trees = trees.prefix(isExtended ? max(4, usedTreeCount) : 2)
     writer.appendVarint(trees.count)
     for runs in trees {
       writer.appendVarint(runs.count)

@@ -14,6 +14,8 @@ struct Version: Sendable {
   var retained: LayeredTree
   /// ``CatalogKey`` → a value by kind: attachments, local documents, expiries, named snapshots.
   var catalog: LayeredTree
+  /// ``FullTextKeys`` → the tables of full-text indexes.
+  var texts: LayeredTree
   /// The number of documents that are not deleted.
   var documentCount: UInt64 = 0
   var lastSequence: UInt64 = 0
@@ -50,7 +52,7 @@ struct Version: Sendable {
 
   /// The trees, in the order in which a checkpoint stores them.
   static let trees: [any WritableKeyPath<Version, LayeredTree> & Sendable] = [
-    \.documents, \.sequences, \.retained, \.catalog,
+    \.documents, \.sequences, \.retained, \.catalog, \.texts,
   ]
 
   /// Rises with every change and with every purge, which is not a change.
@@ -96,6 +98,7 @@ struct Version: Sendable {
     sequences = tree(1)
     retained = tree(2)
     catalog = tree(3)
+    texts = tree(4)
     segments = SegmentTable()
   }
 }

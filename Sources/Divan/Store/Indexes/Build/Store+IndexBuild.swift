@@ -15,6 +15,10 @@ extension Store {
   /// and then added in key order. Concurrent writers add the entries of the documents that they
   /// change. So nothing is added for a document that has changed since it was read.
   func fill(_ definition: IndexDefinition, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
+    if let batch = FullTextBatch(definition) {
+      try FullTextBuild(definition, batch, self, progress).run()
+      return
+    }
     let readers = try IndexBuildWorkers(definition, self, progress)
     var slice = IndexBuildSlice()
     repeat {
@@ -45,6 +49,16 @@ extension Store {
 
   /// Removes the entries of an index that is gone.
   func removeIndexEntries(of number: UInt64) throws(DatabaseError) {
+    while try withWriter({ (writer) throws(DatabaseError) in
+      let (texts, isDone) = try writer.view(of: self).repairing { (version) throws(PageError) in
+        var texts = version.state.texts
+        let isDone = try texts.removeSome(
+          withPrefix: number.bigEndianBytes, limit: indexBuildSliceSize)
+        return (texts, isDone)
+      }
+      writer.changeNewest { $0.texts = texts }
+      return !isDone
+    }) {}
     let prefix = IndexEntries.prefix(number)
     let limit = indexBuildSliceSize
     var start = KeyBound.inclusive(prefix)

@@ -14,8 +14,11 @@ final class IndexDefinition: Sendable {
   let isReady: Bool
   /// The prefix of the keys of its entries.
   let keyPrefix: [UInt8]
+  /// What makes terms of documents; nil if the index has entries with values.
+  let analyser: TextAnalyser?
 
   init(index: DocumentIndex, number: UInt64, isReady: Bool) {
+    analyser = index.fullText.map { TextAnalyser(index, $0) }
     self.index = index
     self.number = number
     self.isReady = isReady

@@ -38,8 +38,9 @@ struct IndexDefinitionRecord: Sendable, Equatable {
     static let eachElement = Flags(rawValue: 16)
     static let compound = Flags(rawValue: 32)
     static let partial = Flags(rawValue: 64)
+    static let fullText = Flags(rawValue: 128)
     static let known: Flags = [
-      .removed, .superseding, .ready, .unique, .eachElement, .compound, .partial,
+      .removed, .superseding, .ready, .unique, .eachElement, .compound, .partial, .fullText,
     ]
   }
 }
@@ -56,6 +57,7 @@ extension IndexDefinitionRecord {
       if definition.index.eachElement { flags.insert(.eachElement) }
       if definition.index.paths.count > 1 { flags.insert(.compound) }
       if !definition.index.conditions.isEmpty { flags.insert(.partial) }
+      if definition.index.fullText != nil { flags.insert(.fullText) }
     } else {
       flags.insert(.removed)
     }
@@ -77,6 +79,7 @@ extension IndexDefinitionRecord {
         IndexDefinitionRecord.encode(condition, to: &writer)
       }
     }
+    definition.index.fullText?.encode(to: &writer)
   }
 
   private static func encode(_ path: [String], to writer: inout ByteWriter) {
@@ -129,11 +132,16 @@ extension IndexDefinitionRecord {
           conditions.append(try decodeCondition(&reader))
         }
       }
+      var index = DocumentIndex(
+        name, paths: paths, isUnique: flags.contains(.unique),
+        eachElement: flags.contains(.eachElement), where: conditions)
+      if flags.contains(.fullText) {
+        index = DocumentIndex(
+          name, fullTextPaths: paths, options: try FullTextOptions.decode(&reader),
+          where: conditions)
+      }
       record.definition = IndexDefinition(
-        index: DocumentIndex(
-          name, paths: paths, isUnique: flags.contains(.unique),
-          eachElement: flags.contains(.eachElement), where: conditions),
-        number: number, isReady: flags.contains(.ready))
+        index: index, number: number, isReady: flags.contains(.ready))
     }
     return try reader.finishing(record)
   }

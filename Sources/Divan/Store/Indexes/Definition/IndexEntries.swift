@@ -121,7 +121,7 @@ extension IndexEntries {
     _ indexes: [IndexDefinition], of properties: EncodedValue, id: SharedBytes
   ) -> IndexedKeys {
     var batch = EntryBatch()
-    for (number, definition) in indexes.enumerated() {
+    for (number, definition) in indexes.enumerated() where definition.analyser == nil {
       var maker = IndexKeyMaker(definition)
       id.withSpan { maker.addEntries(of: properties, id: $0, source: UInt32(number), to: &batch) }
     }

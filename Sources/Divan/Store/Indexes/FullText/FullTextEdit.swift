@@ -5,14 +5,25 @@ import DivanLog
 /// It is made of the tables as they are, and then applied at once. So nothing is changed if a page
 /// cannot be read.
 struct FullTextEdit {
-  /// New values by key, in the order in which they were made; an empty value removes the key.
-  private var changes: [(key: [UInt8], value: [UInt8])] = []
   private let tables: FullTextTables
+  private(set) var figures: FullTextFigures
+  /// The lengths that change, by the number of their value.
+  private var lengths: [UInt64: TextLengths] = [:]
+  /// New values by key; an empty value removes the key. No two have the same key.
+  private var changes: [(key: [UInt8], value: [UInt8])] = []
 
-  init(_ tables: FullTextTables) { self.tables = tables }
+  init(_ tables: FullTextTables) throws(PageError) {
+    self.tables = tables
+    figures = try tables.figures()
+  }
 
   /// Makes the change.
-  func apply(to tree: inout LayeredTree) {
+  consuming func apply(to tree: inout LayeredTree) {
+    let keys = tables.keys
+    for (block, lengths) in lengths {
+      put(keys.lengths(of: block * FullTextKeys.lengthsPerBlock), lengths.isEmpty ? [] : lengths.bytes)
+    }
+    put(keys.figures, figures.bytes)
     for (key, value) in changes {
       if value.isEmpty { tree.remove(key.span) } else { tree.set(key.span, value.span) }
     }
@@ -38,58 +49,54 @@ extension FullTextEdit {
   mutating func replace(
     _ id: SharedBytes, _ old: Old, with new: DocumentTerms?, isWhole: Bool
   ) throws(PageError) {
-    var number = try tables.number(of: id)
-    var old = old
-    if case .unknown = old, let known = number {
-      try remove(id, known)
-      (number, old) = (nil, .terms(nil))
+    let known = try tables.number(of: id)
+    var terms: DocumentTerms?
+    var kept: UInt64?
+    switch old {
+    case .terms(let found): (terms, kept) = (found, known)
+    case .unknown: break
     }
-    var figures = try tables.figures()
-    if case .unknown = old { old = .terms(nil) }
-    guard case .terms(let terms) = old else { return }
-    if let number {
-      var lengths = try tables.lengths(around: number)
-      if let own = lengths[number] { figures.add(-1, own) }
-      lengths[number] = new?.lengths
-      put(tables.keys.lengths(of: number), lengths.isEmpty ? [] : lengths.bytes)
-      if new == nil {
-        put(tables.keys.number(of: id), [])
-        put(tables.keys.id(of: number), [])
+    if let known {
+      try setLengths(known, nil)
+      if kept == nil || new == nil { put(tables.keys.id(of: known), []) }
+      if new == nil { put(tables.keys.number(of: id), []) }
+    }
+    if let new {
+      if let kept {
+        try setLengths(kept, new.lengths)
+      } else {
+        kept = reserve(1)
+        try add(id, figures.nextNumber - 1, new.lengths)
       }
-    } else if let new {
-      number = figures.nextNumber
-      figures.nextNumber += 1
-      try add(id, figures.nextNumber - 1, new.lengths)
     }
-    guard let number else { return }
-    if let new { figures.add(1, new.lengths) }
-    put(tables.keys.figures, figures.bytes)
-    try change(from: terms, to: new, number, isWhole: isWhole)
+    if let kept { try change(from: terms, to: new, kept, isWhole: isWhole) }
   }
 
-  /// Adds a number to the tables of documents.
+  /// Reserves numbers for documents, and returns the first.
+  mutating func reserve(_ count: Int) -> UInt64 {
+    figures.nextNumber += UInt64(count)
+    return figures.nextNumber - UInt64(count)
+  }
+
+  /// Gives a document a number that was reserved.
   mutating func add(
     _ id: SharedBytes, _ number: UInt64, _ lengths: [Int]
   ) throws(PageError) {
-    var block = try tables.lengths(around: number)
-    block[number] = lengths
-    put(tables.keys.lengths(of: number), block.bytes)
+    try setLengths(number, lengths)
     var value: [UInt8] = []
     value.append(varint: number)
     put(tables.keys.number(of: id), value)
     put(tables.keys.id(of: number), id.array)
   }
 
-  /// Takes a document out of the index without its postings.
-  private mutating func remove(_ id: SharedBytes, _ number: UInt64) throws(PageError) {
-    var lengths = try tables.lengths(around: number)
-    var figures = try tables.figures()
-    if let own = lengths[number] { figures.add(-1, own) }
-    lengths[number] = nil
-    put(tables.keys.lengths(of: number), lengths.isEmpty ? [] : lengths.bytes)
-    put(tables.keys.number(of: id), [])
-    put(tables.keys.id(of: number), [])
-    put(tables.keys.figures, figures.bytes)
+  /// Sets the lengths of a document, and counts it.
+  private mutating func setLengths(_ number: UInt64, _ new: [Int]?) throws(PageError) {
+    let block = number / FullTextKeys.lengthsPerBlock
+    var all = if let known = lengths[block] { known } else { try tables.lengths(around: number) }
+    if let old = all[number] { figures.add(-1, old) }
+    if let new { figures.add(1, new) }
+    all[number] = new
+    lengths[block] = all
   }
 
   /// Changes the postings of a document where they differ.
@@ -116,7 +123,7 @@ extension FullTextEdit {
 
 extension FullTextEdit {
   /// Sets the places of a term in a document; none removes the posting.
-  private mutating func set(
+  mutating func set(
     _ term: [UInt8], _ number: UInt64, _ occurrences: [Occurrence]
   ) throws(PageError) {
     let isRemoval = occurrences.isEmpty
@@ -204,17 +211,17 @@ extension FullTextEdit {
 // MARK: - Many documents
 
 extension FullTextEdit {
-  /// Sets the next number and the figures.
-  mutating func put(_ figures: FullTextFigures) { put(tables.keys.figures, figures.bytes) }
-
-  /// Appends the postings of a term in documents whose numbers are greater than all others.
+  /// Puts blocks of a term between those whose numbers are smaller and those with greater ones.
+  ///
+  /// Returns false, and changes nothing, if a block has both.
   mutating func append(
     _ blocks: [PostingsBuilder.Block], of term: [UInt8]
-  ) throws(PageError) {
+  ) throws(PageError) -> Bool {
     var rest = ArraySlice(blocks)
-    if let first = rest.first, let last = try tables.block(of: term, with: first.first),
-      last.postings.hasRoom(for: first.postings)
-    {
+    guard let first = rest.first else { return true }
+    let last = try tables.block(of: term, with: first.first)
+    if let last, last.first + last.postings.header.last >= first.first { return false }
+    if let last, last.postings.hasRoom(for: first.postings) {
       var joined = last.postings
       try tables.decoding { () throws(ByteError) in
         try joined.append(contentsOf: first.postings, first: first.first - last.first)
@@ -223,5 +230,6 @@ extension FullTextEdit {
       rest.removeFirst()
     }
     for block in rest { put(key(term, block.first), block.postings.bytes) }
+    return true
   }
 }

@@ -1,7 +1,11 @@
 import DivanLog
 
 /// The figures of a full-text index that relevance needs, and the next number of a document.
+///
+/// An index whose terms follow another version of the rules is built again at the next opening.
 struct FullTextFigures: Equatable {
+  /// The version of the rules that made the terms: ``AnalysisOptions/version``.
+  private(set) var rules = AnalysisOptions.version
   /// The number that the next new document gets; numbers are not used again.
   var nextNumber: UInt64 = 0
   /// The number of documents with a term.
@@ -10,6 +14,9 @@ struct FullTextFigures: Equatable {
   var totalLengths: [Int]
 
   init(fieldCount: Int) { totalLengths = Array(repeating: 0, count: fieldCount) }
+
+  /// Whether the index has to be built again.
+  var isOutdated: Bool { rules != AnalysisOptions.version }
 
   /// Counts a document, or with a negative count takes one away.
   mutating func add(_ count: Int, _ lengths: [Int]) {
@@ -21,6 +28,7 @@ struct FullTextFigures: Equatable {
 
   var bytes: [UInt8] {
     var bytes: [UInt8] = []
+    bytes.append(varint: UInt64(rules))
     bytes.append(varint: nextNumber)
     bytes.append(varint: UInt64(documentCount))
     for length in totalLengths { bytes.append(varint: UInt64(length)) }
@@ -31,6 +39,7 @@ struct FullTextFigures: Equatable {
     self.init(fieldCount: fieldCount)
     let span = bytes.span
     var offset = 0
+    rules = try span.readCount(limit: .max, at: &offset)
     nextNumber = try span.readVarint(at: &offset)
     documentCount = try span.readCount(limit: .max, at: &offset)
     for field in 0..<fieldCount {

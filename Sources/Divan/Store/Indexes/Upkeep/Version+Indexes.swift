@@ -45,9 +45,16 @@ extension Version {
     since base: Version?, changed ids: Set<[UInt8]>
   ) throws(PageError) {
     indexes.removeAll { !$0.isReady }
-    let whole = indexes.filter { base?.indexes.contains($0) == true }
+    var whole: [IndexDefinition] = []
+    for index in indexes {
+      guard let base, base.indexes.contains(index), try !base.isOutdated(index) else { continue }
+      whole.append(index)
+    }
     let numbers = Set(whole.map(\.number))
-    if base != nil { try removeIndexEntries { !numbers.contains($0) } }
+    if base != nil {
+      try removeIndexEntries { !numbers.contains($0) }
+      try removeTexts { !numbers.contains($0) }
+    }
     if let base, !whole.isEmpty {
       for id in ids.inOrder { try follow(SharedBytes(copying: id), in: whole, since: base) }
     }
@@ -89,27 +96,50 @@ extension Version {
   private mutating func follow(
     _ id: SharedBytes, in indexes: [IndexDefinition], since base: Version
   ) throws(PageError) {
-    var old = IndexKeySet()
-    switch try base.indexedContent(of: id) {
-    case .none: break
-    case .properties(let properties): old = IndexEntries.keys(indexes, of: properties, id: id)
-    case .unreadable: old = try indexKeys(of: id, in: indexes)
-    }
-    var new = IndexKeySet()
-    if case .properties(let properties) = try indexedContent(of: id) {
-      new = IndexEntries.keys(indexes, of: properties, id: id)
-    }
-    changeIndexEntries(from: old, to: new, of: id)
+    let old = try base.indexedContent(of: id)
+    let new = try indexedContent(of: id)
+    let edits = try textEdits(of: id, from: old, to: new, in: indexes)
+    changeIndexEntries(
+      from: try indexKeys(of: id, old, in: indexes),
+      to: new.properties.map { IndexEntries.keys(indexes, of: $0, id: id) } ?? IndexKeySet(),
+      of: id)
+    for edit in edits { edit.apply(to: &texts) }
   }
 
   /// Adds the entries of all documents.
   private mutating func addIndexEntries(_ indexes: [IndexDefinition]) throws(PageError) {
+    var batches = indexes.compactMap { FullTextBatch($0) }
     var scan = documents.scan()
     while let item = try scan.next() {
       let id = item.key
       guard case .properties(let properties) = try indexedContent(of: id) else { continue }
       changeIndexEntries(
         from: IndexKeySet(), to: IndexEntries.keys(indexes, of: properties, id: id), of: id)
+      for index in batches.indices {
+        batches[index].add(id, properties)
+        if batches[index].isFull { try batches[index].move(to: &texts) }
+      }
+    }
+    for index in batches.indices { try batches[index].move(to: &texts) }
+  }
+
+  /// Whether the terms of a full-text index follow other rules than this program's.
+  private func isOutdated(_ definition: IndexDefinition) throws(PageError) -> Bool {
+    definition.analyser == nil ? false : try texts.tables(of: definition).figures().isOutdated
+  }
+
+  /// Removes the tables of the full-text indexes whose numbers match.
+  private mutating func removeTexts(where isObsolete: (UInt64) -> Bool) throws(PageError) {
+    var next: UInt64? = 0
+    while let number = next {
+      var scan = texts.scan(from: .inclusive(number.bigEndianBytes))
+      guard let found = try scan.next().flatMap({ FullTextKeys.indexNumber(of: $0.key) }) else {
+        return
+      }
+      if isObsolete(found) {
+        while try !texts.removeSome(withPrefix: found.bigEndianBytes, limit: 4096) {}
+      }
+      next = found == .max ? nil : found + 1
     }
   }
 
@@ -125,6 +155,18 @@ extension Version {
     for key in isWhole ? new.subtracting(old) : new { catalog.set(key.span, value.span) }
   }
 
+  /// Returns the keys that a document with some content has in indexes.
+  func indexKeys(
+    of id: SharedBytes, _ content: IndexedContent, in indexes: [IndexDefinition]
+  ) throws(PageError) -> IndexKeySet {
+    switch content {
+    case .none: IndexKeySet()
+    case .properties(let properties): IndexEntries.keys(indexes, of: properties, id: id)
+    // Its values are unknown, but the document must not be found by them any longer.
+    case .unreadable: try indexKeys(of: id, in: indexes)
+    }
+  }
+
   /// Returns all keys of a document in some indexes, by scanning them, for unreadable documents.
   func indexKeys(of id: SharedBytes, in indexes: [IndexDefinition]) throws(PageError) -> IndexKeySet
   {
@@ -137,16 +179,6 @@ extension Version {
       }
     }
     return IndexKeySet(keys)
-  }
-
-  /// The indexable content of a document.
-  private enum IndexedContent {
-    /// The document does not exist or is deleted.
-    case none
-    /// The properties of its winning revision.
-    case properties(EncodedValue)
-    /// The properties cannot be read.
-    case unreadable
   }
 
   private func indexedContent(of id: SharedBytes) throws(PageError) -> IndexedContent {

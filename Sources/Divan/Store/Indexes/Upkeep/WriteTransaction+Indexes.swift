@@ -8,10 +8,10 @@ extension WriteTransaction {
     to record: DocumentRecord, _ id: String, over current: DocumentEntry?
   ) throws(DatabaseError) -> IndexChange? {
     guard !state.indexes.isEmpty else { return nil }
-    let old = try indexKeys(of: current, id)
+    let old = try content(of: current, record.idBytes)
     // The record's locator does not matter here.
     let entry = DocumentEntry(record, at: RecordLocator(fileID: 0, offset: 0, size: 0))
-    var new = IndexedKeys()
+    var new = IndexedContent.none
     if !entry.isDeleted {
       var properties: SharedBytes? = record.body
       if let sequence = entry.winningSequence {
@@ -26,11 +26,9 @@ extension WriteTransaction {
             }
           }
       }
-      if let properties {
-        new = IndexEntries.entries(state.indexes, of: EncodedValue(properties), id: record.idBytes)
-      }
+      new = properties.map { .properties(EncodedValue($0)) } ?? .unreadable
     }
-    return IndexChange(id: record.idBytes, old: old, new: new)
+    return try indexChange(of: record.idBytes, from: old, to: new)
   }
 
   /// Returns the index change for the purge of a document; nil without indexes.
@@ -38,12 +36,28 @@ extension WriteTransaction {
     purging id: SharedBytes, _ text: String, _ current: DocumentEntry?
   ) throws(DatabaseError) -> IndexChange? {
     guard !state.indexes.isEmpty else { return nil }
-    return IndexChange(id: id, old: try indexKeys(of: current, text), new: IndexedKeys())
+    return try indexChange(of: id, from: try content(of: current, id), to: .none)
+  }
+
+  private func indexChange(
+    of id: SharedBytes, from old: IndexedContent, to new: IndexedContent
+  ) throws(DatabaseError) -> IndexChange {
+    let indexes = state.indexes
+    let (oldKeys, texts) = try view.repairing { (version) throws(PageError) in
+      // The state is that of the transaction, also where the view's is older.
+      (
+        try self.state.indexKeys(of: id, old, in: indexes),
+        try self.state.textEdits(of: id, from: old, to: new, in: indexes)
+      )
+    }
+    let newKeys = new.properties.map { IndexEntries.entries(indexes, of: $0, id: id) }
+    return IndexChange(id: id, old: oldKeys, new: newKeys ?? IndexedKeys(), texts: texts)
   }
 
   /// Applies an index change, and records the values whose uniqueness is to be checked.
   func make(_ change: IndexChange) {
     state.changeIndexEntries(from: change.old, to: change.new.all, of: change.id)
+    for edit in change.texts { edit.apply(to: &state.texts) }
     for (start, name) in change.new.unique where !change.old.contains(start + change.id.array) {
       valuesToCheck[start] = name
     }
@@ -58,21 +72,14 @@ extension WriteTransaction {
     }
   }
 
-  private func indexKeys(
-    of entry: DocumentEntry?, _ id: String
-  ) throws(DatabaseError) -> IndexKeySet {
-    guard let entry, !entry.isDeleted else { return IndexKeySet() }
-    let bytes = SharedBytes(utf8: id)
+  private func content(
+    of entry: DocumentEntry?, _ id: SharedBytes
+  ) throws(DatabaseError) -> IndexedContent {
+    guard let entry, !entry.isDeleted else { return .none }
     let properties = try contentIfSound { () throws(DatabaseError) in
-      try view.winningRecord(at: entry.location, bytes).body
+      try view.winningRecord(at: entry.location, id).body
     }
-    guard let properties else {
-      // Its old values are unknown, but the document must not be found by them any longer.
-      return try view.repairing { (version) throws(PageError) in
-        try version.state.indexKeys(of: bytes, in: self.state.indexes)
-      }
-    }
-    return IndexEntries.keys(state.indexes, of: EncodedValue(properties), id: bytes)
+    return properties.map { .properties(EncodedValue($0)) } ?? .unreadable
   }
 
   /// Returns the properties that `read` reads; nil if their record is damaged.
