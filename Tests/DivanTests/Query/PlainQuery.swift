@@ -52,7 +52,7 @@ struct PlainQuery {
   func accepts(_ filter: FilterExpression, _ value: Value, _ id: String) -> Bool {
     switch filter {
     case .all: true
-    case .nothing, .refused, .custom: false
+    case .nothing, .refused, .custom, .fullText: false
     case .not(let part): !accepts(part, value, id)
     case .and(let parts): parts.allSatisfy { accepts($0, value, id) }
     case .or(let parts): parts.contains { accepts($0, value, id) }

@@ -136,7 +136,7 @@ struct QueryAgreementTests {
     for _ in 0..<60 {
       var query = generator.query()
       (query.limit, query.offset) = (nil, 0)
-      let evaluator = try DocumentEvaluator(query)
+      let evaluator = try DocumentEvaluator(query, in: snapshot.view)
       var matches: [(key: [UInt8], id: String)] = []
       for id in plain.documents.keys {
         let payload = try #require(try snapshot.document(id)).encoded().bytes

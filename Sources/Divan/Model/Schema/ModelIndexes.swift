@@ -74,12 +74,11 @@ enum PropertyIndexKind: Sendable, Hashable {
 /// }
 /// ```
 ///
-/// An index of the words in one or several properties has weights, if you like:
+/// A full-text index has the words of one or several properties:
 ///
 /// ```swift
 /// override class var indexes: [ModelIndex] {
-///   let options = FullTextOptions(weights: ["title": 4])
-///   return [ModelIndex(of: Todo.self, fullText: { $0.title }, { $0.notes }, options: options)]
+///   [ModelIndex(of: Note.self, fullText: { $0.title }, { $0.text }, options: words, named: "all")]
 /// }
 /// ```
 ///

@@ -45,7 +45,7 @@ struct CandidateCursor: ~Copyable {
       documents = nil
       ids = nil
       entries = EntryCursor(execution.view, range, descending: false)
-    case .indexScan, .lookups:
+    case .indexScan, .textSearch, .lookups:
       changes = nil
       documents = nil
       entries = nil
@@ -156,9 +156,10 @@ extension EntryCursor {
 ///
 /// It reads no documents.
 struct CandidateIDs: ~Copyable {
-  // One of these three is used.
+  // One of these four is used.
   private var scan: EntryCursor?
   private var entries: IndexScan?
+  private var matches: TextSearchScan?
   private let found: [SharedBytes]
   private var nextFound = 0
 
@@ -167,25 +168,35 @@ struct CandidateIDs: ~Copyable {
     case .sequenceScan:
       scan = EntryCursor(execution.view, .all, descending: false)
       entries = nil
+      matches = nil
       found = []
     case .idScan(let range, _):
       scan = EntryCursor(execution.view, range, descending: false)
       entries = nil
+      matches = nil
       found = []
     case .indexScan(let access):
       scan = nil
       entries = try IndexScan(execution, access)
+      matches = nil
+      found = []
+    case .textSearch(let access):
+      scan = nil
+      entries = nil
+      matches = try TextSearchScan(execution, access)
       found = []
     case .lookups(let access):
       scan = nil
       entries = nil
+      matches = nil
       found = QueryExecution.sorted(try execution.ids(of: access))
     }
   }
 
   mutating func next() throws(DatabaseError) -> SharedBytes? {
-    // Only one of the three is used.
+    // Only one of the four is used.
     if let id = try entries?.next() { return id }
+    if let id = try matches?.next() { return id }
     if let (id, _) = try scan?.next() { return id }
     guard nextFound < found.count else { return nil }
     nextFound += 1

@@ -7,15 +7,25 @@ import DivanLog
 struct DocumentEvaluator: Sendable {
   /// Whether the result depends on documents other than the evaluated one.
   let followsReferences: Bool
+  /// The indexes by which text is analysed.
+  let textIndexes: [IndexDefinition]
   private let filter: CompiledFilter
   private let sorts: SortKeys
 
-  /// - Throws: `invalidQuery` if the query cannot be executed.
-  init(_ query: QueryCore) throws(DatabaseError) {
-    let whole = query.whole
-    try whole.refuse()
+  /// Creates the evaluator of a query, by the full-text indexes of a version.
+  ///
+  /// The order by relevance is not that of its keys.
+  ///
+  /// - Throws: `invalidQuery` if the query cannot be executed, and `notFound` without an index for a
+  ///   condition on text.
+  init(_ query: QueryCore, in view: ReadView) throws(DatabaseError) {
+    let parts = query.conjuncts
+    for part in parts { try part.refuse() }
+    try query.refuseOrder()
     followsReferences = query.followsReferences
-    filter = CompiledFilter(whole)
+    let bound = try FullTextBinding(view: view).bind(parts)
+    textIndexes = bound.flatMap(\.textIndexes)
+    filter = CompiledFilter(Conjuncts(bound).residual(without: ConjunctSet()))
     sorts = SortKeys(query.sorts)
   }
 

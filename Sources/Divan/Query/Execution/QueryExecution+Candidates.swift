@@ -12,13 +12,21 @@ extension QueryExecution {
     return count
   }
 
+  /// Returns the number of documents that a search for text finds.
+  func countMatches(of access: FullTextAccess) throws(DatabaseError) -> Int {
+    var search = try access.takeSearch(in: view)
+    let count = try search.countRest()
+    tally.entriesRead += count
+    return count
+  }
+
   /// Returns the IDs that an access path yields.
   func ids(of access: AccessPath) throws(DatabaseError) -> Set<[UInt8]> {
     var found: Set<[UInt8]> = []
     switch access {
     case .intersection(let accesses):
       for (number, access) in accesses.enumerated() {
-        let ids = try self.ids(of: .index(access))
+        let ids = try self.ids(of: access)
         found = number == 0 ? ids : found.intersection(ids)
         if found.isEmpty { break }
       }
@@ -27,6 +35,9 @@ extension QueryExecution {
     case .index(let index):
       var entries = try IndexScan(self, index)
       while let id = try entries.next() { found.insert(id.array) }
+    case .fullText(let access):
+      var matches = try TextSearchScan(self, access)
+      while let id = try matches.next() { found.insert(id.array) }
     case .nothing: break
     case .named(let ids): found = Set(ids.map { Array($0.utf8) })
     case .everything, .ids:

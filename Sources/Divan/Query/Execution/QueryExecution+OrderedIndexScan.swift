@@ -20,7 +20,9 @@ extension QueryExecution {
   /// Returns the documents whose value at a path is null or missing, sorted.
   func sortMissing(_ path: QueryPath) throws(DatabaseError) -> SortedRows {
     // The index has covered no part of the filter for documents that it does not have.
-    let filter = CompiledFilter(query.whole)
+    let filter = CompiledFilter(
+      Conjuncts(try FullTextBinding(view: view).bind(query.conjuncts))
+        .residual(without: ConjunctSet()))
     let isNothing = CompiledFilter(.test(path, .equal(.null)))
     var rows = SortedRows(limit: left)
     var documents = try CandidateCursor(self, .everything, for: .sorting)

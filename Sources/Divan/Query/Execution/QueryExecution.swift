@@ -3,8 +3,8 @@ import DivanLog
 /// One execution of a query on one version of the store.
 ///
 /// Candidates come from the plan's access path (``CandidateCursor``). Each is tested for the plan's
-/// residual predicate, and results are returned in the order of the query; in the order of an
-/// index, ``OrderedIndexScan`` returns them.
+/// residual predicate, and results are returned in the order of the query. In the order of an
+/// index, ``OrderedIndexScan`` returns them; in the order of relevance, ``RankedTextScan``.
 final class QueryExecution {
   /// The version that is queried.
   let view: ReadView
@@ -83,6 +83,13 @@ extension QueryExecution {
         guard try skipsResult() || body(&candidate) else { return }
         if left == 0 { return }
       }
+    case .byRelevance:
+      guard case .fullText(let access) = plan.access else { return }
+      var results = try RankedTextScan(self, access)
+      while try results.advance(&candidate) {
+        guard try skipsResult() || body(&candidate) else { return }
+        if left == 0 { return }
+      }
     case .byID:
       var candidates = try CandidateCursor(self, plan.access, for: .inOrder)
       while try candidates.advance(&candidate) {
@@ -135,7 +142,7 @@ extension QueryExecution {
 
   /// Returns the number of results; reads only documents that the filter needs.
   ///
-  /// The query must not have sort keys.
+  /// The query must not have sort keys; an order by relevance makes no difference.
   func count() throws -> Int {
     defer { noteEnd() }
     var all = 0
@@ -146,6 +153,8 @@ extension QueryExecution {
       access.yieldsEachOnce
     {
       all = try countEntries(of: access)
+    } else if filter == nil, query.limit == nil, case .fullText(let access) = plan.access {
+      all = try countMatches(of: access)
     } else if filter == nil, plan.access.isKnownToExist {
       var ids = try CandidateIDs(self, RowSource(plan.access, for: .counting, in: self))
       while left > 0, try ids.next() != nil {

@@ -18,6 +18,8 @@ enum RowSource {
   case idScan(IDRange, readsRecords: Bool)
   /// The entries of an index, each followed to its document.
   case indexScan(IndexAccess)
+  /// The documents that a search for text finds, in no order.
+  case textSearch(FullTextAccess)
   /// The documents of a set of IDs, which is collected first, by ID.
   case lookups(AccessPath)
 
@@ -35,7 +37,8 @@ enum RowSource {
     case .index(let access)
     where access.isOneValue || consumer != .inOrder && access.yieldsEachOnce:
       self = .indexScan(access)
-    case .nothing, .named, .index, .intersection, .union: self = .lookups(access)
+    case .fullText(let access) where consumer != .inOrder: self = .textSearch(access)
+    case .nothing, .named, .index, .fullText, .intersection, .union: self = .lookups(access)
     }
   }
 }

@@ -30,11 +30,14 @@ extension QueryExecution {
     if case .fromIndex = plan.order, case .index(let access) = plan.access {
       return .leaf("ordered index scan", access.nameAndRanges, rows: rows)
     }
+    if case .byRelevance = plan.order, case .fullText(let access) = plan.access {
+      return .leaf("ranked full-text index", access.nameAndQuery, rows: rows)
+    }
     let consumer: CandidateConsumer = if case .sorted = plan.order { .sorting } else { .inOrder }
     switch RowSource(plan.access, for: consumer, in: self) {
     case .sequenceScan: return .leaf("sequence scan", rows: rows)
     case .idScan: return plan.access.scanOperator(rows: rows)
-    case .indexScan, .lookups: return plan.access.lookupOperator(rows: rows)
+    case .indexScan, .textSearch, .lookups: return plan.access.lookupOperator(rows: rows)
     }
   }
 }
@@ -51,10 +54,11 @@ extension AccessPath {
     case .everything, .ids: scanOperator(rows: rows)
     case .named(let ids): .leaf("ID list", ids.count == 1 ? ids[0] : "of \(ids.count)", rows: rows)
     case .index(let access): .leaf("index scan", access.nameAndRanges, rows: rows)
+    case .fullText(let access): .leaf("full-text index", access.nameAndQuery, rows: rows)
     case .intersection(let accesses):
       .init(
         name: "intersection", details: "", rows: rows,
-        inputs: accesses.map { AccessPath.index($0).lookupOperator() })
+        inputs: accesses.map { $0.lookupOperator() })
     case .union(let accesses):
       .init(name: "union", details: "", rows: rows, inputs: accesses.map { $0.lookupOperator() })
     case .nothing: .leaf("nothing", "no document can match the filter", rows: rows)

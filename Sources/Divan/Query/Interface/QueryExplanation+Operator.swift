@@ -14,7 +14,8 @@ extension QueryExplanation {
     /// The name of the operator.
     ///
     /// It is one of `limit`, `offset`, `sort`, `filter`, `ordered index scan`, `index scan`,
-    /// `sequence scan`, `ID scan`, `ID list`, `intersection`, `union` and `nothing`.
+    /// `ranked full-text index`, `full-text index`, `sequence scan`, `ID scan`, `ID list`,
+    /// `intersection`, `union` and `nothing`.
     public let name: String
     /// What the operator does, as text; empty if the name says it.
     public let details: String

@@ -62,8 +62,8 @@ extension AccessPath {
     switch self {
     case .everything, .ids, .named, .nothing: []
     case .index(let access): [access.definition.index.name]
-    case .intersection(let accesses): accesses.map(\.definition.index.name)
-    case .union(let accesses): accesses.flatMap(\.indexNames)
+    case .fullText(let access): [access.definition.index.name]
+    case .intersection(let accesses), .union(let accesses): accesses.flatMap(\.indexNames)
     }
   }
 }

@@ -22,7 +22,9 @@ extension Database {
   /// if it does not affect the query; otherwise some microseconds for each document, however many
   /// results there are. A query that follows references is executed again after any change instead.
   /// A query with a limit is executed again at times, when more than a hundred results were removed
-  /// and their successors are not known.
+  /// and their successors are not known. A query that is sorted by relevance is executed again when
+  /// a document matches or was in the result and changed: its rank and the ranks of others may be
+  /// new. Documents that do not match change the ranking a little, and do not cause a new result.
   ///
   /// Results are kept in memory while the query is observed: the IDs and sorted properties of all
   /// documents that match, and the documents themselves. For a query with a limit and an offset,

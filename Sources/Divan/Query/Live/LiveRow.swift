@@ -25,6 +25,15 @@ final class LiveRow: Sendable {
     LiveRow(key, id, revision, content)
   }
 
+  /// Returns the key of the result that has a rank, counted from 0.
+  static func key(ofRank rank: Int, _ id: SharedBytes) -> [UInt8] {
+    var key: [UInt8] = []
+    for shift in stride(from: 56, through: 0, by: -8) {
+      key.append(UInt8(truncatingIfNeeded: rank >> shift))
+    }
+    return key + id.array
+  }
+
   /// Compares two keys: returns less than zero, zero, or more, as the first precedes the second.
   static func order(_ a: [UInt8], _ b: [UInt8]) -> Int { compare(a.span, b.span) }
 }

@@ -4,8 +4,10 @@ import DivanLog
 ///
 /// Changes are evaluated document by document, so the cost of a step depends on the changes, not on
 /// the results. The query is executed again where that is not sufficient: the first time, after an
-/// error, always for a query that follows references, and when the spare rows after the shown ones
-/// are used up.
+/// error, always for a query that follows references, when the spare rows after the shown ones are
+/// used up, and when an index by which text is analysed was replaced. In the order of relevance, it
+/// is executed again when a changed document matches, or was among the rows: one more match changes
+/// the ranks of all. Rows then have their ranks as keys.
 ///
 /// Invariants: `list` has the rows of all documents that match the query without its limit and
 /// offset, or of the first of them, up to `completeThrough`. `byID` has the same rows. Rows that
@@ -89,10 +91,14 @@ extension LiveRows {
     }
     let wasStale = isStale
     isStale = true
-    let evaluator = try requireEvaluator()
+    let (evaluator, isReplaced) = try requireEvaluator(in: view)
     var edits: [LiveEdit]?
-    if !wasStale, !evaluator.followsReferences {
-      edits = try editsForChanges(by: evaluator, in: view, isCancelled)
+    if !wasStale, !isReplaced, !evaluator.followsReferences {
+      if !query.isByRelevance {
+        edits = try editsForChanges(by: evaluator, in: view, isCancelled)
+      } else if try !isConcerned(by: evaluator, in: view, isCancelled) {
+        edits = []
+      }
     }
     var completeThrough = completeThrough
     if edits == nil {
@@ -106,26 +112,49 @@ extension LiveRows {
     return difference
   }
 
-  private mutating func requireEvaluator() throws(DatabaseError) -> DocumentEvaluator {
-    if let evaluator { return evaluator }
-    let made = try DocumentEvaluator(query)
-    evaluator = made
-    return made
+  /// Returns the evaluator, and whether it replaces one with other indexes.
+  private mutating func requireEvaluator(
+    in view: ReadView
+  ) throws(DatabaseError) -> (DocumentEvaluator, isReplaced: Bool) {
+    if let evaluator, evaluator.textIndexes.isEmpty { return (evaluator, false) }
+    let made = try DocumentEvaluator(query, in: view)
+    if let evaluator, evaluator.textIndexes == made.textIndexes { return (evaluator, false) }
+    defer { evaluator = made }
+    return (made, evaluator != nil)
+  }
+
+  /// Whether any change since the last step is of a document that matches, or is among the rows.
+  private func isConcerned(
+    by evaluator: DocumentEvaluator, in view: ReadView, _ isCancelled: () -> Bool
+  ) throws -> Bool {
+    if try !purgedRows(in: view, isCancelled).isEmpty { return true }
+    var changes = ChangeCursor(view, since: sequence)
+    while let change = try changes.next() {
+      if isCancelled() { throw Database.cancelledError }
+      if byID[DocumentKey(change.id)] != nil { return true }
+      if try key(of: change, by: evaluator, in: view) != nil { return true }
+    }
+    return false
+  }
+
+  /// Returns the rows whose documents were purged since the last step.
+  ///
+  /// Purges are not recorded. A document that was stored again has changed, and is no such row.
+  private func purgedRows(in view: ReadView, _ isCancelled: () -> Bool) throws -> [LiveRow] {
+    guard purgeCount != view.state.purgeCount else { return [] }
+    var purged: [LiveRow] = []
+    try list.forEach { row in
+      if isCancelled() { throw Database.cancelledError }
+      if try view.entry(row.id) == nil { purged.append(row) }
+    }
+    return purged
   }
 
   /// Returns the edits for the changes since the last step; nil if too few rows would be left.
   private func editsForChanges(
     by evaluator: DocumentEvaluator, in view: ReadView, _ isCancelled: () -> Bool
   ) throws -> [LiveEdit]? {
-    var edits: [LiveEdit] = []
-    if purgeCount != view.state.purgeCount {
-      // Purged documents are not recorded. One that was stored again has changed, and is found
-      // below.
-      try list.forEach { row in
-        if isCancelled() { throw Database.cancelledError }
-        if try view.entry(row.id) == nil { edits.append(LiveEdit(old: row, new: nil)) }
-      }
-    }
+    var edits = try purgedRows(in: view, isCancelled).map { LiveEdit(old: $0, new: nil) }
     var changes = ChangeCursor(view, since: sequence)
     while let change = try changes.next() {
       if isCancelled() { throw Database.cancelledError }
@@ -145,13 +174,19 @@ extension LiveRows {
   private func row(
     of change: Change, by evaluator: DocumentEvaluator, in view: ReadView, _ old: LiveRow?
   ) throws -> LiveRow? {
-    guard !change.isDeleted, let revision = change.revision else { return nil }
-    let body = try change.document.encoded().bytes
-    guard let key = try evaluator.key(of: SharedBytes(utf8: change.id), body, in: view) else {
-      return nil
-    }
+    guard let revision = change.revision, let key = try key(of: change, by: evaluator, in: view)
+    else { return nil }
     if let completeThrough, LiveRow.order(key, completeThrough) > 0 { return nil }
     return try row(key, change.id, revision, old) { change.document }
+  }
+
+  /// Returns the key of a changed document; nil if it does not match.
+  private func key(
+    of change: Change, by evaluator: DocumentEvaluator, in view: ReadView
+  ) throws -> [UInt8]? {
+    guard !change.isDeleted, change.revision != nil else { return nil }
+    let body = try change.document.encoded().bytes
+    return try evaluator.key(of: SharedBytes(utf8: change.id), body, in: view)
   }
 
   /// Returns the row of a document: the old one if it is the same.
@@ -174,16 +209,18 @@ extension LiveRows {
   ) throws -> (edits: [LiveEdit], completeThrough: [UInt8]?) {
     var core = query
     core.offset = 0
-    core.limit = wantedCount.map { $0 + spareCount }
-    if core.limit == nil { core.sorts = [] }
+    let isByRelevance = query.isByRelevance
+    core.limit = wantedCount.map { isByRelevance ? $0 : $0 + spareCount }
+    if core.limit == nil { core.dropOrder() }
     let execution = try QueryExecution(view, core, readsResults: true, isCancelled: isCancelled)
     var edits: [LiveEdit] = []
     var found: Set<DocumentKey> = []
     var last: [UInt8]?
-    try execution.forEachInAnyOrder { candidate in
+    func add(_ candidate: inout QueryCandidate) throws -> Bool {
       if isCancelled() { throw Database.cancelledError }
       try execution.read(&candidate)
-      let key = try evaluator.key(ofResult: candidate.row)
+      var key = try evaluator.key(ofResult: candidate.row)
+      if isByRelevance { key = LiveRow.key(ofRank: found.count, candidate.id) }
       let record = try execution.record(of: candidate)
       if last.map({ LiveRow.order($0, key) < 0 }) ?? true { last = key }
       let id = try view.text(ofID: candidate.id)
@@ -194,10 +231,15 @@ extension LiveRows {
       if old !== new { edits.append(LiveEdit(old: old, new: new)) }
       return true
     }
+    if isByRelevance {
+      try execution.forEach(add)
+    } else {
+      try execution.forEachInAnyOrder(add)
+    }
     list.forEach { row in
       if !found.contains(DocumentKey(row.id)) { edits.append(LiveEdit(old: row, new: nil)) }
     }
-    return (edits, found.count == core.limit ? last : nil)
+    return (edits, found.count == core.limit && !isByRelevance ? last : nil)
   }
 
   /// Applies edits, and returns the changes in the shown rows; changes nothing if it throws.

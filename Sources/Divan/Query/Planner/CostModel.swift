@@ -18,17 +18,21 @@ struct QueryCost: Sendable, Hashable {
   var lookups = 0.0
   /// The number of results that are sorted, after they were read.
   var sorted = 0.0
+  /// The number of documents whose text is analysed, to test a condition on it.
+  var analysed = 0.0
 
   static let search = 2.0
   static let entry = 0.25
   static let collectedID = 0.25
   static let lookup = 4.0
   static let sortedResult = 1.0
+  /// Some hundred words take about as long as some reads.
+  static let analysis = 8.0
 
   var cost: Double {
     scanned + searches * QueryCost.search + entries * QueryCost.entry
       + collected * QueryCost.collectedID + lookups * QueryCost.lookup
-      + sorted * QueryCost.sortedResult
+      + sorted * QueryCost.sortedResult + analysed * QueryCost.analysis
   }
 
   static func + (a: QueryCost, b: QueryCost) -> QueryCost {
@@ -36,14 +40,14 @@ struct QueryCost: Sendable, Hashable {
       scanned: a.scanned + b.scanned, searches: a.searches + b.searches,
       entries: a.entries + b.entries,
       collected: a.collected + b.collected, lookups: a.lookups + b.lookups,
-      sorted: a.sorted + b.sorted)
+      sorted: a.sorted + b.sorted, analysed: a.analysed + b.analysed)
   }
 
   static func * (cost: QueryCost, share: Double) -> QueryCost {
     QueryCost(
       scanned: cost.scanned * share, searches: cost.searches, entries: cost.entries * share,
       collected: cost.collected * share, lookups: cost.lookups * share,
-      sorted: cost.sorted * share)
+      sorted: cost.sorted * share, analysed: cost.analysed * share)
   }
 }
 
@@ -87,6 +91,8 @@ struct CostModel {
   let isSorted: Bool
   /// The estimated selectivity of each part of the filter: the share of documents that meet it.
   let selectivities: [Double]
+  /// The parts that search text.
+  let searches: ConjunctSet
 
   /// Returns the share of candidates that match the rest of the filter.
   func selectivity(without covered: ConjunctSet) -> Double {
@@ -136,10 +142,26 @@ struct CostModel {
     return cost
   }
 
+  /// Returns the cost of answering the query in the order of relevance.
+  ///
+  /// All matches are ranked, before the first result is known.
+  func costByRelevance(_ choice: AccessCandidate) -> QueryCost {
+    var cost = choice.cost + testing(choice.found * fractionToScan(choice), choice)
+    cost.collected += choice.found
+    return cost
+  }
+
   /// Returns the cost of testing candidates for the rest of the filter.
   private func testing(_ count: Double, _ choice: AccessCandidate) -> QueryCost {
     var cost = QueryCost()
-    if choice.covered.count < selectivities.count, !choice.includesRead { cost.lookups = count }
+    guard choice.covered.count < selectivities.count else { return cost }
+    if !choice.includesRead { cost.lookups = count }
+    let searched = searches.subtracting(choice.covered)
+    if !searched.isEmpty {
+      var others = choice.covered
+      others.formUnion(searched)
+      cost.analysed = count * selectivity(without: others) * Double(searched.count)
+    }
     return cost
   }
 }

@@ -31,7 +31,7 @@ struct IndexMatch {
 extension Conjuncts {
   /// Calls `body` with each way in which an index can answer the filter.
   ///
-  /// There is none if the index lacks matching documents. There may be several if it indexes the
+  /// There is none if the index lacks matching documents, or has no values but text. There may be several if it indexes the
   /// elements of arrays and several parts have conditions on any element. Matches that lack
   /// documents without entries are included only if `mayLackDocuments`: the caller then adds those
   /// after all others.
@@ -39,6 +39,7 @@ extension Conjuncts {
     _ definition: IndexDefinition, mayLackDocuments: Bool = false, _ body: (IndexMatch) -> Void
   ) {
     let index = definition.index
+    guard index.fullText == nil else { return }
     var covered = ConjunctSet()
     for condition in index.conditions {
       guard imply(condition) else { return }

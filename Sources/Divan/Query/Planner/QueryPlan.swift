@@ -1,5 +1,5 @@
 /// The plan for answering a query in one version of the store.
-struct QueryPlan: Sendable {
+struct QueryPlan {
   /// The source of candidates.
   var access: AccessPath
   /// The residual predicate on each candidate's document; `.all` if the access answers the filter.
@@ -16,8 +16,9 @@ struct QueryPlan: Sendable {
     case sorted
     /// They come in the order of an index, and those that are equal in the index are sorted.
     case fromIndex(IndexOrder)
+    /// They come in the order of a search for text, the best match first.
+    case byRelevance
   }
-
 }
 
 /// The estimates for a query before it is executed.
@@ -37,7 +38,7 @@ struct QueryEstimate: Sendable {
 }
 
 /// The access path of a query: the source of its candidates.
-enum AccessPath: Sendable {
+enum AccessPath {
   /// Every document, in the order of IDs.
   case everything
   /// The documents whose IDs are in a range.
@@ -45,8 +46,10 @@ enum AccessPath: Sendable {
   /// The documents with certain IDs.
   case named([String])
   case index(IndexAccess)
-  /// The documents that all of them find, the smallest first.
-  case intersection([IndexAccess])
+  /// The documents whose text matches.
+  case fullText(FullTextAccess)
+  /// The documents that all of some searches in indexes find, the smallest first.
+  case intersection([AccessPath])
   /// The documents that any of them finds.
   case union([AccessPath])
   case nothing
@@ -99,7 +102,7 @@ extension AccessPath {
     switch self {
     case .named: false
     case .union(let accesses): accesses.allSatisfy(\.isKnownToExist)
-    case .everything, .ids, .index, .intersection, .nothing: true
+    case .everything, .ids, .index, .fullText, .intersection, .nothing: true
     }
   }
 }
@@ -135,6 +138,7 @@ extension AccessPath: CustomStringConvertible {
     case .ids: "the documents in a range of IDs"
     case .named(let ids): ids.count == 1 ? "one document by its ID" : "\(ids.count) documents by ID"
     case .index(let access): access.description
+    case .fullText(let access): access.description
     case .intersection(let accesses):
       "the intersection of: " + accesses.map(\.description).joined(separator: "; ")
     case .union(let accesses):

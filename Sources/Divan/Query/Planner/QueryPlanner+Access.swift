@@ -10,7 +10,8 @@ extension QueryPlanner {
   ///
   /// Alternatives are planned one by one only for the first `ownCount` parts.
   func cheapest(
-    _ filter: Conjuncts, _ matches: [EstimatedMatch], _ costModel: CostModel, ownCount: Int
+    _ filter: Conjuncts, _ matches: [EstimatedMatch], _ searches: [FullTextLookup],
+    _ costModel: CostModel, ownCount: Int
   ) throws(DatabaseError) -> AccessCandidate {
     var best: (choice: AccessCandidate, cost: Double)?
     /// Of equal costs the first wins: that with fewer candidates, and an index rather than none.
@@ -19,8 +20,12 @@ extension QueryPlanner {
       if best.map({ cost < $0.cost }) ?? true { best = (choice, cost) }
     }
     for match in matches where match.match.isWhole { consider(match.choice) }
-    if matches.count > 1, let both = intersection(matches.filter(\.match.isWhole), costModel) {
-      consider(both)
+    for search in searches { consider(search.choice) }
+    if matches.count + searches.count > 1 {
+      // Both are few, and the smallest come first.
+      let lookups = matches.filter(\.match.isWhole).map(\.choice) + searches.map(\.choice)
+      let sorted = searches.isEmpty ? lookups : lookups.sorted { $0.found < $1.found }
+      if let both = intersection(sorted, costModel) { consider(both) }
     }
     if let named = named(filter.parts) { consider(named) }
     if let range = try idRange(filter.parts) { consider(range) }
@@ -83,7 +88,7 @@ extension QueryPlanner {
     case .test(let path, .oneOf(let values))
     where values.count > 1 && values.count <= QueryPlanner.setLimit:
       let isCondition = indexes.contains {
-        $0.isReady && $0.index.conditions.contains { path.leads(to: $0.path) }
+        $0.isReady && $0.index.fullText == nil && $0.index.conditions.contains { path.leads(to: $0.path) }
       }
       return isCondition ? values.map { .test(path, .equal($0)) } : nil
     default: return nil
@@ -110,8 +115,9 @@ extension QueryPlanner {
       let own = alternative.conjuncts
       let parts = Conjuncts(own + common.map(\.part), given: given)
       let matches = try estimated(matches(parts, sorts: []))
-      let costModel = costModel(of: QueryCore(), parts, matches)
-      let best = try cheapest(parts, matches, costModel, ownCount: own.count)
+      let searches = try searches(parts)
+      let costModel = costModel(of: QueryCore(), parts, matches, searches)
+      let best = try cheapest(parts, matches, searches, costModel, ownCount: own.count)
       if case .everything = best.access { return nil }
       accesses.append(best.access)
       union.found += best.found
@@ -130,29 +136,25 @@ extension QueryPlanner {
     return union
   }
 
-  /// Returns the candidates that several indexes have in common.
+  /// Returns the candidates that several searches in indexes have in common.
   ///
-  /// An index is included only if it excludes documents that would cost more to read.
-  private func intersection(_ lookups: [EstimatedMatch], _ costModel: CostModel) -> AccessCandidate?
-  {
+  /// A search is included only if it excludes documents that would cost more to read.
+  private func intersection(
+    _ lookups: [AccessCandidate], _ costModel: CostModel
+  ) -> AccessCandidate? {
     guard lookups.count > 1, let first = lookups.first else { return nil }
-    var best = first.choice
+    var best = first
     best.isByID = false
     var accesses = [first.access]
     for other in lookups.dropFirst() {
-      let isNew = !other.match.covered.isSubset(of: best.covered) || other.match.covered.isEmpty
-      // The same index again adds nothing, except for elements of arrays.
-      guard isNew,
-        other.match.definition != first.match.definition || first.match.definition.index.eachElement
-      else {
-        continue
-      }
+      let isNew = !other.covered.isSubset(of: best.covered) || other.covered.isEmpty
+      guard isNew, other.access.mayExclude(from: first.access) else { continue }
       var both = best
-      both.covered.formUnion(other.match.covered)
-      let added = other.match.covered.subtracting(best.covered)
-      both.found *= added.isEmpty ? min(1, other.entries / total) : costModel.selectivity(of: added)
-      both.cost = both.cost + other.choice.cost
-      both.cost.collected += accesses.count == 1 ? first.entries + other.entries : other.entries
+      both.covered.formUnion(other.covered)
+      let added = other.covered.subtracting(best.covered)
+      both.found *= added.isEmpty ? min(1, other.found / total) : costModel.selectivity(of: added)
+      both.cost = both.cost + other.cost
+      both.cost.collected += accesses.count == 1 ? first.found + other.found : other.found
       guard costModel.cost(both).cost < costModel.cost(best).cost else { continue }
       best = both
       accesses.append(other.access)
@@ -160,5 +162,15 @@ extension QueryPlanner {
     guard accesses.count > 1 else { return nil }
     best.access = .intersection(accesses)
     return best
+  }
+}
+
+extension AccessPath {
+  /// Whether a search can exclude documents that another one finds.
+  ///
+  /// The same index again adds nothing, except for elements of arrays, and for text.
+  fileprivate func mayExclude(from first: AccessPath) -> Bool {
+    guard case .index(let access) = self, case .index(let other) = first else { return true }
+    return access.definition != other.definition || other.definition.index.eachElement
   }
 }

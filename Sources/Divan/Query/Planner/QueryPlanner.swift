@@ -11,6 +11,8 @@ struct QueryPlanner {
   let total: Double
   /// The cost of a full scan.
   let fullScan: QueryCost
+  /// The searches in full-text indexes.
+  let accesses = FullTextAccesses()
 
   init(_ view: ReadView) {
     self.view = view
@@ -21,15 +23,19 @@ struct QueryPlanner {
   }
 
   func plan(_ query: QueryCore) throws(DatabaseError) -> QueryPlan {
-    let filter = Conjuncts(query.conjuncts)
-    for part in filter.parts { try part.refuse() }
+    let parts = query.conjuncts
+    for part in parts { try part.refuse() }
+    try query.refuseOrder()
+    let filter = Conjuncts(try FullTextBinding(view: view).bind(parts))
     if filter.areNothing {
       return QueryPlan(access: .nothing, residual: .all, order: .byID, estimate: QueryEstimate())
     }
     if let plan = exact(filter, query) { return plan }
+    let searches = try searches(filter)
+    if query.isByRelevance { return byRelevance(filter, query, searches) }
     let found = try estimated(matches(filter, sorts: query.sorts))
-    let costModel = costModel(of: query, filter, found)
-    let choice = try cheapest(filter, found, costModel, ownCount: filter.parts.count)
+    let costModel = costModel(of: query, filter, found, searches)
+    let choice = try cheapest(filter, found, searches, costModel, ownCount: filter.parts.count)
     var (best, estimate) = plan(choice, filter, costModel)
     if costModel.isSorted {
       for match in found {
@@ -119,7 +125,8 @@ struct QueryPlanner {
 
   /// Returns the cost model of a query, from the matches of its filter's parts.
   func costModel(
-    of query: QueryCore, _ filter: Conjuncts, _ matches: [EstimatedMatch]
+    of query: QueryCore, _ filter: Conjuncts, _ matches: [EstimatedMatch],
+    _ searches: [FullTextLookup]
   ) -> CostModel {
     var selectivities = filter.parts.map { part in
       if case .not = part { DefaultSelectivity.ofNegation } else { DefaultSelectivity.ofTest }
@@ -140,11 +147,15 @@ struct QueryPlanner {
       selectivities[last] = min(1, max(share, 0.5 / total))
       known.formUnion(unknown)
     }
+    for search in searches {
+      selectivities[search.part] = min(1, max(search.choice.found / total, 0.5 / total))
+    }
     return CostModel(
       total: total, fullScan: fullScan,
       wanted: query.limit.map { Double($0) + Double(query.offset) },
       isSorted: query.sorts.contains { filter.constant($0.path) == nil },
-      selectivities: selectivities)
+      selectivities: selectivities,
+      searches: ConjunctSet(filter.parts.indices.filter { filter.parts[$0].searchesText }))
   }
 
   // MARK: Estimates

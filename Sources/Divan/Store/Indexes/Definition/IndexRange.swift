@@ -126,12 +126,6 @@ extension IndexRange.Kind: Hashable {
 extension IndexRange {
   /// Throws if an index does not support this range.
   func check(against index: DocumentIndex) throws(DatabaseError) {
-    guard index.fullText == nil else {
-      throw DatabaseError(
-        .invalidQuery,
-        "the index \(index.name.debugDescription) is a full-text index, which has no values",
-        hint: "Search it with a query whose filter has `matches(.fullText(…))`")
-    }
     guard parts.count <= index.paths.count else {
       throw DatabaseError(
         .invalidQuery,

@@ -35,11 +35,16 @@ extension IndexEntryCursor {
   /// Opens the index with a name.
   ///
   /// - Throws: `notFound` if there is no such index, or it is not complete yet; `invalidQuery` if
-  ///   the index does not support the range.
+  ///   the index does not support the range, or has text instead of values.
   init(
     _ view: ReadView, _ name: String, _ range: IndexRange, descending: Bool
   ) throws(DatabaseError) {
     let definition = try view.index(named: name)
+    guard definition.index.fullText == nil else {
+      throw DatabaseError(
+        .invalidQuery, "the index \(name.debugDescription) has the words of text, and no values",
+        hint: "Search it with `matches` in the filter of a query", path: view.store.path)
+    }
     self = try IndexEntryCursor.over(
       definition, range, try IndexKeyRange(range, of: definition), in: view, descending: descending)
   }

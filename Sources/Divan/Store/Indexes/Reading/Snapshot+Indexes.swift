@@ -47,7 +47,7 @@ extension Snapshot {
   /// - Returns: A cursor that reads each document on demand.
   /// - Throws: ``DatabaseError/Code/notFound`` if this version has no such index, or it is not
   ///   complete yet; ``DatabaseError/Code/invalidQuery`` if the range has more properties than the
-  ///   index, or one after a property that may have several values.
+  ///   index, or one after a property that may have several values, and for a full-text index.
   public func documents(
     by index: String, _ range: some IndexRangeExpression = .all, descending: Bool = false
   ) throws -> IndexedDocumentCursor {

@@ -1,0 +1,55 @@
+// Plans that search text.
+
+/// The search for a part of a filter in a full-text index.
+struct FullTextLookup {
+  /// The number of the part.
+  let part: Int
+  let choice: AccessCandidate
+}
+
+extension QueryPlanner {
+  /// Returns the searches for the parts of a filter that are conditions on text.
+  ///
+  /// A part that is a condition of a partial index is covered, too.
+  func searches(_ filter: Conjuncts) throws(DatabaseError) -> [FullTextLookup] {
+    var lookups: [FullTextLookup] = []
+    for (number, part) in filter.parts.enumerated() {
+      guard case .fullText(let condition, let test) = part else { continue }
+      let access = try accesses.access(condition, test.required(for: condition), in: view)
+      var covered = ConjunctSet(number)
+      for (other, part) in filter.parts.enumerated()
+      where access.definition.index.conditions.contains(where: part.isSame) {
+        covered.insert(other)
+      }
+      let found = min(total, Double(access.estimatedCount))
+      lookups.append(
+        FullTextLookup(
+          part: number,
+          choice: AccessCandidate(
+            access: .fullText(access), found: found, cost: QueryCost(searches: 1, entries: found),
+            covered: covered)))
+    }
+    return lookups
+  }
+
+  /// Returns the plan for results in the order of their relevance.
+  ///
+  /// The filter has exactly one condition on text: see ``QueryCore/refuseOrder()``.
+  func byRelevance(
+    _ filter: Conjuncts, _ query: QueryCore, _ searches: [FullTextLookup]
+  ) -> QueryPlan {
+    guard let choice = searches.first?.choice else {
+      preconditionFailure("An order by relevance without a search was not refused")
+    }
+    let costModel = costModel(of: query, filter, [], searches)
+    let share = costModel.fractionToScan(choice)
+    var estimate = QueryEstimate(
+      rows: choice.found * share,
+      results: choice.found * costModel.selectivity(without: choice.covered),
+      cost: costModel.costByRelevance(choice))
+    estimate.limitResults(query)
+    return QueryPlan(
+      access: choice.access, residual: filter.residual(without: choice.covered),
+      order: .byRelevance, estimate: estimate)
+  }
+}
