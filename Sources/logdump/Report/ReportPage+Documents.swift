@@ -101,7 +101,7 @@ extension ReportPage {
       indexes.isEmpty
         ? "There are no indexes."
         : "Selectivity is the share of distinct values: at 100 % each value leads to one entry, "
-          + "and near 0 % a value leads to many."
+          + "and near 0 % a value leads to many. The values of a full-text index are words."
     ) { page in
       if !indexes.isEmpty {
         let shown = indexes.prefix(ReportContents.rowLimit * 3)
