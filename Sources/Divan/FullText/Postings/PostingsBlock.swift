@@ -15,14 +15,14 @@ internal import DivanLog
 /// frequency is at least that of each document: after a removal, it may be greater.
 ///
 /// A block is edited without decoding what stays as it is.
-struct PostingsBlock {
+struct PostingsBlock: Sendable {
   /// A block takes no further document when it has this many.
   static let documentLimit = 128
   /// A block takes no further document when it has this many bytes.
   static let sizeLimit = 640
 
   /// The figures that a block begins with.
-  struct Header {
+  struct Header: Sendable {
     var documentCount = 0
     /// The number of the last document, from the block's first number.
     var last: UInt64 = 0
@@ -57,16 +57,26 @@ struct PostingsBlock {
 }
 
 extension PostingsBlock {
-  /// Reads the figures that a block begins with.
+  /// Reads the figures that a block begins with, and checks them against its size.
   static func header(of span: Span<UInt8>) throws(ByteError) -> Header {
+    let header = try figures(of: span)
+    guard header.positionsStart <= span.count else {
+      throw ByteError(offset: 0, reason: "a block of postings is too short")
+    }
+    return header
+  }
+
+  /// Reads the figures that a block begins with, of which the rest may be missing.
+  static func figures(of span: Span<UInt8>) throws(ByteError) -> Header {
     var offset = 0
     var header = Header()
     header.documentCount = try span.readCount(limit: documentLimit, at: &offset)
     header.last = try span.readVarint(at: &offset)
     header.greatestFrequency = try span.readCount(limit: .max, at: &offset)
-    let size = try span.readCount(limit: span.count, at: &offset)
-    guard header.documentCount > 0, header.last < DocumentNumber.end, size <= span.count - offset
-    else { throw ByteError(offset: 0, reason: "a block of postings with invalid figures") }
+    let size = try span.readCount(limit: Int(Int32.max), at: &offset)
+    guard header.documentCount > 0, header.last < DocumentNumber.end else {
+      throw ByteError(offset: 0, reason: "a block of postings with invalid figures")
+    }
     header.documentsStart = offset
     header.positionsStart = offset + size
     return header

@@ -10,7 +10,7 @@
 ///
 /// It keeps 16 bytes in memory for each word, and the terms. ``byteCount`` says when it is time to
 /// write what there is.
-struct PostingsBuilder {
+struct PostingsBuilder: Sendable {
   /// A term with its postings.
   struct List {
     let term: [UInt8]

@@ -2,7 +2,7 @@
 ///
 /// It is a hash table with the terms in one array of bytes, so that a term costs some bytes and no
 /// allocation of its own.
-struct TermTable {
+struct TermTable: Sendable {
   private var bytes: [UInt8] = []
   private var ends: [Int] = []
   /// The number of a term plus one in each slot, or zero; at most half of the slots are taken.

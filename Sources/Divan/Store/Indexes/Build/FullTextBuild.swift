@@ -1,20 +1,23 @@
 import Dispatch
 import DivanLog
+import Synchronization
 
 /// Fills a full-text index with the terms of existing documents.
 ///
 /// Several threads read documents and make their terms, each in a batch of its own. Then the building
 /// thread adds the batches one after the other, in slices. Other writers write between them, and add
 /// the documents that they change. So a document that has changed since it was read is left out.
-struct FullTextBuild {
+final class FullTextBuild: Sendable {
   private let store: Store
   private let definition: IndexDefinition
-  private let progress: ((Double) -> Bool)?
-  private let readers: [Reader]
+  /// The number of threads that read.
+  private let readerCount: Int
   private let common: Guarded<Common>
 
   /// The state that the readers share.
   private struct Common {
+    /// The batch of each reader, while it does not read.
+    var batches: [FullTextBatch]
     var partitions: SequencePartitioner
     /// The error that stops the build, and the sequence number of its document.
     var failure: (sequence: UInt64, error: DatabaseError)?
@@ -25,84 +28,80 @@ struct FullTextBuild {
   private static let termsPerSlice = 512
 
   init(
-    _ definition: IndexDefinition, _ batch: FullTextBatch, _ store: Store,
-    _ progress: ((Double) -> Bool)?
+    _ definition: IndexDefinition, _ batch: FullTextBatch, _ store: Store
   ) throws(DatabaseError) {
     self.store = store
     self.definition = definition
-    self.progress = progress
-    readers = (0..<store.indexBuildWorkerCount).map { _ in Reader(batch) }
+    let readerCount = store.indexBuildWorkerCount
+    self.readerCount = readerCount
     common = Guarded(
       Common(
+        batches: Array(repeating: batch, count: readerCount),
         partitions: SequencePartitioner(
           try store.view(), documentCount: SequencePartition.documentCount)))
-  }
-
-  /// A reader's batch, by reference.
-  private final class Reader: Sendable {
-    private let guarded: Guarded<FullTextBatch>
-
-    init(_ batch: FullTextBatch) { guarded = Guarded(batch) }
-
-    func withBatch<R>(
-      _ body: (inout FullTextBatch) throws(DatabaseError) -> R
-    ) throws(DatabaseError) -> R {
-      try guarded.withLock(body)
-    }
   }
 }
 
 extension FullTextBuild {
-  /// Reads and adds all documents.
-  func run() throws(DatabaseError) {
+  /// Reads and adds all documents, and reports the completed share; false cancels.
+  func run(_ progress: ((Double) -> Bool)?) throws(DatabaseError) {
     var doneCount = 0
     while !common.withLock({ $0.partitions.isAtEnd }) {
       let view = try store.view()
       common.withLock { $0.partitions.move(to: view) }
-      if readers.count == 1 {
-        read(view, into: readers[0])
+      if readerCount == 1 {
+        read(view)
       } else {
-        DispatchQueue.concurrentPerform(iterations: readers.count) { read(view, into: readers[$0]) }
+        DispatchQueue.concurrentPerform(iterations: readerCount) { _ in read(view) }
       }
       if let failure = common.withLock({ $0.failure }) { throw failure.error }
-      for reader in readers {
-        doneCount += try reader.withBatch { (batch) throws(DatabaseError) in
-          try add(&batch, readFrom: view)
-        }
-        try report(doneCount)
+      for _ in 0..<readerCount {
+        var batch = common.withLock { $0.batches.removeLast() }
+        doneCount += try add(&batch, readFrom: view)
+        common.withLock { $0.batches.insert(batch, at: 0) }
+        try report(doneCount, progress)
       }
     }
   }
 
-  private func report(_ count: Int) throws(DatabaseError) {
+  private func report(_ count: Int, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
     let total = max(1, Int(clamping: store.commits.visible?.state.documentCount ?? 0))
     guard progress?(min(1, Double(count) / Double(total))) ?? true else {
       throw DatabaseError(.cancelled, "building the index was cancelled", path: store.path)
     }
   }
 
-  /// Reads partitions until the batch has its share of the memory.
-  private func read(_ view: ReadView, into reader: Reader) {
+  /// Reads partitions until a batch has its share of the memory.
+  private func read(_ view: ReadView) {
+    // There is one for each thread.
+    guard var batch = common.withLock({ $0.batches.popLast() }) else { return }
     var last: UInt64 = 0
     do throws(DatabaseError) {
-      try reader.withBatch { (batch) throws(DatabaseError) in
-        while batch.size < FullTextBatch.sizeLimit / readers.count,
-          let partition = try takePartition()
-        {
-          var scan = partition.scan(view)
-          while let item = try view.step(&scan) {
-            last = SequencePartition.sequence(item) ?? last
-            let (location, record) = try view.changedDocument(last, at: view.decodeLocator(item))
-            guard !location.isDeleted, let record else { continue }
-            batch.add(record.idBytes, EncodedValue(record.body), revision: record.revision)
-          }
-        }
+      while batch.size < FullTextBatch.sizeLimit / readerCount,
+        let partition = try takePartition()
+      {
+        last = partition.start
+        try read(partition, of: view, into: &batch, &last)
       }
     } catch {
       common.withLock { common in
         if let failure = common.failure, failure.sequence <= last { return }
         common.failure = (last, error)
       }
+    }
+    common.withLock { $0.batches.append(batch) }
+  }
+
+  private func read(
+    _ partition: SequencePartition, of view: ReadView, into batch: inout FullTextBatch,
+    _ last: inout UInt64
+  ) throws(DatabaseError) {
+    var scan = partition.scan(view)
+    while let item = try view.step(&scan) {
+      last = SequencePartition.sequence(item) ?? last
+      let (location, record) = try view.changedDocument(last, at: view.decodeLocator(item))
+      guard !location.isDeleted, let record else { continue }
+      batch.add(record.idBytes, EncodedValue(record.body), revision: record.revision)
     }
   }
 

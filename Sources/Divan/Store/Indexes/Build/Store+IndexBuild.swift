@@ -16,7 +16,7 @@ extension Store {
   /// change. So nothing is added for a document that has changed since it was read.
   func fill(_ definition: IndexDefinition, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
     if let batch = FullTextBatch(definition) {
-      try FullTextBuild(definition, batch, self, progress).run()
+      try FullTextBuild(definition, batch, self).run(progress)
       return
     }
     let readers = try IndexBuildWorkers(definition, self, progress)

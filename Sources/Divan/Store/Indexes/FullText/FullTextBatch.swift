@@ -4,9 +4,9 @@ import DivanLog
 ///
 /// Their postings are made without the index, and put behind those that are there. That takes a tenth
 /// of the time of adding one document after the other.
-struct FullTextBatch {
+struct FullTextBatch: Sendable {
   /// A document in the batch.
-  struct Item {
+  struct Item: Sendable {
     let id: SharedBytes
     fileprivate(set) var lengths: [Int]
     /// The revision that was read.

@@ -1,3 +1,5 @@
+import DivanLog
+
 extension LayeredTree {
   /// Returns the tables of a full-text index in this tree.
   func tables(of definition: IndexDefinition) -> FullTextTables {

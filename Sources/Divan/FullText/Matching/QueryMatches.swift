@@ -1,0 +1,117 @@
+/// The terms of a full-text index, with their postings.
+protocol FullTextTerms {
+  /// Returns the postings of a term; nil if no document has it.
+  func postings(of term: [UInt8]) throws(DatabaseError) -> (any PostingsSource)?
+
+  /// Returns the terms with a prefix, in the order of their bytes.
+  func terms(withPrefix prefix: [UInt8]) throws(DatabaseError) -> [[UInt8]]
+
+  /// Returns the terms within an edit distance of a word, or that begin so.
+  func terms(
+    near word: [UInt8], maxDistance: Int, isPrefix: Bool
+  ) throws(DatabaseError) -> [[UInt8]]
+}
+
+/// Makes cursors over the documents that match the parts of a query.
+struct QueryMatches {
+  private let terms: any FullTextTerms
+  private let analysis: AnalysisOptions
+  /// The names of the properties, in the order of the index.
+  private let fieldNames: [String]
+  /// An upper bound of the number of documents with each ranked part.
+  private(set) var partCounts: [Int] = []
+
+  init(_ terms: any FullTextTerms, _ analysis: AnalysisOptions, fieldNames: [String]) {
+    (self.terms, self.analysis, self.fieldNames) = (terms, analysis, fieldNames)
+  }
+
+  /// Returns the documents that match an expression in some properties.
+  ///
+  /// Returns nil for an expression that has no term, such as a stop word: it excludes nothing.
+  /// Parts that are excluded from others are not `ranked`.
+  ///
+  /// - Throws: `invalidQuery` if the expression names a property that the index does not have.
+  mutating func cursor(
+    _ expression: FullTextExpression, in fields: FieldSet, ranked: Bool = true
+  ) throws(DatabaseError) -> (any MatchCursor)? {
+    switch expression {
+    case .words(let words):
+      let words = AnalysedWords(words, analysis)
+      return words.words.isEmpty ? nil : try cursor(words, fields, ranked: ranked)
+    case .field(let name, let inner):
+      guard let field = fieldNames.firstIndex(of: name) else {
+        throw DatabaseError(
+          .invalidQuery, "the full-text index has no property \(name.debugDescription)",
+          hint: "It has " + fieldNames.joined(separator: ", "))
+      }
+      return try cursor(inner, in: fields.intersection(FieldSet([field])), ranked: ranked)
+    case .all(let parts):
+      let cursors = try cursors(parts, fields, ranked)
+      return cursors.count > 1 ? try AllMatches(cursors) : cursors.first
+    case .any(let parts):
+      let cursors = try cursors(parts, fields, ranked)
+      return cursors.count > 1 ? AnyMatches(cursors) : cursors.first
+    case .without(let base, let excluded):
+      guard let base = try cursor(base, in: fields, ranked: ranked) else { return nil }
+      guard let excluded = try cursor(excluded, in: fields, ranked: false) else { return base }
+      return try RemainingMatches(base, without: excluded)
+    case .near(let parts, let distance):
+      var cursors: [any MatchCursor] = []
+      for part in parts {
+        let words = AnalysedWords(part, analysis)
+        if !words.words.isEmpty { cursors.append(try cursor(words, fields, ranked: ranked)) }
+      }
+      return cursors.count > 1 ? try NearMatches(cursors, distance: distance) : cursors.first
+    }
+  }
+
+  private mutating func cursors(
+    _ parts: [FullTextExpression], _ fields: FieldSet, _ ranked: Bool
+  ) throws(DatabaseError) -> [any MatchCursor] {
+    var cursors: [any MatchCursor] = []
+    for part in parts {
+      if let cursor = try cursor(part, in: fields, ranked: ranked) { cursors.append(cursor) }
+    }
+    return cursors
+  }
+
+  /// Returns the documents with a word or a phrase, which is one part of the query.
+  private mutating func cursor(
+    _ words: AnalysedWords, _ fields: FieldSet, ranked: Bool
+  ) throws(DatabaseError) -> any MatchCursor {
+    let part = ranked ? partCounts.count : nil
+    if ranked { partCounts.append(0) }
+    var cursors: [(cursor: any MatchCursor, offset: Int)] = []
+    for word in words.words {
+      cursors.append(
+        (
+          try cursor(word, words.maxDistance, fields, part: words.words.count > 1 ? nil : part),
+          word.offset
+        ))
+    }
+    let cursor =
+      cursors.count > 1 ? try PhraseMatches(cursors, part: part) as any MatchCursor : cursors[0].cursor
+    if let part { partCounts[part] = cursor.cost }
+    return cursor
+  }
+
+  /// Returns the documents with any term that a word stands for.
+  private func cursor(
+    _ word: AnalysedWords.Word, _ maxDistance: Int, _ fields: FieldSet, part: Int?
+  ) throws(DatabaseError) -> any MatchCursor {
+    var found: [[UInt8]]
+    if maxDistance > 0 {
+      found = try terms.terms(near: word.term, maxDistance: maxDistance, isPrefix: word.isPrefix)
+    } else {
+      found = word.isPrefix ? try terms.terms(withPrefix: word.term) : [word.term]
+    }
+    if let stem = word.stem, !found.contains(stem) { found.append(stem) }
+    var cursors: [any MatchCursor] = []
+    for term in found {
+      guard let postings = try terms.postings(of: term) else { continue }
+      cursors.append(
+        try TermMatches(postings, fieldCount: fieldNames.count, fields: fields, part: part))
+    }
+    return cursors.count == 1 ? cursors[0] : AnyMatches(cursors)
+  }
+}
