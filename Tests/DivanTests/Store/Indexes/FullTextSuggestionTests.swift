@@ -83,11 +83,11 @@ struct FullTextSuggestionTests {
   @Test func `a missing index, an index of values and a past version are refused`() throws {
     try database.addIndex(DocumentIndex("numbers", on: "n"))
     let snapshot = try add()
-    for index in ["none", "numbers"] {
+    for (index, code) in [("none", DatabaseError.Code.notFound), ("numbers", .invalidQuery)] {
       let error = #expect(throws: DatabaseError.self) {
         try snapshot.suggestions(for: "milk", index: index)
       }
-      #expect(error?.code == .notFound)
+      #expect(error?.code == code)
       #expect(throws: DatabaseError.self) {
         try snapshot.correction(of: .fullText("milk"), index: index)
       }

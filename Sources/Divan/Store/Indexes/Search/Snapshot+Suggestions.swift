@@ -1,7 +1,7 @@
 import DivanLog
 
 extension Snapshot {
-  /// Returns words of a full-text index that someone may have meant who wrote another: “did you mean”.
+  /// Returns words of a full-text index near another word, for “did you mean”.
   ///
   /// ```swift
   /// let words = try snapshot.suggestions(for: "metropols", index: "text")  // ["metropolis"]
@@ -17,11 +17,11 @@ extension Snapshot {
   ///   - index: The name of a full-text index.
   ///   - limit: How many words to return at most.
   /// - Returns: The words; the word itself is not among them.
-  /// - Throws: ``DatabaseError/Code/notFound`` if this version has no such full-text index, or it is
-  ///   not complete yet.
+  /// - Throws: ``DatabaseError/Code/notFound`` if this version has no such index, or it is not
+  ///   complete yet; ``DatabaseError/Code/invalidQuery`` if it is not a full-text index, and for a
+  ///   version of the past.
   public func suggestions(for word: String, index: String, limit: Int = 5) throws -> [String] {
-    let definition = try view.fullTextIndex(
-      for: FullTextCondition(query: FullTextQuery(word), path: nil, indexName: index))
+    let definition = try view.textIndex(named: index, for: FullTextQuery(word))
     return try view.suggestions(for: word, in: definition, limit: limit)
   }
 
@@ -48,8 +48,7 @@ extension Snapshot {
   /// - Returns: The other query; nil if no word is replaced.
   /// - Throws: The errors of ``suggestions(for:index:limit:)``.
   public func correction(of query: FullTextQuery, index: String) throws -> FullTextQuery? {
-    let definition = try view.fullTextIndex(
-      for: FullTextCondition(query: query, path: nil, indexName: index))
+    let definition = try view.textIndex(named: index, for: query)
     let names = definition.index.paths.map { $0.joined(separator: ".") }
     var text = Array(query.text.utf8)
     let words = SpelledWords.ranges(in: text) { name in

@@ -9,6 +9,16 @@ enum FullTextSpelling {
 }
 
 extension ReadView {
+  /// Returns the full-text index with a name, which has the properties that a query names.
+  func textIndex(
+    named name: String, for query: FullTextQuery
+  ) throws(DatabaseError) -> IndexDefinition {
+    let condition = FullTextCondition(query: query, path: nil, indexName: name)
+    let definition = try fullTextIndex(for: condition)
+    _ = try FullTextRequest(condition, of: definition.index)
+    return definition
+  }
+
   /// Whether a document of a full-text index has a word, or the word is a stop word.
   func knows(_ word: String, in definition: IndexDefinition) throws(DatabaseError) -> Bool {
     let options = definition.index.fullText ?? FullTextOptions()
