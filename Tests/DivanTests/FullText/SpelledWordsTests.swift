@@ -18,7 +18,7 @@ struct SpelledWordsTests {
     ("1927 3.5 mp3", ["mp3"]), ("東京 tea", ["tea"]),
     ("well-known don't", ["well", "known", "don't"]),
     ("", []), ("(\"\")**", []), ("AND", []),
-  ])
+  ] as [(String, [String])])
   func `words to find are spelled, and signs, names and excluded words are not`(
     query: String, expected: [String]
   ) {

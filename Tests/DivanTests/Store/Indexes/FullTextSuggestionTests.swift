@@ -55,7 +55,7 @@ struct FullTextSuggestionTests {
     ("title:mlk", "title:milk"), ("NEAR(frseh milk, 3)", "NEAR(fresh milk, 3)"),
     ("(mlk)) OR", "(milk)) OR"), ("milk", nil), ("", nil), ("zzzzzzzz 1927", nil),
     ("caffé", "cafe"), ("東京 mlk", "東京 milk"),
-  ])
+  ] as [(String, String?)])
   func `the unknown words of a query are replaced, and the rest of its text stays`(
     query: String, expected: String?
   ) throws {

@@ -57,7 +57,7 @@ extension ReadView {
       definition, in: self)
     for _ in 0..<FullTextSpelling.documentLimit {
       guard let id = try search.nextID() else { break }
-      guard let document = try document(try text(ofID: id)) else { continue }
+      guard let document = try self.document(try text(ofID: id)) else { continue }
       if let word = definition.index.word(ofStem: stem, in: document) { return word }
     }
     return stem
