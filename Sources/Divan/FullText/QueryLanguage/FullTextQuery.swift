@@ -27,7 +27,7 @@ public struct FullTextQuery: Hashable, Sendable {
 
   /// Creates a query of any text, leaving out signs and operators that do not fit.
   ///
-  /// A query without a word matches no document.
+  /// A query that has no word matches no document.
   public init(_ text: String) {
     self.text = text
     parsed = nil
