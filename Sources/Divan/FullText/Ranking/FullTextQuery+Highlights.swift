@@ -43,7 +43,7 @@ extension FullTextQuery {
     of text: String, wordCount: Int = 20, property: String? = nil,
     options: FullTextOptions = FullTextOptions()
   ) -> FullTextSnippet {
-    // A query without a word finds nothing, and shows the beginning of the text.
+    // A query that has no word finds nothing, and shows the beginning of the text.
     let highlighter =
       highlighter(of: property, options) ?? TextHighlighter(.all([]), options.analysis)
     let snippet = highlighter.snippet(in: Array(text.utf8), wordCount: wordCount)
