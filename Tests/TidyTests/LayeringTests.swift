@@ -51,16 +51,16 @@ struct LayeringTests {
           ]),
         Group(name: "BTree", uses: ["Errors"]),
         Group(
-          name: "Store", uses: ["Errors", "Collections", "Document", "BTree"],
+          name: "Store", uses: ["Errors", "Collections", "Document", "FullText", "BTree"],
           layers: [
-            "Monitoring", "Records", "Indexes/Definition", "Engine", "Reading", "Writing",
-            "Indexes/Upkeep", "Indexes/Reading", "History", "Recovery", "Attachments",
+            "Monitoring", "Records", "Indexes/Definition", "Indexes/FullText", "Engine", "Reading",
+            "Writing", "Indexes/Upkeep", "Indexes/Reading", "Indexes/Search", "History", "Recovery", "Attachments",
             "Maintenance", "Sharing", "",
             "Changes",
             "Indexes/Build", "Inspection", "Transfer",
           ]),
         Group(
-          name: "Query", uses: ["Errors", "Collections", "Document", "Store"],
+          name: "Query", uses: ["Errors", "Collections", "Document", "FullText", "Store"],
           layers: [
             "Predicate", "KeyPaths", "Builder", "Translation", "Planner", "PredicateCache",
             "Execution", "Interface", "Live",

@@ -50,7 +50,7 @@ public final class URLSessionTransport: HTTPTransport {
     }
     let exchange = Exchange(task, spool, request.progress)
     exchanges.add(exchange)
-    return try await exchange.response()
+    return try await exchange.response(of: self)
   }
 }
 
@@ -191,7 +191,8 @@ private final class Exchange: Sendable {
     }
   }
 
-  func response() async throws -> HTTPResponse {
+  /// Returns the response, whose pieces keep the transport: releasing it would end its session.
+  func response(of transport: URLSessionTransport) async throws -> HTTPResponse {
     await wait { $0.response != nil }
     let response = try state.withLock { try $0.response.map { try $0.get() } }
     guard let response else { throw ReplicationError(.invalidAnswer, "there is no response") }
@@ -202,7 +203,7 @@ private final class Exchange: Sendable {
       }
     }
     return HTTPResponse(
-      status: response.statusCode, headers: headers, body: HTTPBody(ResponsePieces(self)))
+      status: response.statusCode, headers: headers, body: HTTPBody(ResponsePieces(self, transport)))
   }
 
   func nextPiece() async throws -> Data? {
@@ -220,8 +221,11 @@ private final class Exchange: Sendable {
 /// Releasing them cancels the request.
 private final class ResponsePieces: AsyncSequence, Sendable {
   private let exchange: Exchange
+  private let transport: URLSessionTransport
 
-  init(_ exchange: Exchange) { self.exchange = exchange }
+  init(_ exchange: Exchange, _ transport: URLSessionTransport) {
+    (self.exchange, self.transport) = (exchange, transport)
+  }
 
   deinit { exchange.task.cancel() }
 

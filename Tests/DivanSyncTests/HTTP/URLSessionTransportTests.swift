@@ -109,6 +109,22 @@ struct URLSessionTransportTests {
     #expect(error?.isTemporary == true)
   }
 
+  @Test func `a response is read to its end, also when its transport is not kept`() async throws {
+    let server = try LocalServer { _ in
+      let whole = Self.answer("200 OK", "", Self.content)
+      return [whole[0]] + stride(from: 0, to: Self.content.count, by: 65_536).map { start in
+        Thread.sleep(forTimeInterval: 0.002)
+        return Self.content[start..<min(start + 65_536, Self.content.count)]
+      }
+    }
+    for _ in 0..<5 {
+      let response = try await URLSessionTransport().send(HTTPRequest("GET", server.url("/a")))
+      var count = 0
+      for try await piece in response.body { count += piece.count }
+      #expect(count == Self.content.count)
+    }
+  }
+
   @Test func `a server that is not there is an error that may pass`() async throws {
     let url = try #require(URL(string: "http://127.0.0.1:1/notes"))
     let error = await #expect(throws: ReplicationError.self) {

@@ -36,11 +36,7 @@ struct MatchCursorTests {
     }
 
     func cursor(_ word: Int, _ fields: FieldSet, part: Int? = nil) throws -> TermMatches {
-      let list = lists[word]
-      return try TermMatches(
-        list?.postings ?? [], documentCount: list?.documentCount ?? 0, fieldCount: 2,
-        fields: fields,
-        part: part)
+      try TermMatches(PostingsList(lists[word]), fieldCount: 2, fields: fields, part: part)
     }
   }
 
@@ -191,8 +187,7 @@ struct MatchCursorTests {
     let lists = Dictionary(
       uniqueKeysWithValues: builder.finish().map { (String(decoding: $0.term, as: UTF8.self), $0) })
     func term(_ word: String, part: Int?) throws -> TermMatches {
-      try TermMatches(
-        try #require(lists[word]).postings, documentCount: 1, fieldCount: 2, part: part)
+      try TermMatches(PostingsList(lists[word]), fieldCount: 2, part: part)
     }
     let phrase = try PhraseMatches(
       [(try term("a", part: nil), 0), (try term("b", part: nil), 1)], part: 1)

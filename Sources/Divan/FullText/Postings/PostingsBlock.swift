@@ -308,7 +308,7 @@ extension PostingsBlock {
     try PostingsBlock.skip(positionCount, of: positions, &positionsEnd)
     upper.positions = Array(positions[positionsEnd...])
     upper.header.documentCount = header.documentCount - kept
-    upper.header.last = header.last - first
+    upper.header.last = header.last &- first
     upper.header.greatestFrequency = header.greatestFrequency
     documents.removeSubrange(end...)
     positions.removeSubrange(positionsEnd...)
@@ -322,7 +322,7 @@ extension PostingsBlock {
     precondition(!isEmpty && !other.isEmpty && first > header.last, "the documents do not ascend")
     var offset = 0
     let distance = try other.documents.span.readVarint(at: &offset)
-    documents.append(varint: first + distance - header.last - 1)
+    documents.append(varint: first &+ distance &- header.last &- 1)
     documents += other.documents[offset...]
     positions += other.positions
     header.documentCount += other.header.documentCount
@@ -359,8 +359,8 @@ extension PostingsBlock {
     var offset = 0
     let first = try documents.span.readVarint(at: &offset)
     var bytes: [UInt8] = []
-    bytes.append(varint: first + distance)
+    bytes.append(varint: first &+ distance)
     documents.replaceSubrange(0..<offset, with: bytes)
-    header.last += distance
+    header.last &+= distance
   }
 }

@@ -9,7 +9,7 @@ final class FullTextAccess {
   let definition: IndexDefinition
   /// The estimated number of matches, at least as many as there are.
   let estimatedCount: Int
-  /// The query, as it is read by the options of the index.
+  /// The query, as the index reads it.
   private let text: String
   private var search: FullTextSearch?
 
@@ -20,7 +20,8 @@ final class FullTextAccess {
     self.definition = definition
     let search = try FullTextSearch(condition, definition, in: view)
     estimatedCount = search.estimatedCount
-    text = search.description
+    let path = definition.index.paths.count > 1 ? condition.path : nil
+    text = path.map { $0.joined(separator: ".") + ":(\(search.description))" } ?? search.description
     self.search = search
   }
 

@@ -45,9 +45,7 @@ struct FullTextBinding {
   ) throws(DatabaseError) -> FullTextTest {
     // A document without the text does not match, whether it is in the index or not.
     let given = Conjuncts(given + [.fullText(condition, nil)])
-    let definition = try index(condition, given)
-    return try FullTextTest(
-      condition, definition, requiring: definition.index.conditions.filter { !given.imply($0) })
+    return try FullTextTest(condition, try index(condition, given))
   }
 
   private func index(

@@ -6,21 +6,14 @@ import DivanLog
 final class FullTextTest: Sendable {
   let definition: IndexDefinition
   private let matcher: FullTextMatcher
-  /// The conditions of a partial index that the rest of the filter does not imply.
-  private let conditions: [IndexCondition]
 
-  init(
-    _ condition: FullTextCondition, _ definition: IndexDefinition, requiring conditions: [IndexCondition]
-  ) throws(DatabaseError) {
+  init(_ condition: FullTextCondition, _ definition: IndexDefinition) throws(DatabaseError) {
     self.definition = definition
-    self.conditions = conditions
     matcher = try FullTextMatcher(condition, of: definition.index)
   }
 
   /// Whether a document with these properties is in the index, and its text matches.
-  func accepts(_ properties: EncodedValue) -> Bool {
-    conditions.allSatisfy { $0.isFulfilled(by: properties) } && matcher.matches(properties)
-  }
+  func accepts(_ properties: EncodedValue) -> Bool { matcher.matches(properties) }
 }
 
 extension FullTextTest? {

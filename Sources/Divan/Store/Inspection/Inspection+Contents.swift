@@ -115,9 +115,11 @@ extension InspectedContents {
   /// The size of an index, and how well it tells documents apart.
   package struct IndexMeasure: Sendable {
     package let index: DocumentIndex
-    /// The number of entries; an array may have one for each element.
+    /// The number of entries; an array may have one for each element. In a full-text index, the
+    /// number of postings: of each term, one for each document.
     package internal(set) var entryCount = 0
-    /// The number of distinct values; with several properties, of their combinations.
+    /// The number of distinct values; with several properties, of their combinations. In a
+    /// full-text index, the number of terms.
     package internal(set) var distinctCount = 0
     /// The bytes of the entries' keys and values, before pages and their checksums.
     package internal(set) var size = 0
@@ -125,62 +127,47 @@ extension InspectedContents {
 
   /// Measures each index that is complete, in the order of their names' bytes.
   ///
-  /// The values of a full-text index are its terms, and its entries the postings of each. Costs a
-  /// scan of their entries. It calls `progress` repeatedly with the number of entries so far.
+  /// Costs a scan of their entries. It calls `progress` repeatedly with the number of entries so
+  /// far.
   package func indexMeasures(progress: (Int) -> Void) throws -> [IndexMeasure] {
     var count = 0
     return try view.state.indexes.filter(\.isReady).map { definition in
-      func step() {
+      var measure = IndexMeasure(index: definition.index)
+      if definition.analyser != nil {
+        try measureTexts(definition, &measure)
+        progress(count)
+        return measure
+      }
+      var scan = view.state.catalog.scan(
+        from: .inclusive(definition.keyPrefix), to: .end(ofPrefix: definition.keyPrefix))
+      // Entries are ordered by their values, so equal values are neighbours.
+      var last: SharedBytes?
+      while let item = try view.step(&scan) {
+        guard let (value, _) = IndexEntries.read(item) else {
+          throw view.noEntry(ByteError(offset: 0, reason: "it has no value"))
+        }
+        measure.entryCount += 1
+        measure.size += item.key.count + item.value.count
+        if last != value { measure.distinctCount += 1 }
+        last = value
         count += 1
         if count.isMultiple(of: 4096) { progress(count) }
       }
-      return try definition.index.fullText == nil
-        ? measure(definition, step) : measure(textOf: definition, step)
+      return measure
     }
   }
 
-  private func measure(
-    _ definition: IndexDefinition, _ step: () -> Void
-  ) throws(DatabaseError) -> IndexMeasure {
-    var measure = IndexMeasure(index: definition.index)
-    var scan = view.state.catalog.scan(
-      from: .inclusive(definition.keyPrefix), to: .end(ofPrefix: definition.keyPrefix))
-    // Entries are ordered by their values, so equal values are neighbours.
-    var last: SharedBytes?
-    while let item = try view.step(&scan) {
-      guard let (value, _) = IndexEntries.read(item) else {
-        throw view.noEntry(ByteError(offset: 0, reason: "it has no value"))
-      }
-      measure.entryCount += 1
-      measure.size += item.key.count + item.value.count
-      if last != value { measure.distinctCount += 1 }
-      last = value
-      step()
+  private func measureTexts(
+    _ definition: IndexDefinition, _ measure: inout IndexMeasure
+  ) throws(DatabaseError) {
+    let terms = StoredTerms(definition, in: view)
+    let prefix = terms.tables.keys.prefix
+    var scan = view.state.texts.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
+    while let item = try view.step(&scan) { measure.size += item.key.count + item.value.count }
+    var reader = StoredTermReader(terms)
+    while let entry = try reader.next() {
+      measure.distinctCount += 1
+      measure.entryCount += entry.documentCount
     }
-    return measure
-  }
-
-  private func measure(
-    textOf definition: IndexDefinition, _ step: () -> Void
-  ) throws(DatabaseError) -> IndexMeasure {
-    var measure = IndexMeasure(index: definition.index)
-    let tables = view.state.texts.tables(of: definition)
-    let terms = tables.keys.start(of: .terms)
-    var scan = view.state.texts.scan(
-      from: .inclusive(tables.keys.prefix), to: .end(ofPrefix: tables.keys.prefix))
-    var last: ArraySlice<UInt8>?
-    while let item = try view.step(&scan) {
-      measure.size += item.key.count + item.value.count
-      step()
-      guard item.key.array.starts(with: terms) else { continue }
-      let block = try view.repairing { (_) throws(PageError) in try tables.block(item) }
-      guard let block else { continue }
-      measure.entryCount += block.postings.header.documentCount
-      // The blocks of a term are neighbours, and their keys end with a number.
-      let term = block.key.dropLast(8)
-      if last != term { measure.distinctCount += 1 }
-      last = term
-    }
-    return measure
   }
 }

@@ -39,6 +39,8 @@ struct StoreCheck {
   private var retainedCount = 0
   /// The number of entries that indexes should have.
   private var indexEntryCount = 0
+  /// What full-text indexes should have, by their numbers.
+  var texts: [UInt64: ExpectedTexts] = [:]
   /// Whether every entry of the index was read.
   private var isIndexWhole = true
   /// Whether every document was read, so that the expected number of index entries is known.
@@ -184,6 +186,7 @@ struct StoreCheck {
   ) throws(DatabaseError) {
     let ready = view.state.indexes.filter(\.isReady)
     guard !ready.isEmpty else { return }
+    try checkTexts(winner, id, ready)
     let keys = IndexEntries.keys(ready, of: EncodedValue(winner.body), id: winner.idBytes)
     indexEntryCount += keys.count
     for key in keys {
@@ -251,6 +254,7 @@ struct StoreCheck {
           .damaged, "the index has \(expiryCount) expiries, and \(expiringCount) documents expire",
           path: view.store.path))
     }
+    if isIndexWhole, areDocumentsWhole { try checkTextCounts() }
     if isIndexWhole, areDocumentsWhole, entryCount != indexEntryCount {
       report.problems.append(
         DatabaseError(

@@ -80,11 +80,15 @@ extension FullTextTables {
     let parsed = try decoding { () throws(ByteError) in try FullTextKeys.block(key) }
     guard let parsed else { return nil }
     let (bytes, furtherParts) = try whole(key, item.value.array)
-    return Block(
-      key: key, first: parsed.first, furtherParts: furtherParts,
-      postings: try decoding { () throws(ByteError) in
-        try PostingsBlock(bytes, fieldCount: fieldCount)
-      })
+    let postings = try decoding { () throws(ByteError) in
+      let postings = try PostingsBlock(bytes, fieldCount: fieldCount)
+      let (last, overflows) = parsed.first.addingReportingOverflow(postings.header.last)
+      guard !overflows, last < DocumentNumber.end else {
+        throw ByteError(offset: 0, reason: "a document number is too great")
+      }
+      return postings
+    }
+    return Block(key: key, first: parsed.first, furtherParts: furtherParts, postings: postings)
   }
 
   /// Returns a value of the index with all its parts.

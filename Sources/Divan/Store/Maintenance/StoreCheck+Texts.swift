@@ -1,0 +1,104 @@
+import DivanLog
+
+/// What a full-text index should have, counted document by document.
+struct ExpectedTexts {
+  var documentCount = 0
+  var totalLengths: [Int]
+  var postingCount = 0
+}
+
+extension StoreCheck {
+  /// Checks that the full-text indexes have the terms of a document, at their places.
+  mutating func checkTexts(
+    _ winner: StoredDocument, _ id: String, _ indexes: [IndexDefinition]
+  ) throws(DatabaseError) {
+    for definition in indexes {
+      guard let analyser = definition.analyser,
+        let terms = analyser.terms(of: EncodedValue(winner.body))
+      else { continue }
+      let tables = view.state.texts.tables(of: definition)
+      var expected =
+        texts[definition.number]
+        ?? ExpectedTexts(totalLengths: Array(repeating: 0, count: tables.fieldCount))
+      expected.documentCount += 1
+      expected.postingCount += terms.terms.count
+      for field in terms.lengths.indices { expected.totalLengths[field] += terms.lengths[field] }
+      texts[definition.number] = expected
+      let isThere = try view.repairing { (_) throws(PageError) in
+        try tables.have(terms, of: winner.idBytes)
+      }
+      guard isThere else {
+        throw DatabaseError(
+          .damaged, "a full-text index does not have the words of the document",
+          documentID: id, path: view.store.path)
+      }
+    }
+  }
+
+  /// Compares the counts of the full-text indexes with the documents.
+  mutating func checkTextCounts() throws(DatabaseError) {
+    for definition in view.state.indexes where definition.isReady && definition.analyser != nil {
+      let tables = view.state.texts.tables(of: definition)
+      let expected =
+        texts[definition.number]
+        ?? ExpectedTexts(totalLengths: Array(repeating: 0, count: tables.fieldCount))
+      let (figures, postingCount) = try view.repairing { (_) throws(PageError) in
+        (try tables.figures(), try tables.livePostingCount())
+      }
+      if figures.documentCount != expected.documentCount
+        || figures.totalLengths != expected.totalLengths || postingCount != expected.postingCount
+      {
+        report.problems.append(
+          DatabaseError(
+            .damaged,
+            "the full-text index \(definition.index.name.debugDescription) has \(postingCount) "
+              + "postings of \(figures.documentCount) documents, and should have "
+              + "\(expected.postingCount) of \(expected.documentCount)", path: view.store.path))
+      }
+    }
+  }
+}
+
+extension FullTextTables {
+  /// Whether the index has exactly these lengths of a document, and its terms at their places.
+  fileprivate func have(_ terms: DocumentTerms, of id: SharedBytes) throws(PageError) -> Bool {
+    guard let number = try number(of: id), try self.id(of: number) == id,
+      try lengths(around: number)[number] == terms.lengths
+    else { return false }
+    for term in terms.terms {
+      guard let block = try block(of: term.term, with: number) else { return false }
+      let found = try decoding { () throws(ByteError) in
+        var cursor = try PostingsCursor(
+          block.postings.bytes, first: block.first, fieldCount: fieldCount)
+        cursor.advance(to: number)
+        var found: [Occurrence] = []
+        if cursor.document == number { try cursor.appendOccurrences(to: &found) }
+        return found
+      }
+      guard found == term.occurrences else { return false }
+    }
+    return true
+  }
+
+  /// Counts the postings of documents that there are.
+  fileprivate func livePostingCount() throws(PageError) -> Int {
+    let start = keys.start(of: .terms)
+    var scan = tree.scan(from: .inclusive(start), to: .end(ofPrefix: start))
+    var isLive: [UInt64: TextLengths] = [:]
+    var count = 0
+    while let item = try scan.next() {
+      guard let block = try block(item) else { continue }
+      var cursor = try decoding { () throws(ByteError) in
+        try PostingsCursor(block.postings.bytes, first: block.first, fieldCount: fieldCount)
+      }
+      while cursor.document != DocumentNumber.end {
+        let number = cursor.document
+        let slot = number / FullTextKeys.lengthsPerBlock
+        if isLive[slot] == nil { isLive[slot] = try lengths(around: number) }
+        if isLive[slot]?[number] != nil { count += 1 }
+        cursor.advance(to: number + 1)
+      }
+    }
+    return count
+  }
+}
