@@ -1,7 +1,8 @@
 /// A query for text, for `matches` in filters, and for highlights.
 ///
 /// ```swift
-/// let query = Query<Note>().filter { $0.text.matches(.fullText("urgent milk*")) }.sort(.relevance)
+/// let query = Query<Note>()
+///   .filter { $0.text.matches(.fullText("urgent milk*")) }.sort(.relevance)
 /// ```
 ///
 /// All words have to match, in any order. The language of queries has these signs:

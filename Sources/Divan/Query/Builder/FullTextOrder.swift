@@ -1,7 +1,8 @@
 /// An order of results that a search for text determines: see ``Query/sort(_:)``.
 ///
 /// ```swift
-/// let best = Query<Note>().filter { $0.text.matches(.fullText("milk")) }.sort(.relevance).limit(10)
+/// let best = Query<Note>()
+///   .filter { $0.text.matches(.fullText("milk")) }.sort(.relevance).limit(10)
 /// ```
 public struct FullTextOrder: Sendable, Hashable {
   private enum Kind: Sendable { case relevance }
