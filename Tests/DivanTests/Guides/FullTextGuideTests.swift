@@ -202,4 +202,21 @@ struct FullTextGuideTests {
     }
     #expect(printed == "Milking MACHINES, and what they cost")
   }
+
+  @Test func `values of a type are sorted by relevance`() throws {
+    struct Note: DocumentCodable {
+      var text: String
+    }
+    let database = try Database.inMemory()
+    try database.addIndex(DocumentIndex("text", fullText: "text"))
+    try database.write { transaction in
+      for text in ["Coffee with milk and sugar", "Milk", "Tea"] {
+        _ = try transaction.put(Note(text: text), id: text)
+      }
+    }
+    let snapshot = try database.snapshot()
+    let milk = Query<Note>().filter { $0.text.matches(.fullText("milk")) }
+    let best = try snapshot.find(milk.sort(.relevance).limit(10))
+    #expect(best.map(\.text) == ["Milk", "Coffee with milk and sugar"])
+  }
 }

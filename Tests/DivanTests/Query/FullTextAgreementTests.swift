@@ -72,7 +72,8 @@ struct FullTextAgreementTests {
       trial.query = trial.query.filter(whole.filter)
       trial.accepts = whole.accepts
       if texts.random.below(3) == 0 {
-        trial.query = trial.query.sorted(by: "n", texts.random.below(2) == 0 ? .ascending : .descending)
+        trial.query = trial.query.sorted(
+          by: "n", texts.random.below(2) == 0 ? .ascending : .descending)
       }
     }
     if texts.random.below(2) == 0 {
@@ -119,7 +120,8 @@ struct FullTextAgreementTests {
     let database = try Database.inMemory()
     var documents: [String: Value.Object] = [:]
     let options = FullTextOptions(
-      weights: Dictionary(uniqueKeysWithValues: zip(PlainTextSearch.fields, PlainTextSearch.weights)))
+      weights: Dictionary(
+        uniqueKeysWithValues: zip(PlainTextSearch.fields, PlainTextSearch.weights)))
     let index = DocumentIndex("text", fullText: "title", "body", "tags", options: options)
     if seed % 2 == 0 { try database.addIndex(index) }
     try database.write { transaction in

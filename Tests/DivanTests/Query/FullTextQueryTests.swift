@@ -53,7 +53,8 @@ struct FullTextQueryTests {
 
   @Test func `a condition on a property searches its words, in the order of IDs`() throws {
     #expect(try ids(documents.filter { $0["body"].matches(.fullText("milk")) }) == ["a", "b"])
-    #expect(try ids(documents.filter { $0["body"].matches(.fullText("milk*")) }) == ["a", "b", "c"])
+    #expect(
+      try ids(documents.filter { $0["body"].matches(.fullText("milk*")) }) == ["a", "b", "c"])
     #expect(try ids(documents.filter { $0["body"].matches(.fullText("urgent MILK")) }) == ["b"])
     #expect(try ids(documents.filter { $0["body"].matches(.fullText("\"fresh milk\"")) }) == ["a"])
     #expect(try ids(documents.filter { $0["title"].matches(.fullText("fresh")) }) == [])
@@ -206,7 +207,9 @@ struct FullTextQueryTests {
       documents.filter { document in
         document["tags"].contains { _ in document["body"].matches(.fullText("milk")) }
       },
-      documents.filter { $0["tags"].allSatisfy { _ in .matches(.fullText("milk"), index: "text") } },
+      documents.filter {
+        $0["tags"].allSatisfy { _ in .matches(.fullText("milk"), index: "text") }
+      },
       documents.filter { $0["tags"][0].matches(.fullText("milk")) },
       documents.filter { $0["other"].reference["body"].matches(.fullText("milk")) },
     ]
@@ -255,7 +258,8 @@ struct FullTextQueryTests {
 
   // MARK: Partial indexes
 
-  @Test func `a partial index is searched if the filter implies its conditions, or names it`() throws
+  @Test func `a partial index is searched if the filter implies its conditions, or names it`()
+    throws
   {
     let database = try Database.inMemory()
     for kind in ["x", "y"] {
@@ -266,7 +270,8 @@ struct FullTextQueryTests {
       try database.write { transaction in
         for number in 0..<3 {
           try transaction.put(
-            Document(id: "\(kind)\(number)", ["kind": .string(kind), "body": "milk \(number)"]))
+            Document(
+              id: "\(kind)\(number)", ["kind": .string(kind), "body": .string("milk \(number)")]))
         }
       }
     }

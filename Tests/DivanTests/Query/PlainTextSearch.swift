@@ -107,7 +107,7 @@ struct PlainTextSearch {
     }
   }
 
-  /// Returns the scores of the documents that match, by the formula of BM25 over several properties.
+  /// Returns the scores of the documents that match, by the formula of BM25 over properties.
   ///
   /// The expression consists of different words.
   static func scores(

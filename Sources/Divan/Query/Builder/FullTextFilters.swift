@@ -10,19 +10,20 @@ extension QueryProperty where PropertyValue: _QueryFullText {
   /// let best = try snapshot.find(urgent.sort(.relevance).limit(10))
   /// ```
   ///
-  /// A full-text index must have the property: its options determine what a word is. Of an array, the
+  /// A full-text index must have the property: its options determine the words. Of an array, the
   /// elements are searched together. A document without the text does not match. Predicates of
   /// Foundation have no such condition: join it to them as another filter.
   ///
-  /// Executing the query throws ``DatabaseError/Code/notFound`` if no index has the property for all
-  /// documents that the query may find, and ``DatabaseError/Code/invalidQuery`` in a snapshot of the
-  /// past, for which there is no index.
+  /// Executing the query throws ``DatabaseError/Code/notFound`` if no index has the property for
+  /// all documents that the query may find, and ``DatabaseError/Code/invalidQuery`` in a snapshot
+  /// of the past, for which there is no index.
   ///
   /// - Parameters:
   ///   - query: The words, in the query language.
-  ///   - index: The name of the index to search; nil for the first by its name that has the property
-  ///     for all documents that the query may find. Documents that are not in a named index do not
-  ///     match.
+  ///   - index: The name of the index to search; nil for the first by its name that has the
+  ///     property for all documents that the query may find. Documents that a named index does not
+  ///     have do not match.
+  /// - Returns: A filter for the documents that match.
   public func matches(_ query: FullTextQuery, index: String? = nil) -> Filter {
     if let refusal { return Filter(.refused(refusal.error)) }
     guard path.origin == 0, let keys = path.keys else {
@@ -46,6 +47,7 @@ extension Filter {
   /// - Parameters:
   ///   - query: The words, in the query language.
   ///   - index: The name of the index. Documents that are not in it do not match.
+  /// - Returns: A filter for the documents that match.
   public static func matches(_ query: FullTextQuery, index: String) -> Filter {
     Filter(.fullText(FullTextCondition(query: query, path: nil, indexName: index), nil))
   }

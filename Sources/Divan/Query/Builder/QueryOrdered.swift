@@ -55,7 +55,7 @@ extension Value: _QueryText {}
 extension URL: _QueryText {}
 extension Optional: _QueryText where Wrapped: _QueryText {}
 
-/// A type of property that is stored as a text or an array of texts, which a full-text index can have.
+/// A type of property that is stored as a text or an array of texts: a full-text index can have it.
 public protocol _QueryFullText {}
 extension String: _QueryFullText {}
 extension Substring: _QueryFullText {}

@@ -18,8 +18,8 @@ public struct LiveResult<Row: Sendable>: Sendable {
   /// The difference from the previous result, by the indexes of both: see ``ListDifference``.
   ///
   /// An element is among the updates if its document has another winning revision. Elements that
-  /// have not changed themselves are never reported as moved, unless the order is that of relevance.
-  /// In the first result all elements are insertions.
+  /// have not changed themselves are never reported as moved, except in the order of relevance. In
+  /// the first result all elements are insertions.
   public let changes: ListDifference
   /// Whether there was no previous result.
   public let isFirst: Bool

@@ -31,10 +31,10 @@ struct IndexMatch {
 extension Conjuncts {
   /// Calls `body` with each way in which an index can answer the filter.
   ///
-  /// There is none if the index lacks matching documents, or has no values but text. There may be several if it indexes the
-  /// elements of arrays and several parts have conditions on any element. Matches that lack
-  /// documents without entries are included only if `mayLackDocuments`: the caller then adds those
-  /// after all others.
+  /// There is none if the index lacks matching documents, or has no values, but the words of text.
+  /// There may be several if it indexes the elements of arrays and several parts have conditions on
+  /// any element. Matches that lack documents without entries are included only if
+  /// `mayLackDocuments`: the caller then adds those after all others.
   func forEachMatch(
     _ definition: IndexDefinition, mayLackDocuments: Bool = false, _ body: (IndexMatch) -> Void
   ) {

@@ -88,7 +88,8 @@ extension QueryPlanner {
     case .test(let path, .oneOf(let values))
     where values.count > 1 && values.count <= QueryPlanner.setLimit:
       let isCondition = indexes.contains {
-        $0.isReady && $0.index.fullText == nil && $0.index.conditions.contains { path.leads(to: $0.path) }
+        $0.isReady && $0.index.fullText == nil
+          && $0.index.conditions.contains { path.leads(to: $0.path) }
       }
       return isCondition ? values.map { .test(path, .equal($0)) } : nil
     default: return nil

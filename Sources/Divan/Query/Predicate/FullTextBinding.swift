@@ -64,8 +64,9 @@ struct FullTextBinding {
     }
     throw DatabaseError(
       .notFound, "no full-text index has the property for all documents that the query may find",
-      hint: "Add the conditions of the index \(first.index.name.debugDescription) to the filter, or "
-        + "search the documents that it has: matches(…, index: \(first.index.name.debugDescription))",
+      hint:
+        "Add the conditions of the index \(first.index.name.debugDescription) to the filter, or "
+        + "name the index in `matches`, to search only the documents that it has",
       propertyPath: path.joined(separator: "."))
   }
 }

@@ -43,7 +43,8 @@ struct FullTextLiveTests {
     #expect(ids(rows) == ["c"] && database.metrics.queries == executed)
   }
 
-  @Test func `a ranked search is executed again if a change concerns it, and reports moves`() throws {
+  @Test func `a ranked search is executed again if a change concerns it, and reports moves`() throws
+  {
     var rows = LiveRows(milk.sort(.relevance).core) { LiveContent($0) }
     #expect(try rows.advance(to: database.snapshot().view).insertions == [0, 1])
     #expect(ids(rows) == ["c", "a"])

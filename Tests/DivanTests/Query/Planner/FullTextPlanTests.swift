@@ -44,7 +44,8 @@ struct FullTextPlanTests {
     #expect(found.indexes == ["text"] && found.residual == nil && found.order == "by the IDs")
     #expect(found.estimatedRows >= 20 && found.estimatedRows <= 1000, "\(found)")
     #expect(found.results == 20 && found.documentsRead == 0 && found.entriesRead == 20)
-    let ranked = try explain(matching("urgent milk").filter { $0["n"] > 500 }.sort(.relevance).limit(5))
+    let ranked = try explain(
+      matching("urgent milk").filter { $0["n"] > 500 }.sort(.relevance).limit(5))
     #expect(
       "\(ranked.plan)".hasPrefix(
         """
@@ -95,7 +96,9 @@ struct FullTextPlanTests {
     #expect(Set(either.indexes) == ["text", "n"] && either.results == 21 && either.residual == nil)
     #expect("\(either.plan)".contains("full-text index \"text\": urgent"))
     let two = try explain(
-      notes.filter { $0["text"].matches(.fullText("milk")) && $0["text"].matches(.fullText("urgent")) })
+      notes.filter {
+        $0["text"].matches(.fullText("milk")) && $0["text"].matches(.fullText("urgent"))
+      })
     #expect(two.results == 20 && two.indexes.first == "text", "\(two)")
     let negated = try explain(matching("urgent").filter { !$0["text"].matches(.fullText("milk")) })
     #expect(negated.results == 0 && negated.indexes == ["text"], "\(negated)")
