@@ -67,7 +67,8 @@ struct LayeringTests {
           ]),
         Group(name: "Views", uses: ["Errors", "Collections", "Document", "Store"]),
         Group(
-          name: "Model", uses: ["Errors", "Collections", "Document", "Store", "Query", "Views"],
+          name: "Model",
+          uses: ["Errors", "Collections", "Document", "FullText", "Store", "Query", "Views"],
           layers: nil),
         Group(name: "SwiftUI", uses: ["Errors", "Query", "Store", "Model"]),
       ]
