@@ -107,6 +107,7 @@ struct FullTextLiveTests {
       Query<Document>().filter { $0["text"].matches(.fullText("drinking")) }.core, load: nil)
     try put("d", "drinks")
     #expect(try rows.advance(to: database.snapshot().view).isEmpty)
+    try database.removeIndex(named: "text")
     try database.addIndex(
       DocumentIndex("text", fullText: "text", options: FullTextOptions(stemming: .english)))
     try put("x", "no such word")
