@@ -32,10 +32,11 @@ public struct ReplicationError: Error, Sendable {
     case refused
     /// The content of an attachment was not sent, because the receiver was expected to have it.
     case missingContent
-    /// The peer does not send the content of an attachment.
+    /// The peer does not send the content of an attachment, though it answers other requests.
     ///
-    /// The document is one of the ``ReplicationStatus/failures``. The next replication asks for it
-    /// again.
+    /// The document is one of the ``ReplicationStatus/failures``. The next session asks for it
+    /// again: the next replication, or a continuous one after
+    /// ``Replicator/Options/retryDelayLimit``.
     case unavailableContent
     /// The peer sent something that the protocol does not allow.
     case invalidAnswer

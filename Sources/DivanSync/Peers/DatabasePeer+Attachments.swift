@@ -163,7 +163,7 @@ extension DatabasePeer {
       let pieces: any AsyncSequence<Data, any Error>
       do {
         pieces = try await open()
-      } catch let error as ReplicationError where [.forbidden, .notFound].contains(error.code) {
+      } catch let error as ReplicationError where error.refusesContent {
         // This says nothing of the other documents, and not that it stays so.
         var unavailable = ReplicationError(
           .unavailableContent, "the peer does not send \(place)", underlying: error)
@@ -305,6 +305,13 @@ private struct SentPieces: AsyncSequence {
     AsyncIterator(
       base: base.makeAsyncIterator(), length: attachment.length, rest: attachment.length,
       progress: progress, check: ContentCheck(attachment.foreignDigest), place: place)
+  }
+}
+
+extension ReplicationError {
+  /// Whether a peer that was asked for the content of an attachment does not send it.
+  fileprivate var refusesContent: Bool {
+    [.forbidden, .notFound, .refused, .unavailableContent].contains(code)
   }
 }
 

@@ -43,7 +43,7 @@ struct DirectedReplication: Sendable {
     while true {
       do {
         try await copy(gate, fromBeginning: &beginsAgain, &backoff)
-        return
+        guard isContinuous else { return }
       } catch let error as ReplicationError where error.code == .unknownPosition && !beginsAgain {
         beginsAgain = true
       } catch let error where error.mayPass {
@@ -68,11 +68,13 @@ struct DirectedReplication: Sendable {
 
   /// Copies everything that is missing, as one session of the log.
   ///
-  /// `fromBeginning` becomes false with the first position that is recorded.
+  /// A continuous one ends when there is something to ask for again. `fromBeginning` becomes false
+  /// with the first position that is recorded.
   private func copy(
     _ gate: Gate, fromBeginning: inout Bool, _ backoff: inout Backoff
   ) async throws {
     update { $0.phase = .active }
+    let retryTime = ContinuousClock.now + options.retryDelayLimit
     var session = try await ReplicationSession(self)
     let isOfTargetOnly = session.isOfTargetOnly
     update { $0.isCheckpointOfTargetOnly = isOfTargetOnly }
@@ -97,9 +99,32 @@ struct DirectedReplication: Sendable {
         $0.phase = .upToDate
         $0.pendingCount = 0
       }
-      try await source.waitForChanges(since: reader.position)
+      let end = session.hasRetries ? retryTime : nil
+      guard try await waitForChanges(since: reader.position, until: end) else { return }
       try await gate.wait()
       batch = try await reader.next()
+    }
+  }
+
+  /// Waits for changes; returns false if there are none until a time.
+  private func waitForChanges(
+    since position: ReplicationPosition?, until end: ContinuousClock.Instant?
+  ) async throws -> Bool {
+    guard let end else {
+      try await source.waitForChanges(since: position)
+      return true
+    }
+    return try await withThrowingTaskGroup(of: Bool.self) { group in
+      group.addTask {
+        try await source.waitForChanges(since: position)
+        return true
+      }
+      group.addTask {
+        try await Task.sleep(until: end)
+        return false
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? false
     }
   }
 

@@ -46,6 +46,9 @@ struct ReplicationSession {
   /// The revisions that the session before asks for again, which are before the start.
   var pastRetries: [ReplicationLog.Retry] { start == nil ? [] : targetLog?.retries ?? [] }
 
+  /// Whether the next session has something to ask for again.
+  var hasRetries: Bool { !retries.isEmpty }
+
   /// Remembers a revision for the next session if its content may be sent then.
   mutating func retryLater(_ revision: ReplicatedRevision, after error: any Error) {
     guard (error as? ReplicationError)?.code == .unavailableContent, let id = revision.revision

@@ -45,6 +45,8 @@ public struct Replicator: Sendable {
     /// The wait before the first repetition, which doubles with each one, with some jitter.
     public var retryDelay: Duration = .milliseconds(250)
     /// The longest wait between repetitions.
+    ///
+    /// After it, a continuous replication also asks again for attachments that were not sent.
     public var retryDelayLimit: Duration = .seconds(300)
     /// Whether design documents are copied, whose IDs begin with `_design/`.
     ///

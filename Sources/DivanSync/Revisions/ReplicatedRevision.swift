@@ -99,6 +99,10 @@ public struct ReplicatedAttachment: Sendable {
     /// It is in a store of this process.
     case stored(Document.Attachment)
     /// It is sent by the peer, once.
+    ///
+    /// If the closure throws a ``ReplicationError`` with the code `unavailableContent`, `refused`,
+    /// `forbidden` or `notFound`, the document is a failure, and the next replication asks for it
+    /// again. Other errors end the session.
     case sent(@Sendable () async throws -> any AsyncSequence<Data, any Error>)
     /// The receiver has it in an ancestor of the revision.
     case known
