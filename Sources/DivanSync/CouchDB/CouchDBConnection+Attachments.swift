@@ -64,10 +64,15 @@ struct AttachmentBody: AsyncSequence {
   struct AsyncIterator: AsyncIteratorProtocol {
     var base: HTTPBody.AsyncIterator
 
-    mutating func next() async throws -> Data? { try await base.next() }
+    mutating func next() async throws -> Data? { try await next(isolation: nil) }
 
     mutating func next(isolation: isolated (any Actor)?) async throws -> Data? {
-      try await base.next()
+      do {
+        return try await base.next()
+      } catch let error as ReplicationError where error.isOfFullSpool {
+        // Content that arrives too fast may do so in each session, and must not end them.
+        throw ReplicationError(.unavailableContent, error.message)
+      }
     }
   }
 

@@ -54,6 +54,8 @@ public struct ReplicationError: Error, Sendable {
   public var status: Int?
   /// The error that caused this one.
   public var underlying: (any Error)?
+  /// Whether too many bytes wait in temporary files for their readers.
+  var isOfFullSpool = false
 
   /// Creates an error.
   public init(
