@@ -59,6 +59,12 @@ extension ReplicationLog.Entry {
       "start_time": .int(Int64(begin)), "end_time": .int(Int64(end)),
     ]
     for (key, path) in Self.counts { properties[key] = .int(Int64(counts[keyPath: path])) }
+    if let lastChange {
+      properties["last_change"] = [
+        "id": .string(lastChange.id),
+        "revs": .array(lastChange.leaves.map { .string($0.description) }),
+      ]
+    }
     return properties
   }
 
@@ -66,10 +72,22 @@ extension ReplicationLog.Entry {
     guard let sessionID = properties["session_id"]?.stringValue else { return nil }
     self.init(
       sessionID: sessionID, position: ReplicationPosition(stored: properties["recorded_seq"]))
+    lastChange = properties["last_change"].flatMap(ReplicationLog.Change.init(stored:))
     begin = properties["start_time"]?.intValue ?? 0
     end = properties["end_time"]?.intValue ?? 0
     for (key, path) in Self.counts {
       counts[keyPath: path] = properties[key]?.intValue ?? 0
     }
+  }
+}
+
+extension ReplicationLog.Change {
+  fileprivate init?(stored value: Value) {
+    guard let id = value["id"]?.stringValue else { return nil }
+    let leaves = (value["revs"]?.arrayValue ?? []).compactMap {
+      $0.stringValue.flatMap { RevisionID($0) }
+    }
+    guard !leaves.isEmpty else { return nil }
+    self.init(id: id, leaves: leaves)
   }
 }

@@ -24,7 +24,7 @@ public struct ReplicationLog: Hashable, Sendable {
   public var retries: [Retry] = []
   /// Whether the source does not store logs, in the target's log only.
   ///
-  /// The next session then continues where this log says.
+  /// The next session then continues after the newest ``Entry/lastChange`` that the source has.
   public var isOfTargetOnly = false
 
   /// A revision that the source is asked for again.
@@ -41,12 +41,31 @@ public struct ReplicationLog: Hashable, Sendable {
     }
   }
 
+  /// A change of a document in the source.
+  public struct Change: Hashable, Sendable {
+    /// The ID of the document.
+    public var id: String
+    /// Its leaf revisions, some of them if there are many.
+    public var leaves: [RevisionID]
+
+    /// Creates a change.
+    public init(id: String, leaves: [RevisionID]) {
+      self.id = id
+      self.leaves = leaves
+    }
+  }
+
   /// How far a session came.
   public struct Entry: Hashable, Sendable {
     /// The session.
     public var sessionID: String
     /// The source's position through which everything is in the target.
     public var position: ReplicationPosition?
+    /// The last change of the source through the position that the filter chose, in the target's log
+    /// only.
+    ///
+    /// A source that does not have it any more is an older copy of itself.
+    public var lastChange: Change?
     /// What the session did.
     public var counts = ReplicationCounts()
     /// When it began, in milliseconds since 1970.
@@ -80,6 +99,17 @@ public struct ReplicationLog: Hashable, Sendable {
 extension ReplicationLog.Retry {
   /// About as many bytes as it takes in a log.
   var size: Int { id.utf8.count + 64 }
+}
+
+extension ReplicationLog.Change {
+  private static let leafLimit = 16
+  private static let idSizeLimit = 1 << 10
+
+  /// Creates a change to remember; nil if its ID is very long.
+  init?(remembering change: (id: String, leaves: [RevisionID])) {
+    guard change.id.utf8.count <= Self.idSizeLimit, !change.leaves.isEmpty else { return nil }
+    self.init(id: change.id, leaves: Array(change.leaves.prefix(Self.leafLimit)))
+  }
 }
 
 extension ReplicationLog {
@@ -124,6 +154,31 @@ extension ReplicationLog {
     return nil
   }
 
+  /// Returns the position from which a replication continues whose source stores no logs; nil for
+  /// the first change.
+  ///
+  /// It is that of the newest session whose last change the source still has. Sessions that do not
+  /// remember one count as they are, and so do all if the source cannot be asked.
+  func position(confirmedBy source: any ReplicationPeer) async throws -> ReplicationPosition? {
+    guard !history.isEmpty else { return position }
+    var wanted: [String: [RevisionID]] = [:]
+    for change in history.compactMap(\.lastChange) {
+      wanted[change.id, default: []] += change.leaves
+    }
+    guard !wanted.isEmpty else { return position }
+    let missing: [String: MissingRevisions]
+    do {
+      missing = try await source.missingRevisions(among: wanted)
+    } catch let error as ReplicationError where error.refusesComparison {
+      return position
+    }
+    let confirmed = history.first { entry in
+      guard let change = entry.lastChange, let missing = missing[change.id] else { return true }
+      return Set(missing.missing).isDisjoint(with: change.leaves)
+    }
+    return confirmed?.position
+  }
+
   /// Whether an entry of a session was recorded after another one of the same session.
   ///
   /// Positions have no order that is known here, and the counts of a session only grow.
@@ -151,4 +206,11 @@ public struct ReplicationCounts: Hashable, Sendable {
 
   /// Creates counts of nothing.
   public init() {}
+}
+
+extension ReplicationError {
+  /// Whether a source that can be read does not say which revisions it has.
+  fileprivate var refusesComparison: Bool {
+    [.forbidden, .notFound, .refused].contains(code) || refusesLog || status == 501
+  }
 }

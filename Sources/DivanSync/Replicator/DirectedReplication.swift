@@ -160,7 +160,7 @@ struct DirectedReplication: Sendable {
     // Revisions that were written are progress, also on a connection that is cut again and again.
     if counts.revisionsWritten > 0 { backoff.reset() }
     if let position = batch.position, interruption == nil {
-      try await session.record(position, of: self)
+      try await session.record(position, after: batch.lastChange, of: self)
     }
     if interruption == nil { backoff.reset() }
     show(counts, failures, of: batch, session)

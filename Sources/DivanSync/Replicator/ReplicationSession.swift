@@ -15,19 +15,23 @@ struct ReplicationSession {
   /// Revisions that the next session asks for again.
   private var retries: [ReplicationLog.Retry] = []
   private var retrySize = 0
+  /// The last change of the source through the position that is recorded next.
+  private var lastChange: ReplicationLog.Change?
 
   /// Begins a session where the logs of both peers agree.
   ///
-  /// If the source does not store logs, it begins where the target's log says.
+  /// If the source does not store logs, it begins where the target's log says, as far as the source
+  /// has the changes that the log remembers.
   init(_ replication: DirectedReplication) async throws {
     async let source = Self.sourceLog(of: replication)
     async let target = replication.target.replicationLog(replication.id)
     ((sourceLog, isSourceRefusing), targetLog) = try await (source, target)
-    if isSourceRefusing || targetLog?.isOfTargetOnly == true {
-      start = targetLog?.position
-    } else {
-      start = ReplicationLog.commonPosition(source: sourceLog, target: targetLog)
-    }
+    let position =
+      isSourceRefusing || targetLog?.isOfTargetOnly == true
+      ? try await targetLog?.position(confirmedBy: replication.source)
+      : ReplicationLog.commonPosition(source: sourceLog, target: targetLog)
+    start = position
+    lastChange = targetLog?.history.first { $0.position == position }?.lastChange
   }
 
   private static func sourceLog(
@@ -61,12 +65,14 @@ struct ReplicationSession {
     retrySize += retry.size
   }
 
-  /// Records in both peers that everything through a position is in the target.
+  /// Records in both peers that everything through the position of a batch is in the target.
   ///
   /// The target is flushed first. A position must never be recorded of what a crash can lose.
   mutating func record(
-    _ position: ReplicationPosition, of replication: DirectedReplication
+    _ position: ReplicationPosition, after lastChange: ReplicationLog.Change?,
+    of replication: DirectedReplication
   ) async throws {
+    self.lastChange = lastChange ?? self.lastChange
     // More revisions than a log can remember are found again by comparing from the last position.
     guard retrySize <= ReplicationLog.retrySizeLimit else { return }
     try await replication.target.flush()
@@ -75,6 +81,7 @@ struct ReplicationSession {
     entry.begin = begin
     entry.end = Date.millisecondsSince1970
     sourceLog.record(entry)
+    entry.lastChange = self.lastChange
     targetLog.record(entry)
     targetLog?.retries = retries
     targetLog?.isOfTargetOnly = isSourceRefusing

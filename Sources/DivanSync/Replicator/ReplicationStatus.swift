@@ -34,8 +34,9 @@ public struct ReplicationStatus: Sendable {
     public var batchAttachmentBytesDone = 0
     /// Whether the source does not let the replication store its log there.
     ///
-    /// Only the target remembers then how far the replication came. A source that is replaced by an
-    /// older copy is not noticed, unless it does not know the position.
+    /// Only the target remembers then how far the replication came, and the last change. A session
+    /// begins by asking whether the source still has it. So a source that was replaced by an older
+    /// copy is noticed, except if the change was made before the copy: a filter can choose few.
     public var isCheckpointOfTargetOnly = false
   }
 
