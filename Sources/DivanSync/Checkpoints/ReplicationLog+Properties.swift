@@ -12,6 +12,7 @@ extension ReplicationLog {
       properties["retries"] = .array(
         retries.map { ["id": .string($0.id), "rev": .string($0.revision.description)] })
     }
+    if !failures.isEmpty { properties["failures"] = .array(failures.map(\.value)) }
     if isOfTargetOnly { properties["target_only"] = true }
     return properties
   }
@@ -32,6 +33,7 @@ extension ReplicationLog {
       else { return nil }
       return Retry(id: id, revision: revision)
     }
+    failures = (properties["failures"]?.arrayValue ?? []).compactMap(Failure.init(stored:))
     isOfTargetOnly = properties["target_only"] == true
   }
 }
@@ -89,5 +91,23 @@ extension ReplicationLog.Change {
     }
     guard !leaves.isEmpty else { return nil }
     self.init(id: id, leaves: leaves)
+  }
+}
+
+extension ReplicationLog.Failure {
+  fileprivate var value: Value {
+    var members: Value.Object = ["id": .string(id), "reason": .string(reason)]
+    if let revision { members["rev"] = .string(revision.description) }
+    return .object(members)
+  }
+
+  fileprivate init?(stored value: Value) {
+    guard let id = value["id"]?.stringValue else { return nil }
+    let revision = value["rev"]?.stringValue
+    self.init(
+      id: id, revision: revision.flatMap { RevisionID($0) },
+      reason: value["reason"]?.stringValue ?? "")
+    // One whose revision cannot be read is not one of a change.
+    if revision != nil, self.revision == nil { return nil }
   }
 }

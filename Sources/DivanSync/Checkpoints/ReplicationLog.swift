@@ -22,6 +22,11 @@ public struct ReplicationLog: Hashable, Sendable {
   ///
   /// The source did not send the content of an attachment of theirs.
   public var retries: [Retry] = []
+  /// Revisions before the position that could not be copied, the latest last, in the target's log
+  /// only.
+  ///
+  /// They are not asked for again. Later sessions report those that the target still does not have.
+  public var failures: [Failure] = []
   /// Whether the source does not store logs, in the target's log only.
   ///
   /// The next session then continues after the newest ``Entry/lastChange`` that the source has.
@@ -38,6 +43,23 @@ public struct ReplicationLog: Hashable, Sendable {
     public init(id: String, revision: RevisionID) {
       self.id = id
       self.revision = revision
+    }
+  }
+
+  /// A revision that could not be copied.
+  public struct Failure: Hashable, Sendable {
+    /// The ID of the document.
+    public var id: String
+    /// The revision; nil if the change itself cannot be read.
+    public var revision: RevisionID?
+    /// Why, for people.
+    public var reason: String
+
+    /// Creates an entry.
+    public init(id: String, revision: RevisionID?, reason: String) {
+      self.id = id
+      self.revision = revision
+      self.reason = reason
     }
   }
 
@@ -84,6 +106,9 @@ public struct ReplicationLog: Hashable, Sendable {
   ///
   /// A session in which the source refuses more attachments records no position after them.
   public static let retrySizeLimit = 32 << 10
+
+  /// The size in bytes of ``failures`` at most, of which the latest are remembered.
+  public static let failureSizeLimit = 32 << 10
 
   /// The number of sessions that are remembered.
   public static let historyLimit = 50

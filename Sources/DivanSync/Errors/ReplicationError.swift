@@ -38,6 +38,10 @@ public struct ReplicationError: Error, Sendable {
     /// again: the next replication, or a continuous one after
     /// ``Replicator/Options/retryDelayLimit``.
     case unavailableContent
+    /// An earlier session could not copy a revision, which is not asked for again.
+    ///
+    /// It is only the error of one of the ``ReplicationStatus/failures``. The message has the reason.
+    case failedBefore
     /// The peer sent something that the protocol does not allow.
     case invalidAnswer
     /// The JSON of a selector has no meaning.
@@ -73,7 +77,7 @@ public struct ReplicationError: Error, Sendable {
     switch code {
     case .unreachable, .busy: true
     case .unknownPosition, .unauthorized, .forbidden, .notFound, .refused, .missingContent,
-      .unavailableContent, .invalidAnswer, .invalidSelector:
+      .unavailableContent, .failedBefore, .invalidAnswer, .invalidSelector:
       false
     }
   }

@@ -77,7 +77,11 @@ struct DirectedReplication: Sendable {
     let retryTime = ContinuousClock.now + options.retryDelayLimit
     var session = try await ReplicationSession(self)
     let isOfTargetOnly = session.isOfTargetOnly
-    update { $0.isCheckpointOfTargetOnly = isOfTargetOnly }
+    let past = session.pastFailures
+    board.update { status in
+      status[keyPath: side].isCheckpointOfTargetOnly = isOfTargetOnly
+      for failure in past { status.addPast(.init(past: failure, isPulled: side == \.pull)) }
+    }
     let reader = BatchReader(
       self, since: fromBeginning ? nil : session.start,
       retries: fromBeginning ? [] : session.pastRetries)
@@ -128,15 +132,23 @@ struct DirectedReplication: Sendable {
     }
   }
 
+  /// What became of a batch.
+  private struct Outcome {
+    var counts: ReplicationCounts
+    var failures: [ReplicationBatch.Failure]
+    /// The revisions that were copied or refused: earlier failures of their ancestors are over.
+    var settled: [ReplicatedRevision] = []
+    /// A temporary error of some revisions.
+    var interruption: (any Error)?
+  }
+
   /// Writes a batch, and records its position.
   ///
   /// A temporary error of some revisions is thrown after the others were counted.
   private func write(
     _ batch: ReplicationBatch, _ session: inout ReplicationSession, _ backoff: inout Backoff
   ) async throws {
-    var counts = batch.counts
-    var failures = batch.failures
-    var interruption: (any Error)?
+    var outcome = Outcome(counts: batch.counts, failures: batch.failures)
     if !batch.revisions.isEmpty {
       let results = try await insert(batch.revisions)
       // A revision without a result must not count as stored.
@@ -147,24 +159,27 @@ struct DirectedReplication: Sendable {
       }
       for (revision, result) in zip(batch.revisions, results) {
         switch result {
-        case .success(let isNew): if isNew { counts.add(revision) }
-        case .failure(let error) where error.mayPass: interruption = error
+        case .success(let isNew):
+          if isNew { outcome.counts.add(revision) }
+          outcome.settled.append(revision)
+        case .failure(let error) where error.mayPass: outcome.interruption = error
         case .failure(let error):
-          failures.append((revision.document.id, revision.revision, error))
-          session.retryLater(revision, after: error)
+          outcome.settled.append(revision)
+          outcome.failures.append((revision.document.id, revision.revision, error))
         }
       }
     }
-    counts.revisionsFailed += failures.count
-    session.counts += counts
+    session.remember(outcome.failures, after: outcome.settled)
+    outcome.counts.revisionsFailed += outcome.failures.count
+    session.counts += outcome.counts
     // Revisions that were written are progress, also on a connection that is cut again and again.
-    if counts.revisionsWritten > 0 { backoff.reset() }
-    if let position = batch.position, interruption == nil {
+    if outcome.counts.revisionsWritten > 0 { backoff.reset() }
+    if let position = batch.position, outcome.interruption == nil {
       try await session.record(position, after: batch.lastChange, of: self)
     }
-    if interruption == nil { backoff.reset() }
-    show(counts, failures, of: batch, session)
-    if let interruption { throw interruption }
+    if outcome.interruption == nil { backoff.reset() }
+    show(outcome, of: batch, session)
+    if let interruption = outcome.interruption { throw interruption }
   }
 
   /// Stores revisions in the target, and shows how far their attachments are.
@@ -192,17 +207,19 @@ struct DirectedReplication: Sendable {
 
   /// Shows in the status what was done with a batch.
   private func show(
-    _ counts: ReplicationCounts, _ failures: [ReplicationBatch.Failure],
-    of batch: ReplicationBatch, _ session: ReplicationSession
+    _ outcome: Outcome, of batch: ReplicationBatch, _ session: ReplicationSession
   ) {
     let isOfTargetOnly = session.isOfTargetOnly
+    let isPulled = side == \.pull
     board.update { status in
-      status[keyPath: side].counts += counts
+      status[keyPath: side].counts += outcome.counts
       status[keyPath: side].isCheckpointOfTargetOnly = isOfTargetOnly
       status[keyPath: side].pendingCount = batch.followingCount
-      for (id, revision, error) in failures {
-        status.add(
-          .init(id: id, revision: revision, isPulled: side == \.pull, error: error))
+      if !status.failures.isEmpty {
+        for revision in outcome.settled { status.removeFailures(of: revision, isPulled: isPulled) }
+      }
+      for (id, revision, error) in outcome.failures {
+        status.add(.init(id: id, revision: revision, isPulled: isPulled, error: error))
       }
     }
   }

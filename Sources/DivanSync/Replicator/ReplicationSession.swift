@@ -15,6 +15,8 @@ struct ReplicationSession {
   /// Revisions that the next session asks for again.
   private var retries: [ReplicationLog.Retry] = []
   private var retrySize = 0
+  /// Revisions that could not be copied, and are not asked for again.
+  private var failures: FailureList
   /// The last change of the source through the position that is recorded next.
   private var lastChange: ReplicationLog.Change?
 
@@ -31,6 +33,9 @@ struct ReplicationSession {
       ? try await targetLog?.position(confirmedBy: replication.source)
       : ReplicationLog.commonPosition(source: sourceLog, target: targetLog)
     start = position
+    // A session that begins with the first change meets them again.
+    failures = try await FailureList(
+      position == nil ? [] : targetLog?.failures ?? [], missingIn: replication.target)
     lastChange = targetLog?.history.first { $0.position == position }?.lastChange
   }
 
@@ -53,11 +58,28 @@ struct ReplicationSession {
   /// Whether the next session has something to ask for again.
   var hasRetries: Bool { !retries.isEmpty }
 
-  /// Remembers a revision for the next session if its content may be sent then.
-  mutating func retryLater(_ revision: ReplicatedRevision, after error: any Error) {
-    guard (error as? ReplicationError)?.code == .unavailableContent, let id = revision.revision
-    else { return }
-    let retry = ReplicationLog.Retry(id: revision.document.id, revision: id)
+  /// The revisions that earlier sessions could not copy, and that the target does not have.
+  var pastFailures: [ReplicationLog.Failure] { failures.entries }
+
+  /// Remembers what could not be copied.
+  ///
+  /// The next session asks again for a revision whose content may be sent then. What failed before of
+  /// the ancestors of `settled`, or of them, is forgotten.
+  mutating func remember(
+    _ failed: [ReplicationBatch.Failure], after settled: [ReplicatedRevision]
+  ) {
+    for revision in settled { failures.removeAncestors(of: revision) }
+    for (id, revision, error) in failed {
+      let isRefused = (error as? ReplicationError)?.code == .unavailableContent
+      if let revision, isRefused {
+        retryLater(.init(id: id, revision: revision))
+      } else {
+        failures.add(.init(id: id, revision: revision, error))
+      }
+    }
+  }
+
+  private mutating func retryLater(_ retry: ReplicationLog.Retry) {
     // A revision is listed again with each change of another branch.
     guard !retries.contains(retry) else { return }
     // Whether there is too much is known from the size; the list need not be longer.
@@ -84,6 +106,7 @@ struct ReplicationSession {
     entry.lastChange = self.lastChange
     targetLog.record(entry)
     targetLog?.retries = retries
+    targetLog?.failures = failures.entries
     targetLog?.isOfTargetOnly = isSourceRefusing
     try await replication.target.setReplicationLog(targetLog, replication.id)
     guard !isSourceRefusing else { return }

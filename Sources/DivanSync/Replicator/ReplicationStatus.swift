@@ -8,6 +8,10 @@ public struct ReplicationStatus: Sendable {
   /// The status of copying to the peer.
   public var push = Side()
   /// The revisions that could not be copied, the latest last, at most ``failureLimit`` of them.
+  ///
+  /// Those of earlier sessions that the target still does not have come first, with the code
+  /// ``ReplicationError/Code/failedBefore``; the log remembers 32 KiB of them. A revision that is
+  /// copied later, itself or in the history of another one, is a failure no more.
   public var failures: [Failure] = []
   /// Whether the replication was paused.
   public var isPaused = false
@@ -70,8 +74,31 @@ public struct ReplicationStatus: Sendable {
     return !phases.isEmpty && phases.allSatisfy { $0 == .upToDate }
   }
 
+  /// Adds a failure, in place of the one that the same revision had before.
   mutating func add(_ failure: Failure) {
+    failures.removeAll { $0.isSameRevision(as: failure) }
     if failures.count == ReplicationStatus.failureLimit { failures.removeFirst() }
     failures.append(failure)
+  }
+  /// Removes a revision and its ancestors, which it brought with it or took the place of.
+  mutating func removeFailures(of revision: ReplicatedRevision, isPulled: Bool) {
+    failures.removeAll { failure in
+      failure.isPulled == isPulled
+        && revision.contains(failure.revision, of: failure.id)
+    }
+  }
+
+  /// Adds the failure of an earlier session, unless its error is there already.
+  mutating func addPast(_ failure: Failure) {
+    guard !failures.contains(where: { $0.isSameRevision(as: failure) }) else { return }
+    add(failure)
+  }
+}
+
+extension ReplicationStatus.Failure {
+  /// Whether both are of the same revision, as far as it is known.
+  fileprivate func isSameRevision(as other: ReplicationStatus.Failure) -> Bool {
+    !id.isEmpty && id.utf8.elementsEqual(other.id.utf8) && revision == other.revision
+      && isPulled == other.isPulled
   }
 }
