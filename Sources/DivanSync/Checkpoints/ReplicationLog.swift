@@ -224,7 +224,9 @@ public struct ReplicationCounts: Hashable, Sendable {
   public var revisionsWritten = 0
   /// Revisions that could not be read, or that the target refused.
   public var revisionsFailed = 0
-  /// Attachments whose content was sent.
+  /// Attachments whose content was sent, without those whose content a database here had.
+  ///
+  /// A server stores equal content once, too, and does not say whether it had it.
   public var attachmentsWritten = 0
   /// The size of these in bytes.
   public var attachmentBytes = 0

@@ -74,6 +74,7 @@ extension DatabasePeer {
         do {
           if let here = try await known(attachment, revision) {
             stored.results[place] = .success(here)
+            attachment.onSharing?()
             continue
           }
         } catch let error where error.concernsOneRevision {
@@ -95,6 +96,7 @@ extension DatabasePeer {
     for (place, same) in later {
       if case .success(let here)? = stored.results[same] {
         stored.results[place] = .success(here)
+        revisions[place.revision].attachments[place.attachment].onSharing?()
       } else {
         rest.append(place)
       }

@@ -150,17 +150,18 @@ struct DirectedReplication: Sendable {
   ) async throws {
     var outcome = Outcome(counts: batch.counts, failures: batch.failures)
     if !batch.revisions.isEmpty {
-      let results = try await insert(batch.revisions)
+      let shared = SharedAttachments()
+      let results = try await insert(batch.revisions, shared)
       // A revision without a result must not count as stored.
       guard results.count == batch.revisions.count else {
         throw ReplicationError(
           .invalidAnswer,
           "the target returned \(results.count) results for \(batch.revisions.count) revisions")
       }
-      for (revision, result) in zip(batch.revisions, results) {
+      for (index, (revision, result)) in zip(batch.revisions, results).enumerated() {
         switch result {
         case .success(let isNew):
-          if isNew { outcome.counts.add(revision) }
+          if isNew { outcome.counts.add(revision, at: index, shared) }
           outcome.settled.append(revision)
         case .failure(let error) where error.mayPass: outcome.interruption = error
         case .failure(let error):
@@ -183,11 +184,15 @@ struct DirectedReplication: Sendable {
   }
 
   /// Stores revisions in the target, and shows how far their attachments are.
+  ///
+  /// `shared` gets the attachments whose content the target has.
   private func insert(
-    _ revisions: [ReplicatedRevision]
+    _ revisions: [ReplicatedRevision], _ shared: SharedAttachments
   ) async throws -> [Result<Bool, any Error>] {
+    guard revisions.contains(where: { !$0.newAttachments.isEmpty }) else {
+      return try await target.insert(revisions, from: sourceName)
+    }
     let size = revisions.reduce(0) { $0.saturatingSum($1.newAttachmentSize) }
-    guard size > 0 else { return try await target.insert(revisions, from: sourceName) }
     update { ($0.batchAttachmentBytes, $0.batchAttachmentBytesDone) = (size, 0) }
     defer { update { ($0.batchAttachmentBytes, $0.batchAttachmentBytesDone) = (0, 0) } }
     let progress = { @Sendable (count: Int) in
@@ -200,6 +205,7 @@ struct DirectedReplication: Sendable {
     for index in reporting.indices {
       for number in reporting[index].attachments.indices {
         reporting[index].attachments[number].progress = progress
+        reporting[index].attachments[number].onSharing = { shared.insert(index, number) }
       }
     }
     return try await target.insert(reporting, from: sourceName)
@@ -230,10 +236,15 @@ struct DirectedReplication: Sendable {
 }
 
 extension ReplicationCounts {
-  /// Counts a revision that was written, with the attachments that its ancestors do not have.
-  fileprivate mutating func add(_ revision: ReplicatedRevision) {
+  /// Counts a revision that was written, with the attachments that were sent for it.
+  fileprivate mutating func add(
+    _ revision: ReplicatedRevision, at index: Int, _ shared: SharedAttachments
+  ) {
     revisionsWritten += 1
-    for attachment in revision.newAttachments {
+    guard !revision.attachments.isEmpty else { return }
+    let generation = revision.knownAncestorGeneration
+    for (number, attachment) in revision.attachments.enumerated()
+    where attachment.isNew(after: generation) && !shared.contains(index, number) {
       attachmentsWritten += 1
       attachmentBytes += attachment.length
     }

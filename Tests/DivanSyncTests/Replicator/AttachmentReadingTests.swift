@@ -114,6 +114,44 @@ struct AttachmentReadingTests {
     #expect(try Contents(of: here) == Contents(of: there))
   }
 
+  /// Regression test: attachments that were not sent counted as sent.
+  @Test(arguments: [false, true])
+  func `content that is here already does not count as written`(_ isRemote: Bool) async throws {
+    let (here, there) = (try Database.inMemory(), try Database.inMemory())
+    let photo = Document.Attachment(contentType: "image/png", [UInt8](repeating: 7, count: 1000))
+    try await there.write { transaction in
+      var document = Document(id: "a", [:])
+      document.attachments["first"] = photo
+      document.attachments["empty"] = Document.Attachment(contentType: "a/b", [])
+      let base = try transaction.put(document)
+      // A branch with the same content, which is read once.
+      try transaction.update("a") { $0.attachments["second"] = photo }
+      var other = base
+      other["branch"] = 2
+      other.attachments["second"] = photo
+      try transaction.put(other, onConflict: .branch)
+    }
+    let transport = FaultyTransport(ServiceTransport(CouchDBService(["notes": there]))) { _ in nil }
+    let remote = try peer(transport)
+    func pull() async throws -> ReplicationCounts {
+      let replicator =
+        isRemote
+        ? Replicator(here, remote, direction: .pull)
+        : Replicator(here, DatabasePeer(there), direction: .pull)
+      return try await replicator.replicate().pull.counts
+    }
+    let first = try await pull()
+    #expect(first.revisionsWritten == 2)
+    #expect(first.attachmentsWritten == 2 && first.attachmentBytes == 1000)
+    if isRemote { #expect(transport.attachmentPaths.count == 2) }
+    // Another name for content that is here.
+    try await there.update("a") { $0.attachments["third"] = photo }
+    let second = try await pull()
+    #expect(second.revisionsWritten == 1)
+    #expect(second.attachmentsWritten == 0 && second.attachmentBytes == 0)
+    #expect(try Contents(of: here) == Contents(of: there))
+  }
+
   // MARK: Attachments that are refused
 
   /// Regression test: the document was left out for good.
