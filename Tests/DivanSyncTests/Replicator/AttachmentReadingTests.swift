@@ -55,6 +55,33 @@ struct AttachmentReadingTests {
     #expect(try here.snapshot().sequence == UInt64(Self.count))
   }
 
+  @Test func `attachments of a revision that lacks one are read again`() async throws {
+    let (here, there) = (try Database.inMemory(), try Database.inMemory())
+    try await there.write { transaction in
+      for id in ["a", "b"] {
+        var document = Document(id: id, [:])
+        document.attachments["first"] = Document.Attachment(contentType: "a/b", Array(id.utf8))
+        document.attachments["second"] = Document.Attachment(contentType: "a/b", [1, 2, 3])
+        try transaction.put(document)
+      }
+    }
+    let isFirst = Mutex(true)
+    let transport = FaultyTransport(ServiceTransport(CouchDBService(["notes": there]))) { request in
+      guard request.url.path == "/notes/b/second", isFirst.withLock({ $0 }) else { return nil }
+      isFirst.withLock { $0 = false }
+      throw ReplicationError(.unreachable, "the connection was cut")
+    }
+    var options = options
+    options.retryLimit = 1
+    try await Replicator(here, peer(transport), direction: .pull, options: options).replicate()
+    let counts = transport.attachmentPaths.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    #expect(
+      counts == [
+        "/notes/a/first": 1, "/notes/a/second": 1, "/notes/b/first": 2, "/notes/b/second": 2,
+      ])
+    #expect(try Contents(of: here) == Contents(of: there))
+  }
+
   @Test func `a line that is cut again and again gets there`() async throws {
     let (here, there) = (try Database.inMemory(), try Database.inMemory())
     try fill(there)
