@@ -72,13 +72,13 @@ struct SourceLogTests {
       try put(["before-\(number)"])
       _ = try await pull(here, there, Self.refusingLogs)
     }
-    try there.close()
+    try await there.close()
     try FileManager.default.copyItem(atPath: path, toPath: copyPath)
     there = try Database(at: path)
     try put(["lost-1", "lost-2"])
     let before = try await pull(here, there, Self.refusingLogs)
     #expect(before.pull.isCheckpointOfTargetOnly && before.pull.counts.revisionsWritten == 2)
-    try there.close()
+    try await there.close()
 
     // The copy comes beyond the recorded position with other changes.
     there = try Database(at: copyPath)
@@ -89,7 +89,7 @@ struct SourceLogTests {
     #expect(after.pull.counts.revisionsChecked == 5)
     #expect(try here.snapshot().count == sessionCount + 7)
     #expect(try await pull(here, there, Self.refusingLogs).pull.counts.revisionsChecked == 0)
-    try there.close()
+    try await there.close()
   }
 
   @Test func `a source that refuses to compare is continued where the log says`() async throws {
