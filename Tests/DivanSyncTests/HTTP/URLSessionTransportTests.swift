@@ -40,7 +40,7 @@ struct URLSessionTransportTests {
     let error = await #expect(throws: ReplicationError.self) {
       for try await _ in response.body {}
     }
-    #expect(error?.code == .unavailableContent)
+    #expect(error?.code == .busy)
     #expect(error.map { "\($0)".contains("2000000") && "\($0)".contains("spoolSizeLimit") } == true)
   }
 
