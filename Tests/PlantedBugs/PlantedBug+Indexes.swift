@@ -58,7 +58,8 @@ extension PlantedBug {
     PlantedBug(
       "index-by-half", rule: "indexes", "a half-built index of a checkpoint is used",
       in: Place.indexing,
-      find: "guard let base, base.indexes.contains(index), try !base.isOutdated(index) else { continue }",
+      find:
+        "guard let base, base.indexes.contains(index), try !base.isOutdated(index) else { continue }",
       plant: """
         let isThere = base?.indexes.contains { PLANTED ? $0.number == index.number : $0 == index }
         guard let base, isThere == true, try !base.isOutdated(index) else { continue }

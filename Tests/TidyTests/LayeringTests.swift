@@ -54,7 +54,8 @@ struct LayeringTests {
           name: "Store", uses: ["Errors", "Collections", "Document", "FullText", "BTree"],
           layers: [
             "Monitoring", "Records", "Indexes/Definition", "Indexes/FullText", "Engine", "Reading",
-            "Writing", "Indexes/Upkeep", "Indexes/Reading", "Indexes/Search", "History", "Recovery", "Attachments",
+            "Writing", "Indexes/Upkeep", "Indexes/Reading", "Indexes/Search", "History", "Recovery",
+            "Attachments",
             "Maintenance", "Sharing", "",
             "Changes",
             "Indexes/Build", "Inspection", "Transfer",

@@ -3,8 +3,9 @@ import Foundation
 extension CouchDBConnection {
   /// The waits before an attachment is asked for again that was not sent.
   private static let attachmentRetryDelays: [Duration] = [.milliseconds(100), .milliseconds(500)]
-  /// The longest of these waits that a server can ask for. One that wants more is asked later, by
-  /// the next session.
+  /// The longest of these waits that a server can ask for.
+  ///
+  /// One that wants more is asked later, by the next session.
   private static let longestAttachmentRetryDelay = Duration.seconds(2)
 
   /// Asks for the content of an attachment.
@@ -12,6 +13,7 @@ extension CouchDBConnection {
   /// - Parameters:
   ///   - target: The request.
   ///   - isPage: Whether the attachment itself is a page in HTML.
+  /// - Returns: The content, whose pieces are read as they arrive.
   /// - Throws: ``ReplicationError`` with the code `unavailableContent` if the server answers other
   ///   requests, and not this one. If it does not answer those either, the error is theirs.
   func attachment(_ target: Target, isPage: Bool) async throws -> HTTPBody {

@@ -109,7 +109,9 @@ struct PieceBuffer: Sendable {
   private let spool: Spool
   private var pieces: [Data] = []
   private var memorySize = 0
-  /// What came after the pieces, if it did not fit into memory. Only the last one can be empty.
+  /// What came after the pieces, if it did not fit into memory.
+  ///
+  /// Only the last one can be empty.
   private var files: [SpoolFile] = []
 
   init(_ spool: Spool) { self.spool = spool }

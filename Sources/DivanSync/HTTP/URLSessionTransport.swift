@@ -206,7 +206,8 @@ private final class Exchange: Sendable {
       }
     }
     return HTTPResponse(
-      status: response.statusCode, headers: headers, body: HTTPBody(ResponsePieces(self, transport)))
+      status: response.statusCode, headers: headers, body: HTTPBody(ResponsePieces(self, transport))
+    )
   }
 
   func nextPiece() async throws -> Data? {

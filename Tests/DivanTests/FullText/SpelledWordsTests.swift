@@ -10,15 +10,16 @@ struct SpelledWordsTests {
       .map { String(decoding: text[$0], as: UTF8.self) }
   }
 
-  @Test(arguments: [
-    ("urgent Milk", ["urgent", "Milk"]), ("a AND b OR c", ["a", "b", "c"]),
-    ("\"fresh milk\" tea", ["fresh", "milk", "tea"]), ("“frische Milch", ["frische", "Milch"]),
-    ("milk* tea~1 \"a b\"~2 c", ["c"]), ("title:milk body:tea", ["milk", "body", "tea"]),
-    ("milk -sour NOT old", ["milk"]), ("NEAR(milk honey, 3)", ["milk", "honey"]),
-    ("1927 3.5 mp3", ["mp3"]), ("東京 tea", ["tea"]),
-    ("well-known don't", ["well", "known", "don't"]),
-    ("", []), ("(\"\")**", []), ("AND", []),
-  ] as [(String, [String])])
+  @Test(
+    arguments: [
+      ("urgent Milk", ["urgent", "Milk"]), ("a AND b OR c", ["a", "b", "c"]),
+      ("\"fresh milk\" tea", ["fresh", "milk", "tea"]), ("“frische Milch", ["frische", "Milch"]),
+      ("milk* tea~1 \"a b\"~2 c", ["c"]), ("title:milk body:tea", ["milk", "body", "tea"]),
+      ("milk -sour NOT old", ["milk"]), ("NEAR(milk honey, 3)", ["milk", "honey"]),
+      ("1927 3.5 mp3", ["mp3"]), ("東京 tea", ["tea"]),
+      ("well-known don't", ["well", "known", "don't"]),
+      ("", []), ("(\"\")**", []), ("AND", []),
+    ] as [(String, [String])])
   func `words to find are spelled, and signs, names and excluded words are not`(
     query: String, expected: [String]
   ) {

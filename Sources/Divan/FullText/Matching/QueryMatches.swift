@@ -7,7 +7,7 @@ protocol FullTextTerms {
   func numberLimit() throws(DatabaseError) -> UInt64
 
   /// Counts the occurrences of all terms with a prefix.
-  func count(termsWithPrefix prefix: [UInt8], into counter: inout PrefixCounter)
+  func count(termsWithPrefix prefix: [UInt8], into counter: inout OccurrenceCounter)
     throws(DatabaseError)
 
   /// Returns the terms with a prefix, in the order of their bytes.
@@ -83,6 +83,23 @@ struct QueryMatches {
     return cursors
   }
 
+  /// Returns the documents that match a query as a whole.
+  ///
+  /// The postings of a single word are all read, so they are counted if it is frequent.
+  mutating func whole(
+    _ expression: FullTextExpression, in fields: FieldSet
+  ) throws(DatabaseError) -> (any MatchCursor)? {
+    guard case .words(let text) = expression else { return try cursor(expression, in: fields) }
+    let words = AnalysedWords(text, analysis)
+    guard words.words.count == 1, words.maxDistance == 0, !words.words[0].isPrefix,
+      let postings = try terms.postings(of: words.words[0].term),
+      try UInt64(postings.documentCount) * 64 > terms.numberLimit(),
+      let counted = try countedMatches(words.words[0], fields, part: 0)
+    else { return try cursor(expression, in: fields) }
+    partCounts = [counted.cost]
+    return counted
+  }
+
   /// Returns the documents with a word or a phrase, which is one part of the query.
   ///
   /// Their places are needed to compare them with those of others: `hasPlaces`.
@@ -99,7 +116,7 @@ struct QueryMatches {
       }
       cursor = try PhraseMatches(cursors, part: part)
     } else if !hasPlaces, words.maxDistance == 0, words.words[0].isPrefix,
-      let prefix = try prefixMatches(words.words[0], fields, part: part)
+      let prefix = try countedMatches(words.words[0], fields, part: part)
     {
       cursor = prefix
     } else {
@@ -109,23 +126,25 @@ struct QueryMatches {
     return cursor
   }
 
-  /// Returns the documents with any term that has a prefix, without places; nil if there are too
-  /// many documents to count them all.
-  private func prefixMatches(
+  /// Returns the documents with a term, or any that has a prefix, without places; nil if there are
+  /// too many documents to count them all.
+  private func countedMatches(
     _ word: AnalysedWords.Word, _ fields: FieldSet, part: Int?
-  ) throws(DatabaseError) -> PrefixMatches? {
+  ) throws(DatabaseError) -> CountedMatches? {
     let limit = try terms.numberLimit()
-    guard limit < PrefixMatches.sizeLimit / UInt64(fieldNames.count) else { return nil }
-    var counter = PrefixCounter(
+    guard limit < CountedMatches.sizeLimit / UInt64(fieldNames.count) else { return nil }
+    var counter = OccurrenceCounter(
       numberLimit: limit, fieldCount: fieldNames.count, fields: fields)
-    try terms.count(termsWithPrefix: word.term, into: &counter)
-    if let stem = word.stem, let postings = try terms.postings(of: stem) {
+    if word.isPrefix { try terms.count(termsWithPrefix: word.term, into: &counter) }
+    // A stem that begins with the prefix was counted.
+    let term = word.isPrefix ? word.stem : word.term
+    if let term, let postings = try terms.postings(of: term) {
       var target: UInt64 = 0
       while let (bytes, first) = try postings.block(notBefore: target) {
         target = try counter.add(bytes.span, first: first) + 1
       }
     }
-    return PrefixMatches(counter, fieldCount: fieldNames.count, part: part)
+    return CountedMatches(counter, fieldCount: fieldNames.count, part: part)
   }
 
   /// Returns the documents with any term that a word stands for.

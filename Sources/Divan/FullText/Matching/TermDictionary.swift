@@ -18,7 +18,7 @@ struct TermDictionary: FullTextTerms {
   }
 
   func count(
-    termsWithPrefix prefix: [UInt8], into counter: inout PrefixCounter
+    termsWithPrefix prefix: [UInt8], into counter: inout OccurrenceCounter
   ) throws(DatabaseError) {
     for term in terms(withPrefix: prefix) {
       for block in lists[term]?.blocks ?? [] {

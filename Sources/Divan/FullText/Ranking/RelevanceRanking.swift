@@ -75,6 +75,23 @@ struct RelevanceRanking {
     return frequency
   }
 
+  /// The greatest frequency of a part in a document that has it once.
+  var greatestFrequencyOfOne: Double {
+    weights.indices.reduce(0) { max($0, factor($1, 1)) }
+  }
+
+  /// The frequency of a part that occurs in a document as often as its counts say.
+  func frequency(
+    _ counts: ArraySlice<UInt8>, _ lengths: [Int], at start: Int
+  ) -> Double {
+    var frequency = 0.0
+    for field in weights.indices {
+      let count = counts[counts.startIndex + field]
+      if count > 0 { frequency += Double(count) * factor(field, lengths[start + field]) }
+    }
+    return frequency
+  }
+
   /// The weight of a term in a property with some words.
   private func factor(_ field: Int, _ length: Int) -> Double {
     length < RelevanceRanking.knownLengths

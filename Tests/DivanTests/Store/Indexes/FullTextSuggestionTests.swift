@@ -49,13 +49,14 @@ struct FullTextSuggestionTests {
     #expect(try snapshot.correction(of: .fullText("paints OR the"), index: "text") == nil)
   }
 
-  @Test(arguments: [
-    ("urgnt milk", "urgent milk"), ("Urgnt AND \"fresh mlk\"", "urgent AND \"fresh milk\""),
-    ("mlk* mlk~1 mlk", "mlk* mlk~1 milk"), ("text:mlk -fersh", "text:milk -fersh"),
-    ("title:mlk", "title:milk"), ("NEAR(frseh milk, 3)", "NEAR(fresh milk, 3)"),
-    ("(mlk)) OR", "(milk)) OR"), ("milk", nil), ("", nil), ("zzzzzzzz 1927", nil),
-    ("caffé", "cafe"), ("東京 mlk", "東京 milk"),
-  ] as [(String, String?)])
+  @Test(
+    arguments: [
+      ("urgnt milk", "urgent milk"), ("Urgnt AND \"fresh mlk\"", "urgent AND \"fresh milk\""),
+      ("mlk* mlk~1 mlk", "mlk* mlk~1 milk"), ("text:mlk -fersh", "text:milk -fersh"),
+      ("title:mlk", "title:milk"), ("NEAR(frseh milk, 3)", "NEAR(fresh milk, 3)"),
+      ("(mlk)) OR", "(milk)) OR"), ("milk", nil), ("", nil), ("zzzzzzzz 1927", nil),
+      ("caffé", "cafe"), ("東京 mlk", "東京 milk"),
+    ] as [(String, String?)])
   func `the unknown words of a query are replaced, and the rest of its text stays`(
     query: String, expected: String?
   ) throws {

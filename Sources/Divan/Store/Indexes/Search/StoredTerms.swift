@@ -20,7 +20,7 @@ struct StoredTerms: FullTextTerms {
   }
 
   func count(
-    termsWithPrefix prefix: [UInt8], into counter: inout PrefixCounter
+    termsWithPrefix prefix: [UInt8], into counter: inout OccurrenceCounter
   ) throws(DatabaseError) {
     let start = tables.keys.start(of: .terms) + prefix
     var scan = tables.tree.scan(from: .inclusive(start), to: .end(ofPrefix: start))
@@ -150,7 +150,8 @@ final class TermPostings: PostingsSource {
       guard let block = try terms.header(item) else { continue }
       let (last, overflows) = block.key.first.addingReportingOverflow(block.header.last)
       guard !overflows, last < DocumentNumber.end else {
-        throw DatabaseError(postings: ByteError(offset: 0, reason: "a document number is too great"))
+        throw DatabaseError(
+          postings: ByteError(offset: 0, reason: "a document number is too great"))
       }
       blocks.append((block.key.first, last))
       count += block.header.documentCount

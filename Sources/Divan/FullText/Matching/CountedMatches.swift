@@ -1,11 +1,11 @@
 internal import DivanLog
 
-/// The documents with any term that has a prefix.
+/// The documents with any of many terms, such as all that have a prefix, or with a frequent one.
 ///
 /// A short prefix has thousands of terms. So their postings are counted at once, without a cursor
 /// for each: a byte for each document and property, in which more than 255 occurrences count as 255.
 /// It has no places, and so no phrases.
-final class PrefixMatches: MatchCursor {
+final class CountedMatches: MatchCursor {
   /// The numbers of the documents, in ascending order.
   private var numbers: [UInt64] = []
   /// The counts of the properties of each document.
@@ -18,10 +18,22 @@ final class PrefixMatches: MatchCursor {
   static let sizeLimit: UInt64 = 64 << 20
 
   init(
-    _ counter: PrefixCounter, fieldCount: Int, part: Int?
+    _ counter: OccurrenceCounter, fieldCount: Int, part: Int?
   ) {
     (self.fieldCount, self.part) = (fieldCount, part)
     (numbers, counts) = counter.result()
+  }
+
+  /// Calls a closure with the number and the counts of each document, in ascending order, that has
+  /// one occurrence, or that has several.
+  func forEach<Failure: Error>(
+    withSeveral: Bool, _ body: (UInt64, ArraySlice<UInt8>) throws(Failure) -> Void
+  ) throws(Failure) {
+    for index in numbers.indices {
+      let own = counts[index * fieldCount..<(index + 1) * fieldCount]
+      let total = fieldCount == 1 ? Int(counts[index]) : own.reduce(0) { $0 + Int($1) }
+      if total > 1 == withSeveral { try body(numbers[index], own) }
+    }
   }
 
   var document: UInt64 { index < numbers.count ? numbers[index] : DocumentNumber.end }
@@ -43,7 +55,7 @@ final class PrefixMatches: MatchCursor {
   }
 
   func appendSpans(to spans: inout [MatchSpan]) {
-    preconditionFailure("a prefix of a phrase has no places")
+    preconditionFailure("the words of a phrase were counted")
   }
 
   func addFrequencies(to frequencies: inout TermFrequencies) {
@@ -55,7 +67,7 @@ final class PrefixMatches: MatchCursor {
 }
 
 /// Counts the occurrences of many terms together.
-struct PrefixCounter {
+struct OccurrenceCounter {
   private let fieldCount: Int
   private let fields: FieldSet
   /// The counts of each property of each document, by number.
