@@ -32,7 +32,7 @@ final class CountedMatches: MatchCursor {
     for index in numbers.indices {
       let own = counts[index * fieldCount..<(index + 1) * fieldCount]
       let total = fieldCount == 1 ? Int(counts[index]) : own.reduce(0) { $0 + Int($1) }
-      if total > 1 == withSeveral { try body(numbers[index], own) }
+      if (total > 1) == withSeveral { try body(numbers[index], own) }
     }
   }
 
