@@ -3,7 +3,8 @@ import Synchronization
 
 /// An open file of a simulated disk.
 final class SimulatedFile: OpenFile {
-  private let name: OpenFilePath
+  /// The path where it was opened, also after it got its final name: proofs name calls by it.
+  let path: String
   private let file: SimulatedFileID
   private let access: FileAccess
   private let fileSystem: SimulatedFileSystem
@@ -12,7 +13,7 @@ final class SimulatedFile: OpenFile {
   init(
     path: String, file: SimulatedFileID, access: FileAccess, fileSystem: SimulatedFileSystem
   ) {
-    name = OpenFilePath(path)
+    self.path = path
     self.file = file
     self.access = access
     self.fileSystem = fileSystem
@@ -29,10 +30,6 @@ final class SimulatedFile: OpenFile {
 }
 
 extension SimulatedFile {
-  var path: String { name.text }
-
-  func didRename(to path: String) { name.rename(to: path) }
-
   func read(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int
   ) throws(SystemError) -> Int {
