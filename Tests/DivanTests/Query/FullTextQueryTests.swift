@@ -58,7 +58,7 @@ struct FullTextQueryTests {
     #expect(try ids(documents.filter { $0["body"].matches(.fullText("urgent MILK")) }) == ["b"])
     #expect(try ids(documents.filter { $0["body"].matches(.fullText("\"fresh milk\"")) }) == ["a"])
     #expect(try ids(documents.filter { $0["title"].matches(.fullText("fresh")) }) == [])
-    // A query without a word matches nothing.
+    // A query that has no word matches nothing.
     for text in ["", " ", "*", "()"] {
       #expect(try ids(documents.filter { $0["body"].matches(.fullText(text)) }) == [])
     }
