@@ -3,7 +3,7 @@ import Synchronization
 
 /// An open file of a simulated disk.
 final class SimulatedFile: OpenFile {
-  let path: String
+  private let name: OpenFilePath
   private let file: SimulatedFileID
   private let access: FileAccess
   private let fileSystem: SimulatedFileSystem
@@ -12,7 +12,7 @@ final class SimulatedFile: OpenFile {
   init(
     path: String, file: SimulatedFileID, access: FileAccess, fileSystem: SimulatedFileSystem
   ) {
-    self.path = path
+    name = OpenFilePath(path)
     self.file = file
     self.access = access
     self.fileSystem = fileSystem
@@ -29,6 +29,10 @@ final class SimulatedFile: OpenFile {
 }
 
 extension SimulatedFile {
+  var path: String { name.text }
+
+  func didRename(to path: String) { name.rename(to: path) }
+
   func read(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int
   ) throws(SystemError) -> Int {

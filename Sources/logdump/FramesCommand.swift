@@ -208,16 +208,33 @@ extension LogDump {
       fields.append(("further", .list(index.paths.dropFirst().map(list))))
     }
     fields += [("unique", .flag(index.isUnique)), ("eachElement", .flag(index.eachElement))]
+    if let options = index.fullText { fields.append(("fullText", describe(options))) }
     if !index.conditions.isEmpty {
       fields.append(("conditions", .list(index.conditions.map { .text($0.description) })))
     }
     return fields
   }
 
+  /// Describes the options of a full-text index for programs.
+  private func describe(_ options: FullTextOptions) -> JSONNode {
+    let stopWords = options.stopWords.map(\.rawValue).sorted()
+    let weights = options.weights.sorted { compareUTF8($0.key, $1.key) < 0 }
+    return .fields([
+      ("stemming", options.stemming.map { .text($0.rawValue) } ?? .null),
+      ("stopWords", .list(stopWords.map { .text($0) })),
+      ("ignoresDiacritics", .flag(options.ignoresDiacritics)),
+      ("weights", .fields(weights.map { ($0.key, .raw(Value.double($0.value).json)) })),
+    ])
+  }
+
   /// Describes an index for people.
   private func words(for index: DocumentIndex) -> String {
     let paths = index.paths.map { $0.map { printable($0) }.joined(separator: " / ") }
     var text = "on \(paths.joined(separator: ", then "))"
+    if let options = index.fullText {
+      text = "full text of \(paths.joined(separator: ", "))"
+      for trait in options.traits { text += ", " + printable(trait) }
+    }
     if index.isUnique { text += ", unique" }
     if index.eachElement { text += ", each element" }
     if !index.conditions.isEmpty {

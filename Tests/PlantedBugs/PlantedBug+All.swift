@@ -2,7 +2,8 @@ extension PlantedBug {
   /// All planted bugs, in the order in which their places are searched.
   static let all: [PlantedBug] =
     flushing + ordering + sequences + merging + segments + opening + reading + checkpoints
-    + committing + bytes + indexes + revisions + secondaryIndexes + views + ownership
+    + committing + bytes + indexes + revisions + secondaryIndexes + texts + views
+    + ownership
     + damage + invariants + sharing + queries + models + encryption
 
   /// A simulated disk that never loses anything, which makes the proofs worthless.
@@ -88,6 +89,12 @@ enum Place {
   static let indexSlice = "IndexBuildSlice.swift"
   static let indexWalking = "IndexEntryCursor.swift"
   static let indexRepair = "LeafRepair+Indexes.swift"
+  static let textEdit = "FullTextEdit.swift"
+  static let textBuild = "FullTextBuild.swift"
+  static let textSearch = "FullTextSearch.swift"
+  static let storedTerms = "StoredTerms.swift"
+  static let postingsBlock = "PostingsBlock.swift"
+  static let relevance = "RelevanceRanking.swift"
   static let plan = "QueryPlan.swift"
   static let rowSource = "RowSource.swift"
   static let candidates = "QueryExecution+Candidates.swift"

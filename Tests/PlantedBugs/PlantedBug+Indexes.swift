@@ -58,11 +58,11 @@ extension PlantedBug {
     PlantedBug(
       "index-by-half", rule: "indexes", "a half-built index of a checkpoint is used",
       in: Place.indexing,
-      find: "let whole = indexes.filter { base?.indexes.contains($0) == true }",
+      find:
+        "guard let base, base.indexes.contains(index), try !base.isOutdated(index) else { continue }",
       plant: """
-        let whole = indexes.filter { kept in
-          base?.indexes.contains { PLANTED ? $0.number == kept.number : $0 == kept } == true
-        }
+        let isThere = base?.indexes.contains { PLANTED ? $0.number == index.number : $0 == index }
+        guard let base, isThere == true, try !base.isOutdated(index) else { continue }
         """, killedBy: .rules("an index that a checkpoint contains half-built is rebuilt")),
     PlantedBug(
       "index-unfinished-used", rule: "indexes", "an index is ready before it is built",

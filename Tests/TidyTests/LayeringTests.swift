@@ -54,7 +54,8 @@ struct LayeringTests {
           name: "Store", uses: ["Errors", "Collections", "Document", "FullText", "BTree"],
           layers: [
             "Monitoring", "Records", "Indexes/Definition", "Indexes/FullText", "Engine", "Reading",
-            "Writing", "Indexes/Upkeep", "Indexes/Reading", "Indexes/Search", "History", "Recovery", "Attachments",
+            "Writing", "Indexes/Upkeep", "Indexes/Reading", "Indexes/Search", "History", "Recovery",
+            "Attachments",
             "Maintenance", "Sharing", "",
             "Changes",
             "Indexes/Build", "Inspection", "Transfer",
@@ -67,7 +68,8 @@ struct LayeringTests {
           ]),
         Group(name: "Views", uses: ["Errors", "Collections", "Document", "Store"]),
         Group(
-          name: "Model", uses: ["Errors", "Collections", "Document", "Store", "Query", "Views"],
+          name: "Model",
+          uses: ["Errors", "Collections", "Document", "FullText", "Store", "Query", "Views"],
           layers: nil),
         Group(name: "SwiftUI", uses: ["Errors", "Query", "Store", "Model"]),
       ]

@@ -94,6 +94,32 @@ struct ReportValuesTests {
     #expect(contents.revisions.pictures.first?.leafCount == model.leafCounts.values.max())
   }
 
+  @Test func `a full-text index is measured by its words and their documents`() throws {
+    let store = DumpedStore()
+    let database = try store.open()
+    try database.addIndex(
+      DocumentIndex(
+        "words", fullText: "text", options: FullTextOptions(stemming: .english)))
+    let texts = ["Fresh milk", "Milk and more milk", "Tea", ""]
+    try database.write { transaction in
+      for (number, text) in texts.enumerated() {
+        _ = try transaction.put(Document(id: "\(number)", ["text": .string(text)]))
+      }
+      for number in 0..<300 {
+        _ = try transaction.put(Document(id: "frequent \(number)", ["text": "frequent"]))
+      }
+    }
+    try database.close()
+    let measure = try #require(try store.reported().indexes.first)
+    #expect(measure.index.name == "words")
+    // Fresh, milk twice, and, more, tea; and a word in several blocks of postings.
+    #expect(measure.entryCount == 6 + 300 && measure.distinctCount == 6)
+    #expect(measure.size > 300)
+    let (run, page) = try store.report()
+    #expect(run.status == .sound, "\(run.problems)")
+    #expect(page.text.contains("full text of text; English stems"))
+  }
+
   @Test(arguments: [1, 2] as [UInt64])
   func `the uses of a segment's bytes add up to its size, and agree with stats`(seed: UInt64) throws
   {

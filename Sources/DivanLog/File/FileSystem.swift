@@ -107,6 +107,9 @@ extension FileLock {
 package protocol OpenFile: AnyObject, Sendable {
   var path: String { get }
 
+  /// Notes that the file has its final name, so that its errors name that one.
+  func didRename(to path: String)
+
   /// Reads into `buffer` from `offset` on; reads fewer bytes than fit only at the end of the file.
   func read(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int
@@ -135,6 +138,8 @@ package protocol OpenFile: AnyObject, Sendable {
 }
 
 extension OpenFile {
+  package func didRename(to path: String) {}
+
   package func dataOffset(from offset: Int) throws(SystemError) -> Int? { offset }
 
   /// Reads up to `count` bytes from `offset` on; fewer only at the end of the file.

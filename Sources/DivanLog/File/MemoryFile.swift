@@ -2,19 +2,23 @@ import Synchronization
 
 /// An open file in memory.
 final class MemoryFile: OpenFile {
-  let path: String
+  private let name: OpenFilePath
   private let contents: MemoryContents
   private let access: FileAccess
   private let isClosed = Atomic(false)
 
   init(path: String, contents: MemoryContents, access: FileAccess) {
-    self.path = path
+    name = OpenFilePath(path)
     self.contents = contents
     self.access = access
   }
 }
 
 extension MemoryFile {
+  var path: String { name.text }
+
+  func didRename(to path: String) { name.rename(to: path) }
+
   func read(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int
   ) throws(SystemError) -> Int {

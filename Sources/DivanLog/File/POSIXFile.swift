@@ -12,13 +12,13 @@ import Synchronization
 
 /// An open file of the operating system.
 final class POSIXFile: OpenFile {
-  let path: String
+  private let name: OpenFilePath
   let descriptor: Int32
   private let isClosed = Atomic(false)
 
   /// Takes ownership of `descriptor`.
   init(path: String, descriptor: Int32) {
-    self.path = path
+    name = OpenFilePath(path)
     self.descriptor = descriptor
   }
 
@@ -29,6 +29,10 @@ final class POSIXFile: OpenFile {
 }
 
 extension POSIXFile {
+  var path: String { name.text }
+
+  func didRename(to path: String) { name.rename(to: path) }
+
   func read(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int
   ) throws(SystemError) -> Int {

@@ -66,6 +66,7 @@ extension StoreDirectory {
       try attempt { () throws(SystemError) in
         try fileSystem.rename(temporary, to: path(of: name))
       }
+      file.didRename(to: path(of: name))
     } catch {
       // A temporary that is left behind would keep space that may be lacking. If it cannot be
       // removed either, the next writer removes it.

@@ -12,6 +12,7 @@ extension ReplicationLog {
       properties["retries"] = .array(
         retries.map { ["id": .string($0.id), "rev": .string($0.revision.description)] })
     }
+    if !failures.isEmpty { properties["failures"] = .array(failures.map(\.value)) }
     if isOfTargetOnly { properties["target_only"] = true }
     return properties
   }
@@ -32,6 +33,7 @@ extension ReplicationLog {
       else { return nil }
       return Retry(id: id, revision: revision)
     }
+    failures = (properties["failures"]?.arrayValue ?? []).compactMap(Failure.init(stored:))
     isOfTargetOnly = properties["target_only"] == true
   }
 }
@@ -59,6 +61,12 @@ extension ReplicationLog.Entry {
       "start_time": .int(Int64(begin)), "end_time": .int(Int64(end)),
     ]
     for (key, path) in Self.counts { properties[key] = .int(Int64(counts[keyPath: path])) }
+    if let lastChange {
+      properties["last_change"] = [
+        "id": .string(lastChange.id),
+        "revs": .array(lastChange.leaves.map { .string($0.description) }),
+      ]
+    }
     return properties
   }
 
@@ -66,10 +74,40 @@ extension ReplicationLog.Entry {
     guard let sessionID = properties["session_id"]?.stringValue else { return nil }
     self.init(
       sessionID: sessionID, position: ReplicationPosition(stored: properties["recorded_seq"]))
+    lastChange = properties["last_change"].flatMap(ReplicationLog.Change.init(stored:))
     begin = properties["start_time"]?.intValue ?? 0
     end = properties["end_time"]?.intValue ?? 0
     for (key, path) in Self.counts {
       counts[keyPath: path] = properties[key]?.intValue ?? 0
     }
+  }
+}
+
+extension ReplicationLog.Change {
+  fileprivate init?(stored value: Value) {
+    guard let id = value["id"]?.stringValue else { return nil }
+    let leaves = (value["revs"]?.arrayValue ?? []).compactMap {
+      $0.stringValue.flatMap { RevisionID($0) }
+    }
+    guard !leaves.isEmpty else { return nil }
+    self.init(id: id, leaves: leaves)
+  }
+}
+
+extension ReplicationLog.Failure {
+  fileprivate var value: Value {
+    var members: Value.Object = ["id": .string(id), "reason": .string(reason)]
+    if let revision { members["rev"] = .string(revision.description) }
+    return .object(members)
+  }
+
+  fileprivate init?(stored value: Value) {
+    guard let id = value["id"]?.stringValue else { return nil }
+    let revision = value["rev"]?.stringValue
+    self.init(
+      id: id, revision: revision.flatMap { RevisionID($0) },
+      reason: value["reason"]?.stringValue ?? "")
+    // One whose revision cannot be read is not one of a change.
+    if revision != nil, self.revision == nil { return nil }
   }
 }

@@ -22,9 +22,14 @@ public struct ReplicationLog: Hashable, Sendable {
   ///
   /// The source did not send the content of an attachment of theirs.
   public var retries: [Retry] = []
+  /// Revisions before the position that could not be copied, the latest last, in the target's log
+  /// only.
+  ///
+  /// They are not asked for again. Later sessions report those that the target still does not have.
+  public var failures: [Failure] = []
   /// Whether the source does not store logs, in the target's log only.
   ///
-  /// The next session then continues where this log says.
+  /// The next session then continues after the newest ``Entry/lastChange`` that the source has.
   public var isOfTargetOnly = false
 
   /// A revision that the source is asked for again.
@@ -41,12 +46,48 @@ public struct ReplicationLog: Hashable, Sendable {
     }
   }
 
+  /// A revision that could not be copied.
+  public struct Failure: Hashable, Sendable {
+    /// The ID of the document.
+    public var id: String
+    /// The revision; nil if the change itself cannot be read.
+    public var revision: RevisionID?
+    /// Why, for people.
+    public var reason: String
+
+    /// Creates an entry.
+    public init(id: String, revision: RevisionID?, reason: String) {
+      self.id = id
+      self.revision = revision
+      self.reason = reason
+    }
+  }
+
+  /// A change of a document in the source.
+  public struct Change: Hashable, Sendable {
+    /// The ID of the document.
+    public var id: String
+    /// Its leaf revisions, some of them if there are many.
+    public var leaves: [RevisionID]
+
+    /// Creates a change.
+    public init(id: String, leaves: [RevisionID]) {
+      self.id = id
+      self.leaves = leaves
+    }
+  }
+
   /// How far a session came.
   public struct Entry: Hashable, Sendable {
     /// The session.
     public var sessionID: String
     /// The source's position through which everything is in the target.
     public var position: ReplicationPosition?
+    /// The last change of the source through the position that the filter chose, in the target's log
+    /// only.
+    ///
+    /// A source that does not have it any more is an older copy of itself.
+    public var lastChange: Change?
     /// What the session did.
     public var counts = ReplicationCounts()
     /// When it began, in milliseconds since 1970.
@@ -66,6 +107,9 @@ public struct ReplicationLog: Hashable, Sendable {
   /// A session in which the source refuses more attachments records no position after them.
   public static let retrySizeLimit = 32 << 10
 
+  /// The size in bytes of ``failures`` at most, of which the latest are remembered.
+  public static let failureSizeLimit = 32 << 10
+
   /// The number of sessions that are remembered.
   public static let historyLimit = 50
 
@@ -80,6 +124,17 @@ public struct ReplicationLog: Hashable, Sendable {
 extension ReplicationLog.Retry {
   /// About as many bytes as it takes in a log.
   var size: Int { id.utf8.count + 64 }
+}
+
+extension ReplicationLog.Change {
+  private static let leafLimit = 16
+  private static let idSizeLimit = 1 << 10
+
+  /// Creates a change to remember; nil if its ID is very long.
+  init?(remembering change: (id: String, leaves: [RevisionID])) {
+    guard change.id.utf8.count <= Self.idSizeLimit, !change.leaves.isEmpty else { return nil }
+    self.init(id: change.id, leaves: Array(change.leaves.prefix(Self.leafLimit)))
+  }
 }
 
 extension ReplicationLog {
@@ -124,6 +179,31 @@ extension ReplicationLog {
     return nil
   }
 
+  /// Returns the position from which a replication continues whose source stores no logs; nil for
+  /// the first change.
+  ///
+  /// It is that of the newest session whose last change the source still has. Sessions that do not
+  /// remember one count as they are, and so do all if the source cannot be asked.
+  func position(confirmedBy source: any ReplicationPeer) async throws -> ReplicationPosition? {
+    guard !history.isEmpty else { return position }
+    var wanted: [String: [RevisionID]] = [:]
+    for change in history.compactMap(\.lastChange) {
+      wanted[change.id, default: []] += change.leaves
+    }
+    guard !wanted.isEmpty else { return position }
+    let missing: [String: MissingRevisions]
+    do {
+      missing = try await source.missingRevisions(among: wanted)
+    } catch let error as ReplicationError where error.refusesComparison {
+      return position
+    }
+    let confirmed = history.first { entry in
+      guard let change = entry.lastChange, let missing = missing[change.id] else { return true }
+      return Set(missing.missing).isDisjoint(with: change.leaves)
+    }
+    return confirmed?.position
+  }
+
   /// Whether an entry of a session was recorded after another one of the same session.
   ///
   /// Positions have no order that is known here, and the counts of a session only grow.
@@ -144,11 +224,20 @@ public struct ReplicationCounts: Hashable, Sendable {
   public var revisionsWritten = 0
   /// Revisions that could not be read, or that the target refused.
   public var revisionsFailed = 0
-  /// Attachments whose content was sent.
+  /// Attachments whose content was sent, without those whose content a database here had.
+  ///
+  /// A server stores equal content once, too, and does not say whether it had it.
   public var attachmentsWritten = 0
   /// The size of these in bytes.
   public var attachmentBytes = 0
 
   /// Creates counts of nothing.
   public init() {}
+}
+
+extension ReplicationError {
+  /// Whether a source that can be read does not say which revisions it has.
+  fileprivate var refusesComparison: Bool {
+    [.forbidden, .notFound, .refused].contains(code) || refusesLog || status == 501
+  }
 }

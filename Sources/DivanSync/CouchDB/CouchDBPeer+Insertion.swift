@@ -2,33 +2,63 @@ import Divan
 import Foundation
 
 extension CouchDBPeer {
+  /// Revisions that are sent in several requests.
+  private struct Insertion {
+    let revisions: [ReplicatedRevision]
+    /// The results of those that were answered; nil for the others.
+    var results: [Result<Bool, any Error>?]
+    /// Whether the server is known to accept requests of this kind.
+    var isAccepting = false
+
+    init(_ revisions: [ReplicatedRevision]) {
+      self.revisions = revisions
+      results = Array(repeating: nil, count: revisions.count)
+    }
+
+    func id(_ index: Int) -> String { revisions[index].document.id }
+  }
+
+  private typealias Batch = ArraySlice<(index: Int, json: String)>
+
   /// Stores revisions.
   ///
-  /// Those with attachments are sent one by one.
+  /// Those with attachments are sent one by one. If a request fails with an error that may pass, it
+  /// is the result of the revisions that the server did not answer for, and the results of the
+  /// others count. What the server stored of a request whose answer was lost is not known here: the
+  /// next session asks for it before it sends anything.
   public func insert(
     _ revisions: [ReplicatedRevision], from origin: String
   ) async throws -> [Result<Bool, any Error>] {
-    var results = [Result<Bool, any Error>](repeating: .success(true), count: revisions.count)
+    var insertion = Insertion(revisions)
+    var interruption: any Error = ReplicationError(
+      .invalidAnswer, "a revision was not answered for")
+    do {
+      try await send(&insertion)
+    } catch let error where error.mayPass {
+      interruption = error
+    }
+    return insertion.results.map { $0 ?? .failure(interruption) }
+  }
+
+  private func send(_ insertion: inout Insertion) async throws {
     var batch: [(index: Int, json: String)] = []
     var batchSize = 0
-    // Whether the server is known to accept requests of this kind.
-    var isAccepting = false
-    for (index, revision) in revisions.enumerated() {
+    for (index, revision) in insertion.revisions.enumerated() {
       guard revision.attachments.isEmpty else {
-        results[index] = try await resultOfPutting(revision, &isAccepting)
+        let result = try await resultOfPutting(revision, &insertion)
+        insertion.results[index] = result
         continue
       }
       let members = CouchDBDocument.members(of: revision) { _, _ in }
       let json = Value.object(members).json
       if !batch.isEmpty, batchSize + json.utf8.count > Self.bulkSizeLimit {
-        try await insert(batch[...], revisions, &results, &isAccepting)
+        try await send(batch[...], &insertion)
         (batch, batchSize) = ([], 0)
       }
       batch.append((index, json))
       batchSize += json.utf8.count
     }
-    if !batch.isEmpty { try await insert(batch[...], revisions, &results, &isAccepting) }
-    return results
+    if !batch.isEmpty { try await send(batch[...], &insertion) }
   }
 
   /// The size of a bulk request in bytes; servers refuse larger ones than they are configured for.
@@ -39,52 +69,62 @@ extension CouchDBPeer {
     "bad_request", "damaged", "doc_validation", "forbidden", "unauthorized",
   ]
 
-  private func insert(
-    _ batch: ArraySlice<(index: Int, json: String)>, _ revisions: [ReplicatedRevision],
-    _ results: inout [Result<Bool, any Error>], _ isAccepting: inout Bool
-  ) async throws {
+  private func send(_ batch: Batch, _ insertion: inout Insertion) async throws {
     let target = CouchDBConnection.Target("POST", "_bulk_docs")
     let body = "{\"new_edits\":false,\"docs\":[\(batch.map(\.json).joined(separator: ","))]}"
     let response = try await connection.send(target, .data(Data(body.utf8)))
-    if let refusal = try await refusalOfOne(response, target, &isAccepting) {
+    if let refusal = try await refusalOfOne(response, target, &insertion) {
       // One of the documents is too large or invalid, and all are refused.
       guard batch.count > 1 else {
         let index = batch[batch.startIndex].index
-        results[index] = .failure(
+        insertion.results[index] = .failure(
           ReplicationError(
             .refused,
-            "\(name) refuses the document “\(revisions[index].document.id)”"
+            "\(name) refuses the document “\(insertion.id(index))”"
               + (response.status == 413 ? ", which is too large" : ""), underlying: refusal))
         return
       }
       let middle = batch.startIndex + batch.count / 2
-      try await insert(batch[..<middle], revisions, &results, &isAccepting)
-      try await insert(batch[middle...], revisions, &results, &isAccepting)
+      try await send(batch[..<middle], &insertion)
+      try await send(batch[middle...], &insertion)
       return
     }
     let answer = try await CouchDBConnection.json(response, of: target, sizeLimit: 64 << 20)
     guard let entries = answer.arrayValue else {
       throw ReplicationError(.invalidAnswer, "the answer to \(target.name) is not an array")
     }
-    // Only what was refused is listed.
+    let failures = try failures(of: batch, in: entries, insertion)
+    for (index, _) in batch { insertion.results[index] = .success(true) }
+    for (index, error) in failures { insertion.results[index] = .failure(error) }
+    if let interruption = failures.first(where: { $0.error.isTemporary }) {
+      throw interruption.error
+    }
+  }
+
+  /// Returns the errors of the revisions that a server did not store; it lists only these.
+  private func failures(
+    of batch: Batch, in entries: [Value], _ insertion: Insertion
+  ) throws -> [(index: Int, error: ReplicationError)] {
+    var failures: [(index: Int, error: ReplicationError)] = []
     for entry in entries {
       guard let code = entry["error"]?.stringValue else { continue }
-      guard Self.permanentErrors.contains(code) else {
-        throw ReplicationError(.busy, "\(name) cannot store documents: \(code)")
-      }
+      let isPermanent = Self.permanentErrors.contains(code)
+      let busy = ReplicationError(.busy, "\(name) cannot store documents: \(code)")
       let id = entry["id"]?.stringValue.map { Array($0.utf8) }
       let revision = entry["rev"]?.stringValue.flatMap { RevisionID($0) }
       let refused = batch.filter { index, _ in
-        id == Array(revisions[index].document.id.utf8)
-          && (revision == nil || revision == revisions[index].revision)
+        id == Array(insertion.id(index).utf8)
+          && (revision == nil || revision == insertion.revisions[index].revision)
       }
       guard !refused.isEmpty else {
+        guard isPermanent else { throw busy }
         throw ReplicationError(.invalidAnswer, "\(name) refuses a document that was not sent")
       }
       for (index, _) in refused {
-        results[index] = .failure(refusal(entry, of: revisions[index].document.id))
+        failures.append((index, isPermanent ? refusal(entry, of: insertion.id(index)) : busy))
       }
     }
+    return failures
   }
 
   /// Returns the error of a response that refuses a request for one of its documents.
@@ -92,14 +132,14 @@ extension CouchDBPeer {
   /// - Returns: The error; nil if the response does not say that.
   /// - Throws: The error if the server refuses a request without documents as well.
   private func refusalOfOne(
-    _ response: HTTPResponse, _ target: CouchDBConnection.Target, _ isAccepting: inout Bool
+    _ response: HTTPResponse, _ target: CouchDBConnection.Target, _ insertion: inout Insertion
   ) async throws -> ReplicationError? {
     guard response.status == 413 || response.status == 400 && !response.isPage else { return nil }
     do {
       try await CouchDBConnection.check(response, of: target)
       return nil
     } catch let error as ReplicationError {
-      if response.status == 400 { try await checkAcceptsDocuments(or: error, &isAccepting) }
+      if response.status == 400 { try await checkAcceptsDocuments(or: error, &insertion) }
       return error
     }
   }
@@ -109,16 +149,16 @@ extension CouchDBPeer {
   /// Something between here and the server can refuse every request with the status 400. No document
   /// must be left out for that.
   private func checkAcceptsDocuments(
-    or error: ReplicationError, _ isAccepting: inout Bool
+    or error: ReplicationError, _ insertion: inout Insertion
   ) async throws {
-    guard !isAccepting else { return }
+    guard !insertion.isAccepting else { return }
     let target = CouchDBConnection.Target("POST", "_bulk_docs")
     let response = try await connection.send(
       target, .data(Data(#"{"new_edits":false,"docs":[]}"#.utf8)))
     if response.status == 400, !response.isPage { throw error }
     try await CouchDBConnection.check(response, of: target)
     guard !response.isPage else { throw CouchDBConnection.page(response, target) }
-    isAccepting = true
+    insertion.isAccepting = true
   }
 
   private func refusal(_ answer: Value?, of id: String) -> ReplicationError {
@@ -128,7 +168,7 @@ extension CouchDBPeer {
   }
 
   private func resultOfPutting(
-    _ revision: ReplicatedRevision, _ isAccepting: inout Bool
+    _ revision: ReplicatedRevision, _ insertion: inout Insertion
   ) async throws -> Result<Bool, any Error> {
     do {
       do {
@@ -141,9 +181,9 @@ extension CouchDBPeer {
     } catch let error as ReplicationError
       where [.refused, .forbidden, .unauthorized].contains(error.code) && error.status != nil
     {
-      // Without a status, it is of a login. Also of a validation that wants another user. If the credentials are not valid at all, the
-      // next request says so.
-      if error.status == 400 { try await checkAcceptsDocuments(or: error, &isAccepting) }
+      // Without a status, it is of a login. With one, it can be of a validation that wants another
+      // user. If the credentials are not valid at all, the next request says so.
+      if error.status == 400 { try await checkAcceptsDocuments(or: error, &insertion) }
       return .failure(error)
     } catch let error as DatabaseError where [.damaged, .notFound].contains(error.code) {
       return .failure(error)

@@ -116,28 +116,9 @@ extension CouchDBPeer {
         let target = CouchDBConnection.Target(
           "GET", CouchDBConnection.encoded(id), CouchDBConnection.encoded(name),
           query: [("rev", revision)])
-        let response = try await connection.send(target)
-        try await CouchDBConnection.check(response, of: target)
-        guard isPage || !response.isPage else { throw CouchDBConnection.page(response, target) }
-        return AttachmentBody(body: response.body)
+        return AttachmentBody(
+          body: try await connection.attachment(target, isPage: isPage))
       }
     }
   }
-}
-
-/// The content of an attachment that a peer sends.
-private struct AttachmentBody: AsyncSequence {
-  let body: HTTPBody
-
-  struct AsyncIterator: AsyncIteratorProtocol {
-    var base: HTTPBody.AsyncIterator
-
-    mutating func next() async throws -> Data? { try await base.next() }
-
-    mutating func next(isolation: isolated (any Actor)?) async throws -> Data? {
-      try await base.next()
-    }
-  }
-
-  func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: body.makeAsyncIterator()) }
 }

@@ -32,11 +32,16 @@ public struct ReplicationError: Error, Sendable {
     case refused
     /// The content of an attachment was not sent, because the receiver was expected to have it.
     case missingContent
-    /// The peer does not send the content of an attachment.
+    /// The peer does not send the content of an attachment, though it answers other requests.
     ///
-    /// The document is one of the ``ReplicationStatus/failures``. The next replication asks for it
-    /// again.
+    /// The document is one of the ``ReplicationStatus/failures``. The next session asks for it
+    /// again: the next replication, or a continuous one after
+    /// ``Replicator/Options/retryDelayLimit``.
     case unavailableContent
+    /// An earlier session could not copy a revision, which is not asked for again.
+    ///
+    /// It is only the error of one of the ``ReplicationStatus/failures``. The message has the reason.
+    case failedBefore
     /// The peer sent something that the protocol does not allow.
     case invalidAnswer
     /// The JSON of a selector has no meaning.
@@ -53,6 +58,8 @@ public struct ReplicationError: Error, Sendable {
   public var status: Int?
   /// The error that caused this one.
   public var underlying: (any Error)?
+  /// Whether too many bytes wait in temporary files for their readers.
+  var isOfFullSpool = false
 
   /// Creates an error.
   public init(
@@ -70,7 +77,7 @@ public struct ReplicationError: Error, Sendable {
     switch code {
     case .unreachable, .busy: true
     case .unknownPosition, .unauthorized, .forbidden, .notFound, .refused, .missingContent,
-      .unavailableContent, .invalidAnswer, .invalidSelector:
+      .unavailableContent, .failedBefore, .invalidAnswer, .invalidSelector:
       false
     }
   }

@@ -6,7 +6,7 @@ extension DatabasePeer {
   ///
   /// If reading content fails with a temporary error, the revisions that are complete are stored,
   /// and the others have that error as their result. The next attempt reads the content of these
-  /// only.
+  /// only, again from the first attachment: content without a document is not found again.
   public func insert(
     _ revisions: [ReplicatedRevision], from origin: String
   ) async throws -> [Result<Bool, any Error>] {

@@ -10,6 +10,8 @@ struct ReplicationBatch: Sendable {
   var counts = ReplicationCounts()
   /// The source's position after it; nil if more revisions of the same changes follow.
   var position: ReplicationPosition?
+  /// The last change of the source that was read through the position, in this batch or before.
+  var lastChange: ReplicationLog.Change?
   var followingCount: Int?
 }
 
@@ -23,6 +25,7 @@ actor BatchReader {
   /// What was read, and is in no batch yet.
   private var answers: ArraySlice<(request: RevisionRequest, answer: RevisionAnswer)> = []
   private var followingCount: Int?
+  private var lastChange: ReplicationLog.Change?
   private var isAtEnd = false
 
   /// Revisions before the position to ask for first.
@@ -73,7 +76,10 @@ actor BatchReader {
     if answers.isEmpty, !requests.isEmpty { try await readRevisions() }
     takeAnswers(&batch)
     batch.followingCount = followingCount
-    if requests.isEmpty, answers.isEmpty { batch.position = position }
+    if requests.isEmpty, answers.isEmpty {
+      batch.position = position
+      batch.lastChange = lastChange
+    }
     return batch
   }
 
@@ -81,6 +87,8 @@ actor BatchReader {
     let changes = try await replication.source.changes(
       since: position, limit: replication.options.batchCount, filter: replication.filter)
     position = changes.position ?? position
+    lastChange =
+      changes.changes.last.flatMap(ReplicationLog.Change.init(remembering:)) ?? lastChange
     followingCount = changes.followingCount
     isAtEnd = changes.isEnd
     batch.failures += changes.unreadable.map { (($0 as? DatabaseError)?.documentID ?? "", nil, $0) }

@@ -43,7 +43,7 @@ struct DirectedReplication: Sendable {
     while true {
       do {
         try await copy(gate, fromBeginning: &beginsAgain, &backoff)
-        return
+        guard isContinuous else { return }
       } catch let error as ReplicationError where error.code == .unknownPosition && !beginsAgain {
         beginsAgain = true
       } catch let error where error.mayPass {
@@ -68,14 +68,20 @@ struct DirectedReplication: Sendable {
 
   /// Copies everything that is missing, as one session of the log.
   ///
-  /// `fromBeginning` becomes false with the first position that is recorded.
+  /// A continuous one ends when there is something to ask for again. `fromBeginning` becomes false
+  /// with the first position that is recorded.
   private func copy(
     _ gate: Gate, fromBeginning: inout Bool, _ backoff: inout Backoff
   ) async throws {
     update { $0.phase = .active }
+    let retryTime = ContinuousClock.now + options.retryDelayLimit
     var session = try await ReplicationSession(self)
     let isOfTargetOnly = session.isOfTargetOnly
-    update { $0.isCheckpointOfTargetOnly = isOfTargetOnly }
+    let past = session.pastFailures
+    board.update { status in
+      status[keyPath: side].isCheckpointOfTargetOnly = isOfTargetOnly
+      for failure in past { status.addPast(.init(past: failure, isPulled: side == \.pull)) }
+    }
     let reader = BatchReader(
       self, since: fromBeginning ? nil : session.start,
       retries: fromBeginning ? [] : session.pastRetries)
@@ -97,10 +103,43 @@ struct DirectedReplication: Sendable {
         $0.phase = .upToDate
         $0.pendingCount = 0
       }
-      try await source.waitForChanges(since: reader.position)
+      let end = session.hasRetries ? retryTime : nil
+      guard try await waitForChanges(since: reader.position, until: end) else { return }
       try await gate.wait()
       batch = try await reader.next()
     }
+  }
+
+  /// Waits for changes; returns false if there are none until a time.
+  private func waitForChanges(
+    since position: ReplicationPosition?, until end: ContinuousClock.Instant?
+  ) async throws -> Bool {
+    guard let end else {
+      try await source.waitForChanges(since: position)
+      return true
+    }
+    return try await withThrowingTaskGroup(of: Bool.self) { group in
+      group.addTask {
+        try await source.waitForChanges(since: position)
+        return true
+      }
+      group.addTask {
+        try await Task.sleep(until: end)
+        return false
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? false
+    }
+  }
+
+  /// What became of a batch.
+  private struct Outcome {
+    var counts: ReplicationCounts
+    var failures: [ReplicationBatch.Failure]
+    /// The revisions that were copied or refused: earlier failures of their ancestors are over.
+    var settled: [ReplicatedRevision] = []
+    /// A temporary error of some revisions.
+    var interruption: (any Error)?
   }
 
   /// Writes a batch, and records its position.
@@ -109,45 +148,51 @@ struct DirectedReplication: Sendable {
   private func write(
     _ batch: ReplicationBatch, _ session: inout ReplicationSession, _ backoff: inout Backoff
   ) async throws {
-    var counts = batch.counts
-    var failures = batch.failures
-    var interruption: (any Error)?
+    var outcome = Outcome(counts: batch.counts, failures: batch.failures)
     if !batch.revisions.isEmpty {
-      let results = try await insert(batch.revisions)
+      let shared = SharedAttachments()
+      let results = try await insert(batch.revisions, shared)
       // A revision without a result must not count as stored.
       guard results.count == batch.revisions.count else {
         throw ReplicationError(
           .invalidAnswer,
           "the target returned \(results.count) results for \(batch.revisions.count) revisions")
       }
-      for (revision, result) in zip(batch.revisions, results) {
+      for (index, (revision, result)) in zip(batch.revisions, results).enumerated() {
         switch result {
-        case .success(let isNew): if isNew { counts.add(revision) }
-        case .failure(let error) where error.mayPass: interruption = error
+        case .success(let isNew):
+          if isNew { outcome.counts.add(revision, at: index, shared) }
+          outcome.settled.append(revision)
+        case .failure(let error) where error.mayPass: outcome.interruption = error
         case .failure(let error):
-          failures.append((revision.document.id, revision.revision, error))
-          session.retryLater(revision, after: error)
+          outcome.settled.append(revision)
+          outcome.failures.append((revision.document.id, revision.revision, error))
         }
       }
     }
-    counts.revisionsFailed += failures.count
-    session.counts += counts
+    session.remember(outcome.failures, after: outcome.settled)
+    outcome.counts.revisionsFailed += outcome.failures.count
+    session.counts += outcome.counts
     // Revisions that were written are progress, also on a connection that is cut again and again.
-    if counts.revisionsWritten > 0 { backoff.reset() }
-    if let position = batch.position, interruption == nil {
-      try await session.record(position, of: self)
+    if outcome.counts.revisionsWritten > 0 { backoff.reset() }
+    if let position = batch.position, outcome.interruption == nil {
+      try await session.record(position, after: batch.lastChange, of: self)
     }
-    if interruption == nil { backoff.reset() }
-    show(counts, failures, of: batch, session)
-    if let interruption { throw interruption }
+    if outcome.interruption == nil { backoff.reset() }
+    show(outcome, of: batch, session)
+    if let interruption = outcome.interruption { throw interruption }
   }
 
   /// Stores revisions in the target, and shows how far their attachments are.
+  ///
+  /// `shared` gets the attachments whose content the target has.
   private func insert(
-    _ revisions: [ReplicatedRevision]
+    _ revisions: [ReplicatedRevision], _ shared: SharedAttachments
   ) async throws -> [Result<Bool, any Error>] {
+    guard revisions.contains(where: { !$0.newAttachments.isEmpty }) else {
+      return try await target.insert(revisions, from: sourceName)
+    }
     let size = revisions.reduce(0) { $0.saturatingSum($1.newAttachmentSize) }
-    guard size > 0 else { return try await target.insert(revisions, from: sourceName) }
     update { ($0.batchAttachmentBytes, $0.batchAttachmentBytesDone) = (size, 0) }
     defer { update { ($0.batchAttachmentBytes, $0.batchAttachmentBytesDone) = (0, 0) } }
     let progress = { @Sendable (count: Int) in
@@ -160,6 +205,7 @@ struct DirectedReplication: Sendable {
     for index in reporting.indices {
       for number in reporting[index].attachments.indices {
         reporting[index].attachments[number].progress = progress
+        reporting[index].attachments[number].onSharing = { shared.insert(index, number) }
       }
     }
     return try await target.insert(reporting, from: sourceName)
@@ -167,17 +213,19 @@ struct DirectedReplication: Sendable {
 
   /// Shows in the status what was done with a batch.
   private func show(
-    _ counts: ReplicationCounts, _ failures: [ReplicationBatch.Failure],
-    of batch: ReplicationBatch, _ session: ReplicationSession
+    _ outcome: Outcome, of batch: ReplicationBatch, _ session: ReplicationSession
   ) {
     let isOfTargetOnly = session.isOfTargetOnly
+    let isPulled = side == \.pull
     board.update { status in
-      status[keyPath: side].counts += counts
+      status[keyPath: side].counts += outcome.counts
       status[keyPath: side].isCheckpointOfTargetOnly = isOfTargetOnly
       status[keyPath: side].pendingCount = batch.followingCount
-      for (id, revision, error) in failures {
-        status.add(
-          .init(id: id, revision: revision, isPulled: side == \.pull, error: error))
+      if !status.failures.isEmpty {
+        for revision in outcome.settled { status.removeFailures(of: revision, isPulled: isPulled) }
+      }
+      for (id, revision, error) in outcome.failures {
+        status.add(.init(id: id, revision: revision, isPulled: isPulled, error: error))
       }
     }
   }
@@ -188,10 +236,15 @@ struct DirectedReplication: Sendable {
 }
 
 extension ReplicationCounts {
-  /// Counts a revision that was written, with the attachments that its ancestors do not have.
-  fileprivate mutating func add(_ revision: ReplicatedRevision) {
+  /// Counts a revision that was written, with the attachments that were sent for it.
+  fileprivate mutating func add(
+    _ revision: ReplicatedRevision, at index: Int, _ shared: SharedAttachments
+  ) {
     revisionsWritten += 1
-    for attachment in revision.newAttachments {
+    guard !revision.attachments.isEmpty else { return }
+    let generation = revision.knownAncestorGeneration
+    for (number, attachment) in revision.attachments.enumerated()
+    where attachment.isNew(after: generation) && !shared.contains(index, number) {
       attachmentsWritten += 1
       attachmentBytes += attachment.length
     }

@@ -15,19 +15,28 @@ struct ReplicationSession {
   /// Revisions that the next session asks for again.
   private var retries: [ReplicationLog.Retry] = []
   private var retrySize = 0
+  /// Revisions that could not be copied, and are not asked for again.
+  private var failures: FailureList
+  /// The last change of the source through the position that is recorded next.
+  private var lastChange: ReplicationLog.Change?
 
   /// Begins a session where the logs of both peers agree.
   ///
-  /// If the source does not store logs, it begins where the target's log says.
+  /// If the source does not store logs, it begins where the target's log says, as far as the source
+  /// has the changes that the log remembers.
   init(_ replication: DirectedReplication) async throws {
     async let source = Self.sourceLog(of: replication)
     async let target = replication.target.replicationLog(replication.id)
     ((sourceLog, isSourceRefusing), targetLog) = try await (source, target)
-    if isSourceRefusing || targetLog?.isOfTargetOnly == true {
-      start = targetLog?.position
-    } else {
-      start = ReplicationLog.commonPosition(source: sourceLog, target: targetLog)
-    }
+    let position =
+      isSourceRefusing || targetLog?.isOfTargetOnly == true
+      ? try await targetLog?.position(confirmedBy: replication.source)
+      : ReplicationLog.commonPosition(source: sourceLog, target: targetLog)
+    start = position
+    // A session that begins with the first change meets them again.
+    failures = try await FailureList(
+      position == nil ? [] : targetLog?.failures ?? [], missingIn: replication.target)
+    lastChange = targetLog?.history.first { $0.position == position }?.lastChange
   }
 
   private static func sourceLog(
@@ -46,11 +55,31 @@ struct ReplicationSession {
   /// The revisions that the session before asks for again, which are before the start.
   var pastRetries: [ReplicationLog.Retry] { start == nil ? [] : targetLog?.retries ?? [] }
 
-  /// Remembers a revision for the next session if its content may be sent then.
-  mutating func retryLater(_ revision: ReplicatedRevision, after error: any Error) {
-    guard (error as? ReplicationError)?.code == .unavailableContent, let id = revision.revision
-    else { return }
-    let retry = ReplicationLog.Retry(id: revision.document.id, revision: id)
+  /// Whether the next session has something to ask for again.
+  var hasRetries: Bool { !retries.isEmpty }
+
+  /// The revisions that earlier sessions could not copy, and that the target does not have.
+  var pastFailures: [ReplicationLog.Failure] { failures.entries }
+
+  /// Remembers what could not be copied.
+  ///
+  /// The next session asks again for a revision whose content may be sent then. What failed before of
+  /// the ancestors of `settled`, or of them, is forgotten.
+  mutating func remember(
+    _ failed: [ReplicationBatch.Failure], after settled: [ReplicatedRevision]
+  ) {
+    for revision in settled { failures.removeAncestors(of: revision) }
+    for (id, revision, error) in failed {
+      let isRefused = (error as? ReplicationError)?.code == .unavailableContent
+      if let revision, isRefused {
+        retryLater(.init(id: id, revision: revision))
+      } else {
+        failures.add(.init(id: id, revision: revision, error))
+      }
+    }
+  }
+
+  private mutating func retryLater(_ retry: ReplicationLog.Retry) {
     // A revision is listed again with each change of another branch.
     guard !retries.contains(retry) else { return }
     // Whether there is too much is known from the size; the list need not be longer.
@@ -58,12 +87,14 @@ struct ReplicationSession {
     retrySize += retry.size
   }
 
-  /// Records in both peers that everything through a position is in the target.
+  /// Records in both peers that everything through the position of a batch is in the target.
   ///
   /// The target is flushed first. A position must never be recorded of what a crash can lose.
   mutating func record(
-    _ position: ReplicationPosition, of replication: DirectedReplication
+    _ position: ReplicationPosition, after lastChange: ReplicationLog.Change?,
+    of replication: DirectedReplication
   ) async throws {
+    self.lastChange = lastChange ?? self.lastChange
     // More revisions than a log can remember are found again by comparing from the last position.
     guard retrySize <= ReplicationLog.retrySizeLimit else { return }
     try await replication.target.flush()
@@ -72,8 +103,10 @@ struct ReplicationSession {
     entry.begin = begin
     entry.end = Date.millisecondsSince1970
     sourceLog.record(entry)
+    entry.lastChange = self.lastChange
     targetLog.record(entry)
     targetLog?.retries = retries
+    targetLog?.failures = failures.entries
     targetLog?.isOfTargetOnly = isSourceRefusing
     try await replication.target.setReplicationLog(targetLog, replication.id)
     guard !isSourceRefusing else { return }

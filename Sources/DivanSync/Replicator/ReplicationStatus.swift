@@ -8,6 +8,10 @@ public struct ReplicationStatus: Sendable {
   /// The status of copying to the peer.
   public var push = Side()
   /// The revisions that could not be copied, the latest last, at most ``failureLimit`` of them.
+  ///
+  /// Those of earlier sessions that the target still does not have come first, with the code
+  /// ``ReplicationError/Code/failedBefore``; the log remembers 32 KiB of them. A revision that is
+  /// copied later, itself or in the history of another one, is a failure no more.
   public var failures: [Failure] = []
   /// Whether the replication was paused.
   public var isPaused = false
@@ -34,8 +38,9 @@ public struct ReplicationStatus: Sendable {
     public var batchAttachmentBytesDone = 0
     /// Whether the source does not let the replication store its log there.
     ///
-    /// Only the target remembers then how far the replication came. A source that is replaced by an
-    /// older copy is not noticed, unless it does not know the position.
+    /// Only the target remembers then how far the replication came, and the last change. A session
+    /// begins by asking whether the source still has it. So a source that was replaced by an older
+    /// copy is noticed, except if the change was made before the copy: a filter can choose few.
     public var isCheckpointOfTargetOnly = false
   }
 
@@ -69,8 +74,31 @@ public struct ReplicationStatus: Sendable {
     return !phases.isEmpty && phases.allSatisfy { $0 == .upToDate }
   }
 
+  /// Adds a failure, in place of the one that the same revision had before.
   mutating func add(_ failure: Failure) {
+    failures.removeAll { $0.isSameRevision(as: failure) }
     if failures.count == ReplicationStatus.failureLimit { failures.removeFirst() }
     failures.append(failure)
+  }
+  /// Removes a revision and its ancestors, which it brought with it or took the place of.
+  mutating func removeFailures(of revision: ReplicatedRevision, isPulled: Bool) {
+    failures.removeAll { failure in
+      failure.isPulled == isPulled
+        && revision.contains(failure.revision, of: failure.id)
+    }
+  }
+
+  /// Adds the failure of an earlier session, unless its error is there already.
+  mutating func addPast(_ failure: Failure) {
+    guard !failures.contains(where: { $0.isSameRevision(as: failure) }) else { return }
+    add(failure)
+  }
+}
+
+extension ReplicationStatus.Failure {
+  /// Whether both are of the same revision, as far as it is known.
+  fileprivate func isSameRevision(as other: ReplicationStatus.Failure) -> Bool {
+    !id.isEmpty && id.utf8.elementsEqual(other.id.utf8) && revision == other.revision
+      && isPulled == other.isPulled
   }
 }

@@ -13,7 +13,7 @@ public import Divan
 /// Purges, expiry dates and local documents are not copied.
 ///
 /// Both sides remember how far a replication came. The next one continues there, also after
-/// either process was killed: at most one batch is copied again, which changes nothing.
+/// either process was killed: it compares the changes since then, and copies those that are missing.
 public struct Replicator: Sendable {
   /// The directions in which a replication copies.
   public enum Direction: Sendable, CaseIterable {
@@ -45,6 +45,8 @@ public struct Replicator: Sendable {
     /// The wait before the first repetition, which doubles with each one, with some jitter.
     public var retryDelay: Duration = .milliseconds(250)
     /// The longest wait between repetitions.
+    ///
+    /// After it, a continuous replication also asks again for attachments that were not sent.
     public var retryDelayLimit: Duration = .seconds(300)
     /// Whether design documents are copied, whose IDs begin with `_design/`.
     ///

@@ -40,11 +40,9 @@ extension ReplicatedRevision {
 
   /// The attachments that no known ancestor has, so the receiver probably does not have them.
   var newAttachments: [ReplicatedAttachment] {
+    guard !attachments.isEmpty else { return [] }
     let generation = knownAncestorGeneration
-    return attachments.filter { attachment in
-      if case .known = attachment.content { return false }
-      return attachment.generation > generation
-    }
+    return attachments.filter { $0.isNew(after: generation) }
   }
 
   /// The size of these in bytes.
@@ -60,6 +58,14 @@ extension Int {
   func saturatingSum(_ other: Int) -> Int {
     let (sum, isTooGreat) = addingReportingOverflow(Swift.max(0, other))
     return isTooGreat ? .max : sum
+  }
+}
+
+extension ReplicatedAttachment {
+  /// Whether a receiver that has an ancestor of a generation probably does not have the content.
+  func isNew(after generation: UInt64) -> Bool {
+    if case .known = content { return false }
+    return self.generation > generation
   }
 }
 
@@ -93,12 +99,18 @@ public struct ReplicatedAttachment: Sendable {
   /// }
   /// ```
   public var progress: (@Sendable (Int) -> Void)?
+  /// Called if the target has the content already, so that it is not copied.
+  var onSharing: (@Sendable () -> Void)?
 
   /// The content of an attachment, which is not in memory.
   public enum Content: Sendable {
     /// It is in a store of this process.
     case stored(Document.Attachment)
     /// It is sent by the peer, once.
+    ///
+    /// If the closure throws a ``ReplicationError`` with the code `unavailableContent`, `refused`,
+    /// `forbidden` or `notFound`, the document is a failure, and the next replication asks for it
+    /// again. Other errors end the session.
     case sent(@Sendable () async throws -> any AsyncSequence<Data, any Error>)
     /// The receiver has it in an ancestor of the revision.
     case known

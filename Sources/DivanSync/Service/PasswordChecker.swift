@@ -1,10 +1,11 @@
-import Dispatch
 import Divan
 import DivanLog
 import Foundation
 import Synchronization
 
 /// Checks names and passwords, one at a time and on a thread of its own.
+///
+/// Addresses have it in turns, so that one that sends many does not keep others waiting.
 ///
 /// A pair that was right is remembered as a code of it, so that not every request with Basic
 /// credentials costs a check. Wrong pairs are not remembered, and only so many are checked.
@@ -15,8 +16,7 @@ final class PasswordChecker: Sendable {
   private let addressRates: RateLimiter<ClientAddress>
   private let known = Mutex<Set<[UInt8]>>([])
   private let knownKey = HMAC256.Key.random()
-  private let waiting = Counter<ClientAddress>(32, each: 8)
-  private let queue = DispatchQueue(label: "divan.sync.passwords")
+  private let checks = FairQueue<ClientAddress>(32, each: 8, label: "divan.sync.passwords")
   /// What a name is checked against that no user has, so that it takes as long.
   private let absent: PasswordHash
 
@@ -56,15 +56,11 @@ final class PasswordChecker: Sendable {
     // Names that no user has count together, so that there are not many of them.
     try rates.take(ServiceAttempt(user: user?.name, address: address))
     if let address { try addressRates.take(address) }
-    guard waiting.increment(address) else {
+    let hash = user?.password ?? absent
+    guard let matches = await checks.run(for: address, { hash.matches(password) }) else {
       throw ServiceError(
         503, "service_unavailable", "Too many passwords are being checked.",
         headers: ["retry-after": "5"])
-    }
-    defer { waiting.decrement(address) }
-    let hash = user?.password ?? absent
-    let matches = await withCheckedContinuation { continuation in
-      queue.async { continuation.resume(returning: hash.matches(password)) }
     }
     guard let user, matches else {
       throw ServiceError(401, "unauthorized", "Name or password is incorrect.")

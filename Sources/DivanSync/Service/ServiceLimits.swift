@@ -104,8 +104,9 @@ extension CouchDBService {
     /// The number of passwords that are checked in a second, on average, for each user and address.
     ///
     /// Wrong passwords from one address do not keep the user out at another one, if the server names
-    /// addresses. All users together, an address has four times as many. A password that was right
-    /// once is remembered, and not checked again.
+    /// addresses. All users together, an address has four times as many. Passwords are checked one
+    /// at a time, in turns for the addresses that wait. A password that was right once is
+    /// remembered, and not checked again.
     public var passwordChecksPerSecond = 1.0
     /// The number of passwords that may come at once, for each user and address.
     public var passwordCheckBurst = 10.0

@@ -101,7 +101,7 @@ extension ReportPage {
       indexes.isEmpty
         ? "There are no indexes."
         : "Selectivity is the share of distinct values: at 100 % each value leads to one entry, "
-          + "and near 0 % a value leads to many."
+          + "and near 0 % a value leads to many. The values of a full-text index are words."
     ) { page in
       if !indexes.isEmpty {
         let shown = indexes.prefix(ReportContents.rowLimit * 3)
@@ -133,6 +133,10 @@ extension ReportPage {
 
   private func words(for index: DocumentIndex) -> String {
     var text = index.paths.map { $0.joined(separator: " / ") }.joined(separator: ", ")
+    if let options = index.fullText {
+      text = "full text of " + text
+      for trait in options.traits { text += "; " + trait }
+    }
     if index.isUnique { text += "; unique" }
     if index.eachElement { text += "; each element" }
     if !index.conditions.isEmpty {

@@ -61,7 +61,9 @@ import Testing
   }
 
   @Test func `closing an invalid descriptor is an error for a file, and harmless for a lock`() {
-    let file = POSIXFile(path: "/gone", descriptor: -1)
+    let file = POSIXFile(path: "/here", descriptor: -1)
+    #expect(file.path == "/here")
+    file.didRename(to: "/gone")
     #expect(code { try file.close() } == .badDescriptor)
     // At the second call, there is nothing left to close.
     #expect(code { try file.close() } == nil)

@@ -273,6 +273,19 @@ import Testing
     #expect(try directory.fileSystem.list("/store/tmp").isEmpty)
   }
 
+  /// Regression test: errors of a file named the temporary that it had been.
+  @Test func `an error of an installed file names its present path`() throws {
+    try directory.fileSystem.makeDirectory("/store")
+    try directory.fileSystem.makeDirectory("/store/tmp")
+    let file = try directory.install(.segment(1...1)) { (file) throws(LogError) in
+      #expect(file.path == directory.temporaryPath(of: .segment(1...1)))
+    }
+    #expect(file.path == directory.path(of: .segment(1...1)))
+    try file.close()
+    let error = #expect(throws: SystemError.self) { try file.size() }
+    #expect(error?.path == directory.path(of: .segment(1...1)))
+  }
+
   // MARK: Checkpoints and transactions in memory
 
   @Test func `a page that a checkpoint does not have is damage`() throws {

@@ -55,6 +55,33 @@ struct AttachmentReadingTests {
     #expect(try here.snapshot().sequence == UInt64(Self.count))
   }
 
+  @Test func `attachments of a revision that lacks one are read again`() async throws {
+    let (here, there) = (try Database.inMemory(), try Database.inMemory())
+    try await there.write { transaction in
+      for id in ["a", "b"] {
+        var document = Document(id: id, [:])
+        document.attachments["first"] = Document.Attachment(contentType: "a/b", Array(id.utf8))
+        document.attachments["second"] = Document.Attachment(contentType: "a/b", [1, 2, 3])
+        try transaction.put(document)
+      }
+    }
+    let isFirst = Mutex(true)
+    let transport = FaultyTransport(ServiceTransport(CouchDBService(["notes": there]))) { request in
+      guard request.url.path == "/notes/b/second", isFirst.withLock({ $0 }) else { return nil }
+      isFirst.withLock { $0 = false }
+      throw ReplicationError(.unreachable, "the connection was cut")
+    }
+    var options = options
+    options.retryLimit = 1
+    try await Replicator(here, peer(transport), direction: .pull, options: options).replicate()
+    let counts = transport.attachmentPaths.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    #expect(
+      counts == [
+        "/notes/a/first": 1, "/notes/a/second": 1, "/notes/b/first": 2, "/notes/b/second": 2,
+      ])
+    #expect(try Contents(of: here) == Contents(of: there))
+  }
+
   @Test func `a line that is cut again and again gets there`() async throws {
     let (here, there) = (try Database.inMemory(), try Database.inMemory())
     try fill(there)
@@ -111,6 +138,44 @@ struct AttachmentReadingTests {
     sizes.withLock { $0 = [] }
     try await Replicator(here, peer, direction: .push).replicate()
     #expect(sizes.withLock { $0 } == [5])
+    #expect(try Contents(of: here) == Contents(of: there))
+  }
+
+  /// Regression test: attachments that were not sent counted as sent.
+  @Test(arguments: [false, true])
+  func `content that is here already does not count as written`(_ isRemote: Bool) async throws {
+    let (here, there) = (try Database.inMemory(), try Database.inMemory())
+    let photo = Document.Attachment(contentType: "image/png", [UInt8](repeating: 7, count: 1000))
+    try await there.write { transaction in
+      var document = Document(id: "a", [:])
+      document.attachments["first"] = photo
+      document.attachments["empty"] = Document.Attachment(contentType: "a/b", [])
+      let base = try transaction.put(document)
+      // A branch with the same content, which is read once.
+      try transaction.update("a") { $0.attachments["second"] = photo }
+      var other = base
+      other["branch"] = 2
+      other.attachments["second"] = photo
+      try transaction.put(other, onConflict: .branch)
+    }
+    let transport = FaultyTransport(ServiceTransport(CouchDBService(["notes": there]))) { _ in nil }
+    let remote = try peer(transport)
+    func pull() async throws -> ReplicationCounts {
+      let replicator =
+        isRemote
+        ? Replicator(here, remote, direction: .pull)
+        : Replicator(here, DatabasePeer(there), direction: .pull)
+      return try await replicator.replicate().pull.counts
+    }
+    let first = try await pull()
+    #expect(first.revisionsWritten == 2)
+    #expect(first.attachmentsWritten == 2 && first.attachmentBytes == 1000)
+    if isRemote { #expect(transport.attachmentPaths.count == 2) }
+    // Another name for content that is here.
+    try await there.update("a") { $0.attachments["third"] = photo }
+    let second = try await pull()
+    #expect(second.revisionsWritten == 1)
+    #expect(second.attachmentsWritten == 0 && second.attachmentBytes == 0)
     #expect(try Contents(of: here) == Contents(of: there))
   }
 

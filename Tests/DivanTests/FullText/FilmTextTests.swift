@@ -88,7 +88,7 @@ struct FilmTextTests {
     while query.document != DocumentNumber.end {
       frequencies.reset()
       try query.addFrequencies(to: &frequencies)
-      let score = ranking.score(frequencies, lengths: lengths[Int(query.document)])
+      let score = ranking.score(frequencies, lengths[Int(query.document)])
       top.insert(document: query.document, score: score)
       try query.advance()
     }

@@ -168,9 +168,10 @@ struct PostingsTests {
           UInt8.random(in: 0...255, using: &random)
         }
       } else {
-        bytes = PostingsTests.block(
-          PostingsTests.random(&random, fieldCount: 2), fieldCount: 2
-        ).bytes
+        bytes =
+          PostingsTests.block(
+            PostingsTests.random(&random, fieldCount: 2), fieldCount: 2
+          ).bytes
         for _ in 0..<Int.random(in: 0...2, using: &random) where !bytes.isEmpty {
           bytes[.random(in: 0..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
         }

@@ -60,7 +60,7 @@ struct RelevanceTests {
           let rarity = log(1 + (Double(texts.count) - d + 0.5) / (d + 0.5))
           expected += rarity * weighted * 2.2 / (weighted + 1.2)
         }
-        let score = ranking.score(frequencies, lengths: text.map(\.count))
+        let score = ranking.score(frequencies, text.map(\.count))
         #expect(abs(score - expected) <= 1e-12 * max(1, expected), "seed \(seed)")
         #expect(score >= 0 && score.isFinite)
       }
@@ -73,9 +73,9 @@ struct RelevanceTests {
         let ranking = RelevanceRanking(
           documentCount: 3, partCounts: counts, totalLengths: lengths, weights: [1])
         var frequencies = TermFrequencies(partCount: 1, fieldCount: 1)
-        #expect(ranking.score(frequencies, lengths: [0]) == 0)
+        #expect(ranking.score(frequencies, [0]) == 0)
         frequencies.add(7, part: 0, field: 0)
-        let score = ranking.score(frequencies, lengths: [7])
+        let score = ranking.score(frequencies, [7])
         #expect(score > 0 && score.isFinite)
       }
     }

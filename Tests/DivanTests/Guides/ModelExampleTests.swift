@@ -29,6 +29,7 @@ struct ModelExampleTests {
     @Persisted(index: .unique) var email: String?
     @Persisted(index: .value) var joined: Date?
     @Persisted(index: .eachElement) var groups: [String]
+    @Persisted(index: .fullText) var about: String
   }
 
   private let schema = Schema(Todo.self, TodoList.self, User.self)

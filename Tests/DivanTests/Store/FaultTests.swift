@@ -148,6 +148,9 @@ struct FaultTests {
       try fixture.commit(database, [.put("doc-0", size: 3000)])
     }
     #expect(error?.code == .diskFull)
+    // The segment was made under a temporary name, which the error had.
+    #expect(error?.path?.hasSuffix(".segment") == true)
+    #expect(error?.path?.contains("/tmp/") == false)
     #expect(!fileSystem.names(in: CrashFixture.path).contains("RESERVE"))
     // Nothing changed.
     #expect(try oracle.identify(database) == oracle.versions.count - 1)

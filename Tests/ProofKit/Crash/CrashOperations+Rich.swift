@@ -107,6 +107,15 @@ extension CrashOperation {
       try session.fixture.addIndex(session.database(), "number, text")
       try session.commit(.put("rich-1", size: 5), durability: .none)
     },
+    CrashOperation("build an index of words and keep writing") { session in
+      try session.fixture.addIndex(session.database(), "words")
+      try session.commit(.put("doc-1", size: 63), .delete("rich-2"), .put("rich-3", size: 44))
+      try session.fixture.checkpoint(session.database())
+      try session.commit(
+        .put("rich-3", size: 45), .put("doc-2", size: 30), .purge("doc-1"), durability: .none)
+      try session.fixture.compact(session.database())
+      try session.commit(.put("doc-1", size: 63))
+    },
   ]
 
   private static let keepingHistory = [

@@ -30,7 +30,7 @@ extension CrashWorkload {
   package static let all = [
     newStore, reopened, rotating, checkpointing, overwriting, compacting, merging, interrupted,
     unflushed, mixed, large, weakChurn, mergingOne, conflicts, attachments, histories, besides,
-    indexes, longBranches, views,
+    indexes, words, longBranches, views,
   ]
   /// Workloads for losses of power only; the fault suite copies and fills disks itself.
   package static let alsoForCrashes = [copies, fullDisk]
@@ -262,6 +262,8 @@ extension CrashWorkload {
   package static let indexes = composed(
     "indexes, built, updated and removed",
     ["build an index and keep writing", "build an index, compact, remove it and build another"])
+  package static let words = composed(
+    "an index of words, built and updated", ["build an index of words and keep writing"])
   package static let longBranches = CrashWorkload(
     name: "long branches, pruned and joined",
     prepare: { fixture in

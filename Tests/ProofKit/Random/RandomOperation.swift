@@ -49,7 +49,7 @@ extension RandomOperation {
 
   /// The names of the indexes.
   private static let indexNames = [
-    "by number", "each number", "number, text", "short by number",
+    "by number", "each number", "number, text", "short by number", "words",
   ]
 
   /// Returns a list that is determined by the seed.
@@ -69,8 +69,8 @@ extension RandomOperation {
         switch below(8) {
         case 0..<2: .name(below(4))
         case 2..<4: .removeName(below(4))
-        case 4: .addIndex(RandomOperation.indexNames[below(4)])
-        case 5: .removeIndex(RandomOperation.indexNames[below(4)])
+        case 4: .addIndex(RandomOperation.indexNames[below(RandomOperation.indexNames.count)])
+        case 5: .removeIndex(RandomOperation.indexNames[below(RandomOperation.indexNames.count)])
         default: .purgeExpired(seconds: UInt64(below(100)))
         }
       return

@@ -132,6 +132,10 @@ extension StoreModel {
           ? one.number < other.number : one.id.utf8.lexicographicallyPrecedes(other.id.utf8)
       }
     for name in found {
+      if StoreModel.isOfWords(name) {
+        try compareWords(snapshot, name)
+        continue
+      }
       let expected = all.filter {
         !StoreModel.isOfShort(name) || 0..<StoreModel.shortSize ~= $0.size
       }
@@ -161,6 +165,25 @@ extension StoreModel {
         try expect(
           found == isIncluded, "the index \(name) has \(id) from its text on: \(found)")
       }
+    }
+  }
+
+  /// Searches a full-text index for words of the texts, and for one that no text has.
+  private func compareWords(_ snapshot: Snapshot, _ name: String) throws {
+    let texts = documents.filter { !$0.value.winner.isDeleted && $0.value.winner.size >= 0 }
+      .mapValues { StoreModel.words($0.winner.size) }
+    var words = Set(texts.values.joined()).sorted().prefix(12)
+    words.append("z")
+    for word in words {
+      let expected = texts.filter { $0.value.contains(word) }.keys.sorted {
+        $0.utf8.lexicographicallyPrecedes($1.utf8)
+      }
+      let query = Query<Document>().filter(.matches(.fullText(String(word)), index: name))
+      let found = try snapshot.find(query).map(\.id)
+      try expect(
+        found == expected, "the index \(name) has \(word) in \(found) and not in \(expected)")
+      let ranked = try snapshot.find(query.sort(.relevance)).map(\.id)
+      try expect(Set(ranked) == Set(expected), "by relevance, \(word) is in \(ranked)")
     }
   }
 

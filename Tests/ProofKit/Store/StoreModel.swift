@@ -265,6 +265,7 @@ extension StoreModel {
   /// Returns the index of a name: some are by number and text, some only for short texts.
   package static func index(_ name: String) -> DocumentIndex {
     if name.hasPrefix("number, text") { return DocumentIndex(name, on: "number", "text") }
+    if isOfWords(name) { return DocumentIndex(name, fullText: "text") }
     return DocumentIndex(
       name, on: "number", eachElement: name.hasPrefix("each"),
       where: isOfShort(name) ? [.less("text", .string(text(shortSize)))] : [])
@@ -273,11 +274,26 @@ extension StoreModel {
   /// Whether an index only has documents with a short text.
   static func isOfShort(_ name: String) -> Bool { name.hasPrefix("short") }
 
+  /// Whether an index is of the words of texts.
+  static func isOfWords(_ name: String) -> Bool { name.hasPrefix("words") }
+
   /// The size in bytes from which a text is not short.
   static let shortSize = 20
 
   /// Returns the text of a document, by its size.
-  static func text(_ size: Int) -> String { String(repeating: "x", count: size) }
+  ///
+  /// A text that is not short has several words, of which some are in many texts. All texts are in
+  /// the order of their sizes up to ``shortSize``.
+  static func text(_ size: Int) -> String {
+    let start = String(repeating: "x", count: min(size, shortSize))
+    let words = (0..<max(0, size - shortSize)).map { place in
+      place % (3 + size % 4) == 0 ? " " : place % 7 == size % 7 ? "y" : "x"
+    }
+    return start + words.joined()
+  }
+
+  /// Returns the words of a text.
+  static func words(_ size: Int) -> Set<Substring> { Set(text(max(0, size)).split(separator: " ")) }
 
   /// Removes the documents that have expired; returns whether there were any.
   package mutating func purgeExpired(at time: UInt64, lastSequence: UInt64) -> Bool {

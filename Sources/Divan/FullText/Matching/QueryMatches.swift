@@ -3,6 +3,13 @@ protocol FullTextTerms {
   /// Returns the postings of a term; nil if no document has it.
   func postings(of term: [UInt8]) throws(DatabaseError) -> (any PostingsSource)?
 
+  /// All documents have numbers below this one.
+  func numberLimit() throws(DatabaseError) -> UInt64
+
+  /// Counts the occurrences of all terms with a prefix.
+  func count(termsWithPrefix prefix: [UInt8], into counter: inout OccurrenceCounter)
+    throws(DatabaseError)
+
   /// Returns the terms with a prefix, in the order of their bytes.
   func terms(withPrefix prefix: [UInt8]) throws(DatabaseError) -> [[UInt8]]
 
@@ -59,7 +66,8 @@ struct QueryMatches {
       var cursors: [any MatchCursor] = []
       for part in parts {
         let words = AnalysedWords(part, analysis)
-        if !words.words.isEmpty { cursors.append(try cursor(words, fields, ranked: ranked)) }
+        guard !words.words.isEmpty else { continue }
+        cursors.append(try cursor(words, fields, ranked: ranked, hasPlaces: true))
       }
       return cursors.count > 1 ? try NearMatches(cursors, distance: distance) : cursors.first
     }
@@ -75,24 +83,68 @@ struct QueryMatches {
     return cursors
   }
 
+  /// Returns the documents that match a query as a whole.
+  ///
+  /// The postings of a single word are all read, so they are counted if it is frequent.
+  mutating func whole(
+    _ expression: FullTextExpression, in fields: FieldSet
+  ) throws(DatabaseError) -> (any MatchCursor)? {
+    guard case .words(let text) = expression else { return try cursor(expression, in: fields) }
+    let words = AnalysedWords(text, analysis)
+    guard words.words.count == 1, words.maxDistance == 0, !words.words[0].isPrefix,
+      let postings = try terms.postings(of: words.words[0].term),
+      try UInt64(postings.documentCount) * 64 > terms.numberLimit(),
+      let counted = try countedMatches(words.words[0], fields, part: 0)
+    else { return try cursor(expression, in: fields) }
+    partCounts = [counted.cost]
+    return counted
+  }
+
   /// Returns the documents with a word or a phrase, which is one part of the query.
+  ///
+  /// Their places are needed to compare them with those of others: `hasPlaces`.
   private mutating func cursor(
-    _ words: AnalysedWords, _ fields: FieldSet, ranked: Bool
+    _ words: AnalysedWords, _ fields: FieldSet, ranked: Bool, hasPlaces: Bool = false
   ) throws(DatabaseError) -> any MatchCursor {
     let part = ranked ? partCounts.count : nil
     if ranked { partCounts.append(0) }
-    var cursors: [(cursor: any MatchCursor, offset: Int)] = []
-    for word in words.words {
-      cursors.append(
-        (
-          try cursor(word, words.maxDistance, fields, part: words.words.count > 1 ? nil : part),
-          word.offset
-        ))
+    let cursor: any MatchCursor
+    if words.words.count > 1 {
+      var cursors: [(cursor: any MatchCursor, offset: Int)] = []
+      for word in words.words {
+        cursors.append((try self.cursor(word, words.maxDistance, fields, part: nil), word.offset))
+      }
+      cursor = try PhraseMatches(cursors, part: part)
+    } else if !hasPlaces, words.maxDistance == 0, words.words[0].isPrefix,
+      let prefix = try countedMatches(words.words[0], fields, part: part)
+    {
+      cursor = prefix
+    } else {
+      cursor = try self.cursor(words.words[0], words.maxDistance, fields, part: part)
     }
-    let cursor =
-      cursors.count > 1 ? try PhraseMatches(cursors, part: part) as any MatchCursor : cursors[0].cursor
     if let part { partCounts[part] = cursor.cost }
     return cursor
+  }
+
+  /// Returns the documents with a term, or any that has a prefix, without places; nil if there are
+  /// too many documents to count them all.
+  private func countedMatches(
+    _ word: AnalysedWords.Word, _ fields: FieldSet, part: Int?
+  ) throws(DatabaseError) -> CountedMatches? {
+    let limit = try terms.numberLimit()
+    guard limit < CountedMatches.sizeLimit / UInt64(fieldNames.count) else { return nil }
+    var counter = OccurrenceCounter(
+      numberLimit: limit, fieldCount: fieldNames.count, fields: fields)
+    if word.isPrefix { try terms.count(termsWithPrefix: word.term, into: &counter) }
+    // A stem that begins with the prefix was counted.
+    let term = word.isPrefix ? word.stem : word.term
+    if let term, let postings = try terms.postings(of: term) {
+      var target: UInt64 = 0
+      while let (bytes, first) = try postings.block(notBefore: target) {
+        target = try counter.add(bytes.span, first: first) + 1
+      }
+    }
+    return CountedMatches(counter, fieldCount: fieldNames.count, part: part)
   }
 
   /// Returns the documents with any term that a word stands for.

@@ -11,6 +11,22 @@ struct TermDictionary: FullTextTerms {
 
   func postings(of term: [UInt8]) -> (any PostingsSource)? { lists[term].map { PostingsList($0) } }
 
+  func numberLimit() -> UInt64 {
+    lists.values.reduce(0) { limit, list in
+      max(limit, list.blocks.last.map { $0.first + $0.postings.header.last + 1 } ?? 0)
+    }
+  }
+
+  func count(
+    termsWithPrefix prefix: [UInt8], into counter: inout OccurrenceCounter
+  ) throws(DatabaseError) {
+    for term in terms(withPrefix: prefix) {
+      for block in lists[term]?.blocks ?? [] {
+        _ = try counter.add(block.postings.bytes.span, first: block.first)
+      }
+    }
+  }
+
   func terms(withPrefix prefix: [UInt8]) -> [[UInt8]] {
     TermList(sorted).terms(withPrefix: prefix, limit: .max).map(\.term)
   }

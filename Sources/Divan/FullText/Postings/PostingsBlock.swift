@@ -82,6 +82,33 @@ extension PostingsBlock {
     return header
   }
 
+  /// Calls a closure with the number of each document, counted from the block's first, and for each
+  /// property how often the term occurs in it.
+  static func forEachCount(
+    of span: Span<UInt8>, fieldCount: Int, _ body: (_ number: UInt64, FieldFrequency) -> Void
+  ) throws(ByteError) {
+    let header = try header(of: span)
+    var offset = header.documentsStart
+    var before: UInt64?
+    for _ in 0..<header.documentCount {
+      let number = try number(try span.readVarint(at: &offset), after: before, at: offset)
+      before = number
+      while true {
+        let entry = try span.readVarint(at: &offset)
+        if fieldCount == 1 {
+          body(number, (0, Int(clamping: entry >> 1 + 1)))
+        } else {
+          let (count, field) = (entry >> 1).quotientAndRemainder(dividingBy: UInt64(fieldCount))
+          body(number, (Int(field), Int(clamping: count + 1)))
+        }
+        if entry & 1 == 1 { break }
+      }
+    }
+    guard offset == header.positionsStart, before == header.last else {
+      throw ByteError(offset: offset, reason: "a block of postings differs from its figures")
+    }
+  }
+
   var isEmpty: Bool { header.documentCount == 0 }
   /// Whether another document belongs in a block of its own.
   var isFull: Bool {

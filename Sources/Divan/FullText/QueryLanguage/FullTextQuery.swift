@@ -1,7 +1,8 @@
 /// A query for text, for `matches` in filters, and for highlights.
 ///
 /// ```swift
-/// let query = Query<Note>().filter { $0.text.matches(.fullText("urgent milk*")) }.sort(.relevance)
+/// let query = Query<Note>()
+///   .filter { $0.text.matches(.fullText("urgent milk*")) }.sort(.relevance)
 /// ```
 ///
 /// All words have to match, in any order. The language of queries has these signs:
@@ -27,7 +28,7 @@ public struct FullTextQuery: Hashable, Sendable {
 
   /// Creates a query of any text, leaving out signs and operators that do not fit.
   ///
-  /// A query without a word matches no document.
+  /// A query that has no word matches no document.
   public init(_ text: String) {
     self.text = text
     parsed = nil
@@ -57,5 +58,11 @@ public struct FullTextQuery: Hashable, Sendable {
   /// Returns the expression of the query, for an index with some properties; nil if it has no word.
   func expression(isField: @escaping (String) -> Bool) -> FullTextExpression? {
     parsed ?? FullTextParser.parseLeniently(text, isField: isField)
+  }
+
+  /// Returns a query with another text, as strict as this one if the text is in the language.
+  func with(text: String) -> FullTextQuery {
+    let strict = parsed == nil ? nil : try? FullTextQuery(parsing: text)
+    return strict ?? FullTextQuery(text)
   }
 }

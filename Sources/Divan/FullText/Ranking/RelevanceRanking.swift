@@ -24,6 +24,10 @@ struct RelevanceRanking {
   private let partWeights: [Double]
   private let saturation: Double
   private let lengthDiscount: Double
+  /// The weight of a term in each property, for each length below ``knownLengths``.
+  private var factors: [Double] = []
+
+  private static let knownLengths = 256
 
   /// Creates the ranking of one query.
   ///
@@ -42,22 +46,66 @@ struct RelevanceRanking {
       let count = Double(min(max(count, 0), documentCount))
       return naturalLogarithm(1 + (Double(documentCount) - count + 0.5) / (count + 0.5))
     }
+    for field in weights.indices {
+      for length in 0..<RelevanceRanking.knownLengths { factors.append(makeFactor(field, length)) }
+    }
   }
 
-  /// The score of a document; `lengths` has the number of words of each property.
-  func score(_ frequencies: TermFrequencies, lengths: [Int]) -> Double {
+  /// The score of a document, whose numbers of words in each property are in `lengths` from `start`
+  /// on.
+  func score(_ frequencies: TermFrequencies, _ lengths: [Int], at start: Int = 0) -> Double {
     var score = 0.0
     for part in partWeights.indices {
-      var frequency = 0.0
-      for field in weights.indices where frequencies[part, field] > 0 {
-        let share = Double(lengths[field]) / averageLengths[field]
-        frequency +=
-          weights[field] * Double(frequencies[part, field])
-          / (1 - lengthDiscount + lengthDiscount * share)
-      }
-      guard frequency > 0 else { continue }
-      score += partWeights[part] * frequency * (saturation + 1) / (frequency + saturation)
+      score += self.score(ofPart: part, frequency(of: part, frequencies, lengths, at: start))
     }
     return score
+  }
+
+  /// The frequency of a part in a document, in all properties with their weights and lengths.
+  ///
+  /// The greater it is, the greater is the score of the part.
+  func frequency(
+    of part: Int, _ frequencies: TermFrequencies, _ lengths: [Int], at start: Int
+  ) -> Double {
+    var frequency = 0.0
+    for field in weights.indices {
+      let count = frequencies[part, field]
+      if count > 0 { frequency += Double(count) * factor(field, lengths[start + field]) }
+    }
+    return frequency
+  }
+
+  /// The greatest frequency of a part in a document that has it once.
+  var greatestFrequencyOfOne: Double {
+    weights.indices.reduce(0) { max($0, factor($1, 1)) }
+  }
+
+  /// The frequency of a part that occurs in a document as often as its counts say.
+  func frequency(
+    _ counts: ArraySlice<UInt8>, _ lengths: [Int], at start: Int
+  ) -> Double {
+    var frequency = 0.0
+    for field in weights.indices {
+      let count = counts[counts.startIndex + field]
+      if count > 0 { frequency += Double(count) * factor(field, lengths[start + field]) }
+    }
+    return frequency
+  }
+
+  /// The weight of a term in a property with some words.
+  private func factor(_ field: Int, _ length: Int) -> Double {
+    length < RelevanceRanking.knownLengths
+      ? factors[field * RelevanceRanking.knownLengths + length] : makeFactor(field, length)
+  }
+
+  private func makeFactor(_ field: Int, _ length: Int) -> Double {
+    weights[field]
+      / (1 - lengthDiscount + lengthDiscount * Double(length) / averageLengths[field])
+  }
+
+  /// The score of a part with a frequency.
+  func score(ofPart part: Int, _ frequency: Double) -> Double {
+    guard frequency > 0 else { return 0 }
+    return partWeights[part] * frequency * (saturation + 1) / (frequency + saturation)
   }
 }

@@ -21,6 +21,9 @@ struct TopMatches {
 
   init(limit: Int) { self.limit = max(limit, 0) }
 
+  /// The score that a match has to reach to be kept; nil while there is room.
+  var leastScore: Double? { limit > 0 && heap.count == limit ? heap[0].score : nil }
+
   /// Inserts a match, whose score is not NaN, and drops the last one if there are too many.
   mutating func insert(document: UInt64, score: Double) {
     let match = Match(document: document, score: score)

@@ -17,8 +17,16 @@ struct PropertyLocation: Sendable {
   var initialFlags: UInt16
   /// What happens to the targets of the property when its model is deleted.
   var deleteRule = DeleteRule.noAction
+  /// The number of the property's declaration in `PropertyKeys`.
+  ///
+  /// It leads to the index, whose options are not here: a location is copied with each access that
+  /// is not fast.
+  var declaration = PropertyKeys.none
+}
+
+extension PropertyLocation {
   /// The index that is declared with the property; nil if there is none.
-  var indexKind: PropertyIndexKind?
+  var indexKind: PropertyIndexKind? { PropertyKeys.declaration(declaration)?.index }
 }
 
 /// A type-erased wrapper.

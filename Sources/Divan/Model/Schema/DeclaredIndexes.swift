@@ -132,7 +132,6 @@ extension DocumentIndex {
       return DocumentIndex(name, fullTextPaths: paths, options: fullText, where: conditions)
     }
     return DocumentIndex(
-      name, paths: paths, isUnique: isUnique, eachElement: eachElement,
-      where: conditions)
+      name, paths: paths, isUnique: isUnique, eachElement: eachElement, where: conditions)
   }
 }

@@ -131,7 +131,8 @@ extension ModelClass {
       let flags = model.flags(at: location)
       location.deleteRule = DeleteRule(flags: flags)
       if flags & (PropertyFlags.keyed | PropertyFlags.indexed) != 0 {
-        guard let declaration = PropertyKeys.declaration(model.index(at: location)) else {
+        location.declaration = model.index(at: location)
+        guard let declaration = PropertyKeys.declaration(location.declaration) else {
           // Only wrappers that are initialized during discovery record their declarations.
           PropertyKeys.whileDiscovering { _ = type.init() }
           guard let info = ModelClassTable.find(type) else {
@@ -140,7 +141,6 @@ extension ModelClass {
           return info
         }
         location.key = declaration.key ?? field.name
-        location.indexKind = declaration.index
       }
       properties.append(field.type.makeProperty(location))
     }

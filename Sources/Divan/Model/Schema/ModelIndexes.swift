@@ -7,6 +7,7 @@ import DivanLog
 ///   @Persisted(index: .unique) var email: String?
 ///   @Persisted(index: .value) var joined: Date?
 ///   @Persisted(index: .eachElement) var groups: [String]
+///   @Persisted(index: .fullText) var about: String
 /// }
 /// ```
 ///
@@ -15,26 +16,75 @@ import DivanLog
 public struct PropertyIndex<Value>: Sendable {
   @usableFromInline let _kind: PropertyIndexKind
 
+  // Inlinable, so that a model's initializer does not make and release options of full text.
+  @inlinable
+  init(_kind: PropertyIndexKind) { self._kind = _kind }
+
   /// The value; an array is indexed as a whole.
-  public static var value: PropertyIndex { PropertyIndex(_kind: .value) }
+  @inlinable public static var value: PropertyIndex { PropertyIndex(_kind: .value) }
 
   /// The value, which must be unique.
   ///
   /// No two models of the class and its subclasses may have the same value, other than nil. Saving
   /// a second model with the value throws ``DatabaseError/Code/notUnique``. Nothing is saved then,
   /// and the models stay unsaved.
-  public static var unique: PropertyIndex { PropertyIndex(_kind: .unique) }
+  @inlinable public static var unique: PropertyIndex { PropertyIndex(_kind: .unique) }
 }
 
 extension PropertyIndex where Value: _QueryElements {
   /// Each element of an array: queries find models by any element.
-  public static var eachElement: PropertyIndex { PropertyIndex(_kind: .eachElement) }
+  @inlinable public static var eachElement: PropertyIndex { PropertyIndex(_kind: .eachElement) }
+}
+
+extension PropertyIndex where Value: _QueryFullText {
+  /// The words of a text, or of an array of texts: queries find models by any word.
+  ///
+  /// For an index over several properties, with weights, declare a ``ModelIndex``. See
+  /// <doc:FullTextSearch>.
+  @inlinable public static var fullText: PropertyIndex { PropertyIndex(_kind: .fullText(nil)) }
+
+  /// The words of a text, or of an array of texts, with options of the full-text index.
+  ///
+  /// ```swift
+  /// final class Letter: Model {
+  ///   @Persisted(index: .fullText(FullTextOptions(stemming: .english))) var text: String
+  /// }
+  /// ```
+  ///
+  /// The options are made for each model. If they take time to make, put them into a constant.
+  @inlinable
+  public static func fullText(_ options: FullTextOptions) -> PropertyIndex {
+    PropertyIndex(_kind: .fullText(options))
+  }
+}
+
+/// The compiler errors for full-text indexes of properties without text.
+extension PropertyIndex {
+  /// Unavailable: the message says what a full-text index needs.
+  @_disfavoredOverload
+  @available(
+    *, unavailable,
+    message: "a full-text index needs a property that is a text or an array of texts"
+  )
+  public static var fullText: PropertyIndex { PropertyIndex(_kind: .fullText(nil)) }
+
+  /// Unavailable: the message says what a full-text index needs.
+  @_disfavoredOverload
+  @available(
+    *, unavailable,
+    message: "a full-text index needs a property that is a text or an array of texts"
+  )
+  public static func fullText(_ options: FullTextOptions) -> PropertyIndex {
+    PropertyIndex(_kind: .fullText(options))
+  }
 }
 
 /// The kind of a property's index, without the property's type.
 @usableFromInline
-enum PropertyIndexKind: Sendable {
+enum PropertyIndexKind: Sendable, Hashable {
   case value, unique, eachElement
+  /// A full-text index with options; nil for the default ones.
+  case fullText(FullTextOptions?)
 }
 
 /// An index of a model class over several properties, or over some documents: ``Model/indexes``.
@@ -45,6 +95,14 @@ enum PropertyIndexKind: Sendable {
 /// }
 /// ```
 ///
+/// A full-text index has the words of one or several properties:
+///
+/// ```swift
+/// override class var indexes: [ModelIndex] {
+///   [ModelIndex(of: Note.self, fullText: { $0.title }, { $0.text }, options: words, named: "all")]
+/// }
+/// ```
+///
 /// An invalid description is reported when the index is built:
 /// ``Database/addIndexes(for:progress:)-8y952`` throws ``DatabaseError/Code/invalidIndex``.
 public struct ModelIndex: Sendable {
@@ -52,6 +110,8 @@ public struct ModelIndex: Sendable {
   let paths: [QueryPath]
   let isUnique: Bool
   let eachElement: Bool
+  /// The options of a full-text index; nil for an index of values.
+  let fullText: FullTextOptions?
   let filter: FilterExpression
   let refusal: DatabaseError?
 
@@ -74,6 +134,48 @@ public struct ModelIndex: Sendable {
     named name: String? = nil, isUnique: Bool = false, eachElement: Bool = false,
     where condition: ((QuerySubject<Root>) -> Filter)? = nil
   ) {
+    let (paths, refusal) = ModelIndex.paths(repeat each properties)
+    self.name = name
+    self.paths = paths
+    self.isUnique = isUnique
+    self.eachElement = eachElement
+    fullText = nil
+    let filter = condition.map { $0(QuerySubject()).expression } ?? .all
+    self.filter = filter
+    self.refusal = refusal ?? filter.refusal
+  }
+
+  /// Creates the description of a full-text index.
+  ///
+  /// - Parameters:
+  ///   - type: the class.
+  ///   - properties: ``Persisted`` properties that are texts or arrays of texts, or properties
+  ///     nested in them.
+  ///   - options: how text becomes terms, and how much each property counts, by the path of its
+  ///     keys.
+  ///   - name: the name of the index within the class; nil for the keys of the properties, joined
+  ///     by `+`.
+  ///   - condition: the condition for models to be in the index, as for other indexes.
+  public init<Root: Model, each V: _QueryFullText>(
+    of type: Root.Type, fullText properties: repeat (QuerySubject<Root>) -> QueryProperty<each V>,
+    options: FullTextOptions = FullTextOptions(), named name: String? = nil,
+    where condition: ((QuerySubject<Root>) -> Filter)? = nil
+  ) {
+    let (paths, refusal) = ModelIndex.paths(repeat each properties)
+    self.name = name
+    self.paths = paths
+    isUnique = false
+    eachElement = false
+    fullText = options
+    let filter = condition.map { $0(QuerySubject()).expression } ?? .all
+    self.filter = filter
+    self.refusal = refusal ?? filter.refusal
+  }
+
+  /// Returns the paths of properties, and the error of the first one that has none.
+  private static func paths<Root, each V>(
+    _ properties: repeat (QuerySubject<Root>) -> QueryProperty<each V>
+  ) -> (paths: [QueryPath], refusal: DatabaseError?) {
     var paths: [QueryPath] = []
     var refusal: DatabaseError?
     for property in repeat each properties {
@@ -81,13 +183,7 @@ public struct ModelIndex: Sendable {
       refusal = refusal ?? property.refusal?.error
       paths.append(property.path)
     }
-    self.name = name
-    self.paths = paths
-    self.isUnique = isUnique
-    self.eachElement = eachElement
-    let filter = condition.map { $0(QuerySubject()).expression } ?? .all
-    self.filter = filter
-    self.refusal = refusal ?? filter.refusal
+    return (paths, refusal)
   }
 }
 
@@ -129,8 +225,14 @@ struct ModelIndexes: Sendable {
   ) throws(DatabaseError) -> [DocumentIndex] {
     modelClass.properties.compactMap { property in
       guard let kind = property.location.indexKind else { return nil }
+      let name = modelClass.indexName(property.key)
+      if case .fullText(let options) = kind {
+        return DocumentIndex(
+          name, fullTextPaths: [[property.key]], options: options ?? FullTextOptions(),
+          where: modelClass.typeConditions)
+      }
       return DocumentIndex(
-        modelClass.indexName(property.key), paths: [[property.key]], isUnique: kind == .unique,
+        name, paths: [[property.key]], isUnique: kind == .unique,
         eachElement: kind == .eachElement, where: modelClass.typeConditions)
     }
   }
@@ -147,25 +249,37 @@ struct ModelIndexes: Sendable {
     guard !index.paths.isEmpty else {
       throw refuse("has no properties", "Name at least one property")
     }
-    var paths: [[String]] = []
-    for path in index.paths {
+    let paths = try keys(of: index.paths, refuse)
+    let conditions: [IndexCondition]
+    do throws(DatabaseError) {
+      conditions = modelClass.typeConditions + (try index.filter.indexConditions())
+    } catch {
+      throw refuse("cannot be built: \(error.message)", error.hint ?? "Index stored properties")
+    }
+    let name = modelClass.indexName(
+      index.name ?? paths.map { $0.joined(separator: ".") }.joined(separator: "+"))
+    if let options = index.fullText {
+      return DocumentIndex(name, fullTextPaths: paths, options: options, where: conditions)
+    }
+    return DocumentIndex(
+      name, paths: paths, isUnique: index.isUnique, eachElement: index.eachElement,
+      where: conditions)
+  }
+
+  /// Returns the keys in the paths of properties.
+  private static func keys(
+    of paths: [QueryPath], _ refuse: (_ what: String, _ hint: String) -> DatabaseError
+  ) throws(DatabaseError) -> [[String]] {
+    var found: [[String]] = []
+    for path in paths {
       guard let keys = path.keys else {
         throw refuse(
           "is on \"\(path)\", which is not a property of its documents",
           "Index a property, and follow references when you query")
       }
-      paths.append(keys)
+      found.append(keys)
     }
-    let conditions: [IndexCondition]
-    do throws(DatabaseError) {
-      conditions = try index.filter.indexConditions()
-    } catch {
-      throw refuse("cannot be built: \(error.message)", error.hint ?? "Index stored properties")
-    }
-    let name = index.name ?? paths.map { $0.joined(separator: ".") }.joined(separator: "+")
-    return DocumentIndex(
-      modelClass.indexName(name), paths: paths, isUnique: index.isUnique,
-      eachElement: index.eachElement, where: modelClass.typeConditions + conditions)
+    return found
   }
 }
 

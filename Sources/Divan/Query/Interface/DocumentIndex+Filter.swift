@@ -51,6 +51,32 @@ extension DocumentIndex {
       refusal = error
     }
   }
+
+  /// Creates the definition of a full-text index of the documents that meet a condition.
+  ///
+  /// ```swift
+  /// DocumentIndex("recipes", fullText: "name", "steps") { $0["type"] == "Recipe" }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - name: The name of the index: 1 to 240 bytes of UTF-8.
+  ///   - properties: The paths to 1 to 8 properties.
+  ///   - options: How text becomes terms, and how much each property counts.
+  ///   - condition: The condition for documents to be in the index, as for other partial indexes.
+  public init(
+    _ name: String, fullText properties: String..., options: FullTextOptions = FullTextOptions(),
+    where condition: (QuerySubject<Document>) -> Filter
+  ) {
+    let paths = properties.map(DocumentIndex.names(inPath:))
+    do throws(DatabaseError) {
+      self.init(
+        name, fullTextPaths: paths, options: options,
+        where: try condition(QuerySubject()).expression.indexConditions())
+    } catch {
+      self.init(name, fullTextPaths: paths, options: options, where: [])
+      refusal = error
+    }
+  }
 }
 
 extension FilterExpression {

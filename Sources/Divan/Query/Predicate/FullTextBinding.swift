@@ -13,6 +13,7 @@ struct FullTextBinding {
   /// - Parameters:
   ///   - parts: the parts.
   ///   - given: other conditions that must be true wherever the result of the parts matters.
+  /// - Returns: The parts, whose conditions have the index that answers them.
   /// - Throws: `notFound` if a condition has no index; `invalidQuery` if an index cannot answer its
   ///   condition, and for a past version.
   func bind(

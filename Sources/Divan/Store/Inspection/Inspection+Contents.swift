@@ -115,11 +115,13 @@ extension InspectedContents {
   /// The size of an index, and how well it tells documents apart.
   package struct IndexMeasure: Sendable {
     package let index: DocumentIndex
-    /// The number of entries; an array may have one for each element. In a full-text index, the
-    /// number of postings: of each term, one for each document.
+    /// The number of entries; an array may have one for each element.
+    ///
+    /// In a full-text index, the number of postings: of each term, one for each document.
     package internal(set) var entryCount = 0
-    /// The number of distinct values; with several properties, of their combinations. In a
-    /// full-text index, the number of terms.
+    /// The number of distinct values; with several properties, of their combinations.
+    ///
+    /// In a full-text index, the number of terms.
     package internal(set) var distinctCount = 0
     /// The bytes of the entries' keys and values, before pages and their checksums.
     package internal(set) var size = 0

@@ -223,6 +223,14 @@ struct ModelBoundaryTests {
       "struct A { @Persisted var a = 1; var b: Int { a } }",
       "@Persisted can only be used on properties of Model subclasses"
     ),
+    (
+      "final class A: Model { @Persisted(index: .fullText) var a = 1 }",
+      "a full-text index needs a property that is a text or an array of texts"
+    ),
+    (
+      "final class A: Model { @Persisted(index: .fullText(FullTextOptions())) var a: [Int] }",
+      "a full-text index needs a property that is a text or an array of texts"
+    ),
   ])
   func `an unsupported property does not compile, and the message says what to do`(
     program: String, message: String

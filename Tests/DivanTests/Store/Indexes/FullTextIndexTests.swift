@@ -26,7 +26,9 @@ struct FullTextIndexTests {
 
   private func properties(_ random: inout SeededRandom) -> Value.Object {
     var object: Value.Object = ["number": .int(.random(in: 0...99, using: &random))]
-    if Int.random(in: 0..<5, using: &random) > 0 { object["title"] = .string(text(&random, upTo: 4)) }
+    if Int.random(in: 0..<5, using: &random) > 0 {
+      object["title"] = .string(text(&random, upTo: 4))
+    }
     if Int.random(in: 0..<4, using: &random) > 0 {
       object["tags"] = .array(
         (0..<Int.random(in: 0...3, using: &random)).map { _ in .string(text(&random, upTo: 2)) })
@@ -90,7 +92,8 @@ struct FullTextIndexTests {
         case 2:
           let generation = UInt64.random(in: 1...9, using: &random)
           let revision = try #require(
-            RevisionID(generation: generation, digest: "\(UInt8.random(in: 16...99, using: &random))"))
+            RevisionID(
+              generation: generation, digest: "\(UInt8.random(in: 16...99, using: &random))"))
           _ = try transaction.insert(
             Document(id: id, properties(&random)), history: [revision])
         case 3:
@@ -181,13 +184,16 @@ struct FullTextIndexTests {
     try expectSound(database, "gone")
   }
 
-  @Test func `a term of many documents is divided into blocks, and put together by any order`() throws {
+  @Test func `a term of many documents is divided into blocks, and put together by any order`()
+    throws
+  {
     let database = try store.open()
     try database.addIndex(index)
     var random = SeededRandom(seed: 7)
     for number in (0..<600).shuffled(using: &random) {
       try database.write {
-        _ = try $0.replace("d\(number)", with: ["title": .string("oak \(number % 2 == 0 ? "elm" : "fir")")])
+        _ = try $0.replace(
+          "d\(number)", with: ["title": .string("oak \(number % 2 == 0 ? "elm" : "fir")")])
       }
     }
     // The word comes to old documents, between others.

@@ -55,6 +55,7 @@ extension FullTextBuild {
         DispatchQueue.concurrentPerform(iterations: readerCount) { _ in read(view) }
       }
       if let failure = common.withLock({ $0.failure }) { throw failure.error }
+      try report(doneCount, progress)
       for _ in 0..<readerCount {
         var batch = common.withLock { $0.batches.removeLast() }
         doneCount += try add(&batch, readFrom: view)

@@ -41,6 +41,25 @@ extension DocumentIndex {
     for condition in conditions {
       if let problem = condition.problem { throw refuse(problem) }
     }
+    if let problem = weightProblem { throw refuse(problem) }
+  }
+
+  /// The reason why the weights of a full-text index cannot be used; nil if they can.
+  private var weightProblem: String? {
+    guard let fullText else { return nil }
+    let names = paths.map { $0.joined(separator: ".") }
+    for (name, weight) in fullText.weights.sorted(by: { compareUTF8($0.key, $1.key) < 0 }) {
+      let subject = name.debugDescription
+      guard names.contains(where: { haveSameUTF8($0, name) }) else {
+        let known = names.map(\.debugDescription).joined(separator: ", ")
+        return
+          "there is a weight for \(subject), which is no property of the index; it has \(known)"
+      }
+      guard weight.isFinite, weight >= 0 else {
+        return "a weight is finite and not negative, and that of \(subject) is \(weight)"
+      }
+    }
+    return nil
   }
 }
 

@@ -137,7 +137,8 @@ public struct DocumentIndex: Sendable {
     _ name: String, fullText properties: String..., options: FullTextOptions = FullTextOptions()
   ) {
     self.init(
-      name, fullTextPaths: properties.map(DocumentIndex.names(inPath:)), options: options, where: [])
+      name, fullTextPaths: properties.map(DocumentIndex.names(inPath:)), options: options, where: []
+    )
   }
 
   /// Creates the definition of a full-text index of the documents that fulfil all conditions.

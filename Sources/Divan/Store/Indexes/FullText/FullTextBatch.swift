@@ -14,7 +14,7 @@ struct FullTextBatch: Sendable {
   }
 
   /// A batch is full when it takes this many bytes of memory.
-  static let sizeLimit = 32 << 20
+  static let sizeLimit = 16 << 20
 
   let definition: IndexDefinition
   private let analyser: TextAnalyser

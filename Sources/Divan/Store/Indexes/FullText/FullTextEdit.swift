@@ -9,7 +9,9 @@ struct FullTextEdit {
   private(set) var figures: FullTextFigures
   /// The lengths that change, by the number of their value.
   private var lengths: [UInt64: TextLengths] = [:]
-  /// New values by key; an empty value removes the key. No two have the same key.
+  /// New values by key, no two with the same key.
+  ///
+  /// An empty value removes the key.
   private var changes: [(key: [UInt8], value: [UInt8])] = []
 
   init(_ tables: FullTextTables) throws(PageError) {
@@ -21,7 +23,9 @@ struct FullTextEdit {
   consuming func apply(to tree: inout LayeredTree) {
     let keys = tables.keys
     for (block, lengths) in lengths {
-      put(keys.lengths(of: block * FullTextKeys.lengthsPerBlock), lengths.isEmpty ? [] : lengths.bytes)
+      put(
+        keys.lengths(of: block * FullTextKeys.lengthsPerBlock), lengths.isEmpty ? [] : lengths.bytes
+      )
     }
     put(keys.figures, figures.bytes)
     for (key, value) in changes {

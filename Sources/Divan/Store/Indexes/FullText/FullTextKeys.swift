@@ -78,7 +78,9 @@ extension FullTextKeys {
     }
     let rest = key.count - zero - 1
     if rest == 8 + TextValue.partNumberSize { return nil }
-    guard rest == 8 else { throw ByteError(offset: zero, reason: "the key of a block is too short") }
+    guard rest == 8 else {
+      throw ByteError(offset: zero, reason: "the key of a block is too short")
+    }
     let first = key[(zero + 1)...].reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
     return BlockKey(term: Array(key[start..<zero]), first: first)
   }

@@ -21,7 +21,9 @@ struct FullTextTables {
 
 extension FullTextTables {
   func figures() throws(PageError) -> FullTextFigures {
-    guard let bytes = try value(keys.figures) else { return FullTextFigures(fieldCount: fieldCount) }
+    guard let bytes = try value(keys.figures) else {
+      return FullTextFigures(fieldCount: fieldCount)
+    }
     return try decoding { () throws(ByteError) in
       try FullTextFigures(bytes, fieldCount: fieldCount)
     }

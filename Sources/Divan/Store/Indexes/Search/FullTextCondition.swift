@@ -50,7 +50,7 @@ struct FullTextRequest: Sendable {
   ) throws(DatabaseError) -> (cursor: any MatchCursor, partCounts: [Int])? {
     guard let expression else { return nil }
     var matches = QueryMatches(terms, analysis, fieldNames: fieldNames)
-    guard let cursor = try matches.cursor(expression, in: fields) else { return nil }
+    guard let cursor = try matches.whole(expression, in: fields) else { return nil }
     return (cursor, matches.partCounts)
   }
 }

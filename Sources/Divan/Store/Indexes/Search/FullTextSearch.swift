@@ -64,7 +64,7 @@ extension FullTextSearch {
     while cursor.document != DocumentNumber.end {
       let number = cursor.document
       try cursor.advance()
-      if try lengths.lengths(of: number) != nil { return number }
+      if try lengths.move(to: number) { return number }
     }
     return nil
   }
@@ -97,20 +97,79 @@ extension FullTextSearch {
     let ranking = RelevanceRanking(
       documentCount: figures.documentCount, partCounts: partCounts,
       totalLengths: figures.totalLengths, weights: request.fieldNames.map { weights[$0] ?? 1 })
+    guard partCounts.count == 1 else { return try top(limit, cursor, ranking) }
+    // One part ranks by its frequency alone, so that only the best are scored.
+    let best =
+      if let counted = cursor as? CountedMatches {
+        try mostFrequent(limit, counted, ranking)
+      } else {
+        try mostFrequent(limit, cursor, ranking)
+      }
+    return best.sorted.map { match in
+      TopMatches.Match(document: match.document, score: ranking.score(ofPart: 0, match.score))
+    }
+  }
+
+  /// Scores all matches.
+  private func top(
+    _ limit: Int?, _ cursor: any MatchCursor, _ ranking: RelevanceRanking
+  ) throws(DatabaseError) -> [TopMatches.Match] {
     var frequencies = TermFrequencies(
       partCount: partCounts.count, fieldCount: request.fieldNames.count)
     var lengths = LengthsReader(terms)
     var best = TopMatches(limit: limit ?? .max)
     while cursor.document != DocumentNumber.end {
       let number = cursor.document
-      if let own = try lengths.lengths(of: number) {
+      if try lengths.move(to: number) {
         frequencies.reset()
         try cursor.addFrequencies(to: &frequencies)
-        best.insert(document: number, score: ranking.score(frequencies, lengths: own))
+        best.insert(
+          document: number, score: ranking.score(frequencies, lengths.lengths, at: lengths.start))
       }
       try cursor.advance()
     }
     return best.sorted
+  }
+
+  /// Returns the matches with the greatest frequencies of the only part.
+  private func mostFrequent(
+    _ limit: Int?, _ cursor: any MatchCursor, _ ranking: RelevanceRanking
+  ) throws(DatabaseError) -> TopMatches {
+    var frequencies = TermFrequencies(partCount: 1, fieldCount: request.fieldNames.count)
+    var lengths = LengthsReader(terms)
+    var best = TopMatches(limit: limit ?? .max)
+    while cursor.document != DocumentNumber.end {
+      let number = cursor.document
+      if try lengths.move(to: number) {
+        frequencies.reset()
+        try cursor.addFrequencies(to: &frequencies)
+        best.insert(
+          document: number,
+          score: ranking.frequency(of: 0, frequencies, lengths.lengths, at: lengths.start))
+      }
+      try cursor.advance()
+    }
+    return best
+  }
+
+  /// Does the same for documents whose occurrences are counted.
+  ///
+  /// Most have one. They are not looked at if enough of the others are better than any of them.
+  private func mostFrequent(
+    _ limit: Int?, _ counted: CountedMatches, _ ranking: RelevanceRanking
+  ) throws(DatabaseError) -> TopMatches {
+    var best = TopMatches(limit: limit ?? .max)
+    for withSeveral in [true, false] {
+      if !withSeveral, let least = best.leastScore, least > ranking.greatestFrequencyOfOne { break }
+      var lengths = LengthsReader(terms)
+      try counted.forEach(withSeveral: withSeveral) { (number, counts) throws(DatabaseError) in
+        guard try lengths.move(to: number) else { return }
+        best.insert(
+          document: number,
+          score: ranking.frequency(counts, lengths.lengths, at: lengths.start))
+      }
+    }
+    return best
   }
 
   fileprivate func id(of number: UInt64) throws(DatabaseError) -> SharedBytes? {
@@ -160,74 +219,5 @@ extension StoredTerms {
   /// Returns the ID of the document with a number; nil if there is none.
   func id(of number: UInt64) throws(DatabaseError) -> SharedBytes? {
     try reading { () throws(PageError) in try tables.id(of: number) }
-  }
-}
-
-/// Reads the lengths of documents in ascending order.
-private struct LengthsReader {
-  private let terms: StoredTerms
-  /// The number of the value that was read last, and its lengths.
-  private var block: UInt64?
-  private var found: TextLengths
-
-  init(_ terms: StoredTerms) {
-    self.terms = terms
-    found = TextLengths(fieldCount: terms.tables.fieldCount)
-  }
-
-  /// Returns the lengths of a document; nil if the number has none.
-  mutating func lengths(of number: UInt64) throws(DatabaseError) -> [Int]? {
-    if number / FullTextKeys.lengthsPerBlock != block {
-      block = number / FullTextKeys.lengthsPerBlock
-      found = try terms.reading { () throws(PageError) in
-        try terms.tables.lengths(around: number)
-      }
-    }
-    return found[number]
-  }
-}
-
-// MARK: - Indexes
-
-extension ReadView {
-  /// Returns the full-text index that answers a condition.
-  func fullTextIndex(
-    for condition: FullTextCondition
-  ) throws(DatabaseError) -> IndexDefinition {
-    try requireTexts()
-    if let name = condition.indexName { return try index(named: name) }
-    let found = state.indexes.first { definition in
-      guard definition.isReady, definition.analyser != nil else { return false }
-      guard let path = condition.path else { return true }
-      return definition.index.paths.contains { haveSameNames($0, path) }
-    }
-    guard let found else {
-      let property = condition.path.map { " of " + $0.joined(separator: ".").debugDescription } ?? ""
-      throw DatabaseError(
-        .notFound, "there is no full-text index" + property,
-        hint: "Create one with `addIndex(DocumentIndex(_:fullText:options:))`", path: store.path)
-    }
-    return found
-  }
-
-  /// Throws if this version has no texts to search: an earlier version has none.
-  fileprivate func requireTexts() throws(DatabaseError) {
-    guard past != nil else { return }
-    throw DatabaseError(
-      .invalidQuery, "a version of the past has no full-text index",
-      hint: "Search the newest version, or filter with `contains`", path: store.path)
-  }
-
-  /// Returns the terms that may be meant by a word: “did you mean”.
-  func fullTextSuggestions(
-    for word: String, in definition: IndexDefinition, limit: Int
-  ) throws(DatabaseError) -> [String] {
-    try requireTexts()
-    guard let options = definition.index.fullText else { return [] }
-    var cursor = TokenCursor(Array(word.utf8), options.analysis, for: .query)
-    guard cursor.next() else { return [] }
-    let found = try StoredTermReader(StoredTerms(definition, in: self))
-      .suggestions(for: cursor.term, limit: limit)
-    return found.map { String(decoding: $0.term, as: UTF8.self) }
   }
 }

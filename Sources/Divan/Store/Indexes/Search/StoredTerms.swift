@@ -15,6 +15,41 @@ struct StoredTerms: FullTextTerms {
     return postings.documentCount > 0 ? postings : nil
   }
 
+  func numberLimit() throws(DatabaseError) -> UInt64 {
+    try reading { () throws(PageError) in try tables.figures().nextNumber }
+  }
+
+  func count(
+    termsWithPrefix prefix: [UInt8], into counter: inout OccurrenceCounter
+  ) throws(DatabaseError) {
+    let start = tables.keys.start(of: .terms) + prefix
+    var scan = tables.tree.scan(from: .inclusive(start), to: .end(ofPrefix: start))
+    while let item = try view.step(&scan) {
+      guard let first = first(ofBlock: item) else { continue }
+      let isWhole = try item.withValue { (value) throws(DatabaseError) in
+        // Most values have one part.
+        guard value.count > 0, value[0] == 0 else { return false }
+        _ = try counter.add(value.extracting(droppingFirst: 1), first: first)
+        return true
+      }
+      if isWhole { continue }
+      let bytes = try reading { () throws(PageError) in
+        try tables.whole(item.key.array, item.value.array).bytes
+      }
+      _ = try counter.add(bytes.span, first: first)
+    }
+  }
+
+  /// Returns the first number of a block; nil for a further part of a value.
+  private func first(ofBlock item: TreeEntry) -> UInt64? {
+    item.withKey { key in
+      var zero = FullTextKeys.prefixSize + 1
+      while zero < key.count, key[zero] != 0 { zero += 1 }
+      guard key.count - zero == 9 else { return nil }
+      return (1...8).reduce(0) { $0 << 8 | UInt64(key[zero + $1]) }
+    }
+  }
+
   func terms(withPrefix prefix: [UInt8]) throws(DatabaseError) -> [[UInt8]] {
     try StoredTermReader(self).terms(withPrefix: prefix, limit: .max).map(\.term)
   }
@@ -115,7 +150,8 @@ final class TermPostings: PostingsSource {
       guard let block = try terms.header(item) else { continue }
       let (last, overflows) = block.key.first.addingReportingOverflow(block.header.last)
       guard !overflows, last < DocumentNumber.end else {
-        throw DatabaseError(postings: ByteError(offset: 0, reason: "a document number is too great"))
+        throw DatabaseError(
+          postings: ByteError(offset: 0, reason: "a document number is too great"))
       }
       blocks.append((block.key.first, last))
       count += block.header.documentCount

@@ -1,0 +1,77 @@
+/// Bugs in full-text indexes.
+extension PlantedBug {
+  static let texts: [PlantedBug] = [
+    PlantedBug(
+      "text-keeps-old-terms", rule: "texts", "a document is found by words that it no longer has",
+      in: Place.textEdit,
+      find: "for term in removed { try set(term.term, number, []) }",
+      plant: "for term in removed where !PLANTED { try set(term.term, number, []) }",
+      killedBy: .rules("a full-text index follows every")),
+    PlantedBug(
+      "text-number-not-moved", rule: "texts", "two new documents get the same number",
+      in: Place.textEdit,
+      find: "figures.nextNumber += UInt64(count)",
+      plant: "figures.nextNumber += PLANTED && count == 1 ? 0 : UInt64(count)",
+      killedBy: .rules("a full-text index follows every")),
+    PlantedBug(
+      "text-lengths-kept", rule: "texts", "the lengths of a deleted document stay",
+      in: Place.textEdit,
+      find: "try setLengths(known, nil)",
+      plant: "if !PLANTED { try setLengths(known, nil) }",
+      killedBy: .rules("a full-text index follows every")),
+    PlantedBug(
+      "text-not-replayed", rule: "texts", "replay does not update full-text indexes",
+      in: Place.indexing,
+      find: "for edit in edits { edit.apply(to: &texts) }",
+      plant: "for edit in edits where !PLANTED { edit.apply(to: &texts) }",
+      killedBy: .rules("a full-text index is updated by the log")),
+    PlantedBug(
+      "text-change-left-to-build", rule: "texts",
+      "a change during the build leaves unchanged words to the build",
+      in: Place.textEdit,
+      find: "if !isSame || !isWhole { try set(term.term, number, term.occurrences) }",
+      plant: "if !isSame || !(isWhole || PLANTED) { try set(term.term, number, term.occurrences) }",
+      killedBy: .rules("a full-text index has what is written")),
+    PlantedBug(
+      "text-built-with-old", rule: "texts",
+      "the build adds words of documents that have changed since they were read",
+      in: Place.textBuild,
+      find: "isKept[index] = try newest.newestEntry(item.id)?.revision == item.revision",
+      plant:
+        "isKept[index] = try PLANTED || newest.newestEntry(item.id)?.revision == item.revision",
+      killedBy: .rules("a full-text index has what is written")),
+    PlantedBug(
+      "text-block-split-loses", rule: "texts", "the second half of a divided block is lost",
+      in: Place.textEdit,
+      find: "put(key(term, found.first + upper.first), upper.block.bytes)",
+      plant: "if !PLANTED { put(key(term, found.first + upper.first), upper.block.bytes) }",
+      killedBy: .rules("a term of many documents is found in each")),
+    PlantedBug(
+      "text-number-after-change", rule: "texts",
+      "the document after a changed one keeps its distance to the one before",
+      in: Place.postingsBlock,
+      find: "after: occurrences.isEmpty ? place.before : number,",
+      plant: "after: occurrences.isEmpty || PLANTED ? place.before : number,",
+      killedBy: .rules("a term of many documents is found in each")),
+    PlantedBug(
+      "text-block-skipped", rule: "texts", "a search skips the block that it looks for",
+      in: Place.storedTerms,
+      find: "if blocks[middle].last < target { next = middle + 1 } else { end = middle }",
+      plant:
+        "if blocks[middle].last < target || PLANTED { next = middle + 1 } else { end = middle }",
+      killedBy: .rules("a term of many documents is found in each")),
+    PlantedBug(
+      "text-relevance-without-length", rule: "texts", "long texts count as much as short ones",
+      in: Place.relevance,
+      find: "/ (1 - lengthDiscount + lengthDiscount * Double(length) / averageLengths[field])",
+      plant:
+        "/ (1 - lengthDiscount + (PLANTED ? lengthDiscount : lengthDiscount * Double(length) / averageLengths[field]))",
+      killedBy: .rules("relevance counts words")),
+    PlantedBug(
+      "text-weights-ignored", rule: "texts", "all properties count the same",
+      in: Place.textSearch,
+      find: "weights: request.fieldNames.map { weights[$0] ?? 1 })",
+      plant: "weights: request.fieldNames.map { PLANTED ? 1 : weights[$0] ?? 1 })",
+      killedBy: .rules("relevance counts words")),
+  ]
+}

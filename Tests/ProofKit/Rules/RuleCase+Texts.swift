@@ -1,0 +1,146 @@
+import DivanLog
+import DivanTesting
+
+import Divan
+
+/// Full-text indexes: they must have the words of the documents, whatever happens to the store.
+extension RuleCase {
+  static let texts: [RuleCase] = [
+    RuleCase(name: "a full-text index follows every kind of change") {
+      let session = CrashSession(.fresh())
+      try session.fixture.addIndex(session.database(), "words")
+      try session.enrich(closing: false)
+      try session.expectWords()
+      let changes: [[StoreChange]] = [
+        [.put("rich-1", size: 50), .branch("rich-1", size: 60), .branch("rich-3", size: 90)],
+        [.savepoint([.put("rich-4", size: 41), .put("new", size: 32)], throwing: true)],
+        [.savepoint([.put("rich-4", size: 41), .put("new", size: 32)], throwing: false)],
+        [.insert("rich-5", size: 44, isOnto: false, isDeleted: true), .delete("new")],
+        [.purge("rich-2"), .purgeLeaf("rich-3", 0), .deleteAll("rich-1")],
+        [.expire("rich-4", seconds: 10), .put("new", size: 45)],
+        [.put("new", size: 200), .put("rich-5", size: 46)],
+        [.put("new", size: 46), .put("rich-5", size: 3)],
+      ]
+      for steps in changes {
+        try session.fixture.commit(session.database(), steps)
+        try session.expectWords()
+      }
+      try session.fixture.purgeExpired(session.database(), afterSeconds: 20)
+      try session.expectWords()
+    },
+    RuleCase(name: "a full-text index is updated by the log after the checkpoint") {
+      for loss in [SimulatedDisk.Loss.processEnd, .strict] {
+        let session = CrashSession(.fresh())
+        try session.enrich(closing: false)
+        try session.fixture.addIndex(session.database(), "words")
+        try session.fixture.checkpoint(session.database())
+        try session.commit(.put("rich-1", size: 50), .put("new", size: 70), .delete("rich-2"))
+        try session.commit(.purge("rich-4"), .branch("rich-3", size: 90), .put("new", size: 80))
+        for _ in 0..<2 {
+          try session.lose(loss)
+          try session.expectWords()
+          try session.commit(.put("rich-5", size: 31))
+        }
+        try session.close()
+        try session.fixture.vanish { $0.hasSuffix(".checkpoint") }
+        try session.expectWords()
+      }
+    },
+    RuleCase(name: "a full-text index has what is written during its build") {
+      for workers in 1...2 {
+        let database = try CrashFixture.fresh().open {
+          $0.maintenance = .manual
+          $0.indexBuildWorkerCount = workers
+        }
+        try database.write { transaction in
+          for number in 0..<1500 {
+            _ = try transaction.replace(
+              "n\(number)", with: ["text": .string("oak \(number % 7) ash\(number % 50)")])
+          }
+        }
+        var isChanged = false
+        try database.addIndex(DocumentIndex("words", fullText: "text")) { _ in
+          guard !isChanged else { return }
+          isChanged = true
+          try database.write { transaction in
+            _ = try transaction.replace("n3", with: ["text": "elm"])
+            _ = try transaction.replace("n1499", with: ["text": "oak fir"])
+            _ = try transaction.delete("n5")
+            _ = try transaction.replace("new", with: ["text": "oak ash3"])
+          }
+        }
+        try expect(isChanged, "the build has reported nothing")
+        if let problem = try database.check().problems.first { throw problem }
+        try expectWords(["elm": ["n3"], "fir": ["n1499"]], database)
+      }
+    },
+    RuleCase(name: "a term of many documents is found in each, after changes in any order") {
+      let database = try CrashFixture.fresh().open { $0.maintenance = .manual }
+      try database.addIndex(DocumentIndex("words", fullText: "text"))
+      var random = SeededGenerator(seed: 5)
+      for number in Array(0..<400).shuffled(using: &random) {
+        try database.write {
+          _ = try $0.replace("n\(number)", with: ["text": .string("oak ash\(number % 3)")])
+        }
+      }
+      for number in Array(0..<400).shuffled(using: &random) where number % 2 == 0 {
+        try database.write { _ = try $0.replace("n\(number)", with: ["text": "ash0 elm ash0"]) }
+      }
+      for number in Array(0..<400).shuffled(using: &random) where number % 5 == 0 {
+        try database.write { _ = try $0.delete("n\(number)") }
+      }
+      if let problem = try database.check().problems.first { throw problem }
+      let rest = (0..<400).filter { $0 % 5 != 0 }
+      func ids(_ numbers: [Int]) -> [String] { numbers.map { "n\($0)" } }
+      try expectWords(
+        [
+          "oak": ids(rest.filter { $0 % 2 != 0 }), "elm": ids(rest.filter { $0 % 2 == 0 }),
+          "ash0": ids(rest.filter { $0 % 2 == 0 || $0 % 3 == 0 }),
+        ], database)
+    },
+    RuleCase(name: "relevance counts words, their lengths and how rare they are") {
+      let database = try CrashFixture.fresh().open { $0.maintenance = .manual }
+      var options = FullTextOptions()
+      options.weights = ["title": 5]
+      try database.addIndex(
+        DocumentIndex("words", fullText: "title", "text", options: options))
+      try database.write { transaction in
+        _ = try transaction.replace("body", with: ["text": "elm ash ash ash ash ash"])
+        _ = try transaction.replace("short", with: ["text": "elm"])
+        _ = try transaction.replace("title", with: ["title": "elm", "text": "ash ash ash ash"])
+        _ = try transaction.replace("twice", with: ["text": "elm elm"])
+        for number in 0..<20 {
+          _ = try transaction.replace("n\(number)", with: ["text": "ash ash oak"])
+        }
+      }
+      func ranked(_ text: String) throws -> [String] {
+        let query = Query<Document>().filter(.matches(.fullText(text), index: "words"))
+        return try database.snapshot().find(query.sort(.relevance)).map(\.id)
+      }
+      try expect(ranked("elm") == ["title", "twice", "short", "body"], "\(ranked("elm"))")
+      // The rare word decides.
+      try expect(ranked("elm OR oak").first == "title", "\(ranked("elm OR oak"))")
+      try database.write { _ = try $0.delete("title") }
+      try expect(ranked("elm") == ["twice", "short", "body"], "\(ranked("elm"))")
+    },
+  ]
+
+  /// Throws unless each word finds exactly some documents.
+  private static func expectWords(
+    _ words: [String: [String]], _ database: Database
+  ) throws {
+    for (word, ids) in words {
+      let query = Query<Document>().filter(.matches(.fullText(word), index: "words"))
+      let found = try database.snapshot().find(query).map(\.id)
+      try expect(found == ids.sorted(), "\(word) is in \(found) and not in \(ids)")
+    }
+  }
+}
+
+extension CrashSession {
+  /// Throws unless the store is the newest version and sound, and its index has all words.
+  fileprivate func expectWords() throws {
+    try fixture.expectNewest(database())
+    if let problem = try database().check().problems.first { throw problem }
+  }
+}
