@@ -14,8 +14,8 @@ extension QueryPlanner {
   func searches(_ filter: Conjuncts) throws(DatabaseError) -> [FullTextLookup] {
     var lookups: [FullTextLookup] = []
     for (number, part) in filter.parts.enumerated() {
-      guard case .fullText(let condition, let test) = part else { continue }
-      let access = try accesses.access(condition, test.required(for: condition), in: view)
+      guard case .fullText(let condition, let test?) = part else { continue }
+      let access = try accesses.access(condition, test, in: view)
       var covered = ConjunctSet(number)
       for (other, part) in filter.parts.enumerated()
       where access.definition.index.conditions.contains(where: part.isSame) {
@@ -32,16 +32,12 @@ extension QueryPlanner {
     return lookups
   }
 
-  /// Returns the plan for results in the order of their relevance.
-  ///
-  /// The filter has exactly one condition on text: see ``QueryCore/refuseOrder()``.
+  /// Returns the plan for results in the order of a search for text.
   func byRelevance(
-    _ filter: Conjuncts, _ query: QueryCore, _ searches: [FullTextLookup]
+    _ filter: Conjuncts, _ query: QueryCore, _ search: FullTextLookup
   ) -> QueryPlan {
-    guard let choice = searches.first?.choice else {
-      preconditionFailure("An order by relevance without a search was not refused")
-    }
-    let costModel = costModel(of: query, filter, [], searches)
+    let choice = search.choice
+    let costModel = costModel(of: query, filter, [], [search])
     let share = costModel.fractionToScan(choice)
     var estimate = QueryEstimate(
       rows: choice.found * share,

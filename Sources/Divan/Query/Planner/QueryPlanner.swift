@@ -32,7 +32,10 @@ struct QueryPlanner {
     }
     if let plan = exact(filter, query) { return plan }
     let searches = try searches(filter)
-    if query.isByRelevance { return byRelevance(filter, query, searches) }
+    // There is exactly one: all other queries were refused.
+    if query.isByRelevance, let search = searches.first {
+      return byRelevance(filter, query, search)
+    }
     let found = try estimated(matches(filter, sorts: query.sorts))
     let costModel = costModel(of: query, filter, found, searches)
     let choice = try cheapest(filter, found, searches, costModel, ownCount: filter.parts.count)

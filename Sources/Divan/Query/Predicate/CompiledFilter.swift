@@ -31,13 +31,13 @@ extension FilterExpression {
   fileprivate var node: any FilterNode {
     switch self {
     case .all: AllNode()
-    // A query with a refused filter throws before this runs.
-    case .nothing, .refused: NotNode(AllNode())
+    // A query with a refused filter throws before this runs, and so does one without an index.
+    case .nothing, .refused, .fullText(_, nil): NotNode(AllNode())
     case .not(let part): NotNode(part.node)
     case .and(let parts): AndNode(parts.map(\.node))
     case .or(let parts): OrNode(parts.map(\.node))
     case .custom(_, let accepts): CustomNode(accepts)
-    case .fullText(let condition, let test): FullTextNode(test.required(for: condition))
+    case .fullText(_, let test?): FullTextNode(test)
     case .test(let path, let test): TestNode(CompiledPath(path), CompiledTest(test))
     case .anyElement(let path, let part): AnyNode(CompiledPath(path), part.node)
     case .everyElement(let path, let part):

@@ -16,14 +16,6 @@ final class FullTextTest: Sendable {
   func accepts(_ properties: EncodedValue) -> Bool { matcher.matches(properties) }
 }
 
-extension FullTextTest? {
-  /// Returns the test of a filter that was planned, which has one.
-  func required(for condition: FullTextCondition) -> FullTextTest {
-    guard let self else { preconditionFailure("A condition has no index: \(condition)") }
-    return self
-  }
-}
-
 extension FullTextCondition: CustomStringConvertible {
   /// The condition as text, as filters are described.
   var description: String {
