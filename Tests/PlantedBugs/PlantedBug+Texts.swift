@@ -70,8 +70,11 @@ extension PlantedBug {
     PlantedBug(
       "text-weights-ignored", rule: "texts", "all properties count the same",
       in: Place.textSearch,
-      find: "weights: request.fieldNames.map { weights[$0] ?? 1 })",
-      plant: "weights: request.fieldNames.map { PLANTED ? 1 : weights[$0] ?? 1 })",
+      find: "totalLengths: figures.totalLengths, weights: request.fieldNames.map { weights[$0] ?? 1 })",
+      plant: """
+        totalLengths: figures.totalLengths,
+        weights: request.fieldNames.map { PLANTED ? 1 : weights[$0] ?? 1 })
+        """,
       killedBy: .rules("relevance counts words")),
   ]
 }

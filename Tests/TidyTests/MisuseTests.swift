@@ -13,8 +13,6 @@ struct MisuseTests {
       "Sources/Divan/Model/Properties/ModelProperty.swift": 1,
       "Sources/Divan/Query/Live/LiveUpdates.swift": 1,
       "Sources/Divan/Query/PredicateCache/MatchResults.swift": 1,
-      "Sources/Divan/Query/Planner/QueryPlanner+FullText.swift": 1,
-      "Sources/Divan/Query/Predicate/FullTextTest.swift": 1,
     ]
     let tree = SourceTree()
     var found: [String: Int] = [:]
