@@ -275,6 +275,7 @@ import Testing
 
   /// Regression test: errors of a file named the temporary that it had been.
   @Test func `an error of an installed file names its present path`() throws {
+    let directory = StoreDirectory("/store", on: MemoryFileSystem())
     try directory.fileSystem.makeDirectory("/store")
     try directory.fileSystem.makeDirectory("/store/tmp")
     let file = try directory.install(.segment(1...1)) { (file) throws(LogError) in

@@ -18,7 +18,7 @@ extension SampleDocument: FetchableRecord, PersistableRecord {
 /// GRDB sets `synchronous=NORMAL`; if commits must be durable, it is raised to `FULL`.
 final class GRDBEngine: RecordEngine, @unchecked Sendable {
   static let name = "grdb"
-  static let workloads: Set<Workload> = [.load, .read, .scan, .commit, .records, .query]
+  static let workloads: Set<Workload> = [.load, .read, .scan, .commit, .records, .query, .text]
   static let reads: [ReadKind] = [.property]
   static let scans: [ScanOrder] = [.id, .sequence]
   static let form = DocumentForm.record

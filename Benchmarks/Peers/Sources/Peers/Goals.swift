@@ -53,7 +53,15 @@ extension Goal {
       Goal(
         title: "filter without an index: a scan by ID", measure: .queryFilterUnknown,
         peer: (DivanEngine.name, .scanID), ratio: 1),
-    ] + queries
+    ] + queries + texts
+  }
+
+  /// Full-text search, which may be half as slow again as FTS5 in two of eight.
+  private static var texts: [Goal] {
+    let measures: [Measure] = [
+      .textBuild, .textSize, .textWord, .textBoth, .textPhrase, .textPrefix, .textTop, .textUpdate,
+    ]
+    return measures.map { Goal(title: "\($0): ahead of FTS5 with GRDB", $0, "grdb", 1) }
   }
 
   /// All queries, also compared with the stores that answer them.

@@ -11,6 +11,7 @@ enum Measure: String, CaseIterable, Codable {
   case recordsInsert, recordsLoad, recordsLoadByID
   case indexBuild, indexBuildElements, queryEqual, queryRange, queryElement, queryCount
   case queryFilterUnknown, queryFilterFirst, queryFilter, queryFindFirst, queryFind
+  case textBuild, textSize, textWord, textBoth, textPhrase, textPrefix, textTop, textUpdate
 }
 
 extension Measure {
@@ -52,13 +53,25 @@ extension Measure {
     case .queryFindFirst:
       "what a filter for them finds, one property each, the first time"
     case .queryFind: "the same asked again"
+    case .textBuild: "building a full-text index"
+    case .textSize: "growth on disk by the full-text index"
+    case .textWord: "count of a rare word"
+    case .textBoth: "count of two words"
+    case .textPhrase: "count of a phrase of frequent words"
+    case .textPrefix: "count of a prefix of four letters"
+    case .textTop: "the ten most relevant of the documents with a frequent word"
+    case .textUpdate: "update of one document and the full-text index"
     }
   }
 
   /// The unit of the figures.
   var unit: String {
     switch self {
-    case .load, .overwrite, .indexBuild, .indexBuildElements: "µs/document"
+    case .load, .overwrite, .indexBuild, .indexBuildElements, .textBuild: "µs/document"
+    case .textWord, .textBoth, .textPhrase, .textPrefix: "µs/query"
+    case .textTop: "ms/query"
+    case .textUpdate: "µs/commit"
+    case .textSize: "bytes/document"
     case .queryEqual, .queryRange, .queryElement: "µs/query"
     case .queryCount: "ns/entry"
     case .commitMedian, .commit99, .commitThreads: "µs/commit"
@@ -86,6 +99,9 @@ extension Measure {
     case .indexBuild, .indexBuildElements, .queryEqual, .queryRange, .queryElement, .queryCount,
       .queryFilterUnknown, .queryFilterFirst, .queryFilter, .queryFindFirst, .queryFind:
       .query
+    case .textBuild, .textSize, .textWord, .textBoth, .textPhrase, .textPrefix, .textTop,
+      .textUpdate:
+      .text
     }
   }
 

@@ -53,7 +53,7 @@ final class Run {
   /// Returns the number of repetitions: more than requested for short workloads, fewer for long.
   private func repetitions(of workload: Workload) -> Int {
     switch workload {
-    case .load, .records, .query: options.repetitions
+    case .load, .records, .query, .text: options.repetitions
     case .read, .scan, .open, .commit: options.repetitions + 2
     case .overwrite: 1
     }
@@ -94,6 +94,8 @@ final class Run {
       }
     case .records:
       try collectApart(.records, engine, repetition) { $0.count = min(self.options.count, 100_000) }
+    case .text:
+      try collectApart(.text, engine, repetition) { $0.count = min(self.options.count, 200_000) }
     }
   }
 

@@ -2,14 +2,14 @@ import Foundation
 
 /// The named workloads, in the order in which they run.
 enum Workload: String, CaseIterable, Codable {
-  case load, read, scan, open, commit, overwrite, records, query
+  case load, read, scan, open, commit, overwrite, records, query, text
 }
 
 /// One piece of work for a child process: one workload, one engine, one repetition.
 struct ChildTask: Codable {
   /// The work of the child; some workloads take several steps.
   enum Step: String, Codable {
-    case load, read, scan, open, crash, commit, overwrite, records, query
+    case load, read, scan, open, crash, commit, overwrite, records, query, text
   }
 
   var step: Step
@@ -54,7 +54,20 @@ extension ChildTask {
     case .overwrite: return try overwrite(type, corpus)
     case .records: return try records(type, corpus)
     case .query: return try query(type, corpus)
+    case .text: return try text(type)
     }
+  }
+
+  private func text(_ type: any Engine.Type) throws -> [Sample] {
+    let opened = try type.init(directory: directory, purpose: .relaxed, cacheBytes: cacheBytes)
+    guard let engine = opened as? any TextEngine else {
+      throw PeerError("\(engine) has no full-text index")
+    }
+    let work = TextWork(
+      engine, directory: directory, count: count, seed: seed, repetition: repetition)
+    let samples = try work.samples()
+    try engine.close()
+    return samples
   }
 
   private func load(_ type: any Engine.Type, _ corpus: Corpus) throws -> [Sample] {
