@@ -7,7 +7,7 @@ internal import DivanLog
 ///            documents, positions
 /// document   number − number before (−1 at first), then an entry for each property with the term:
 ///            ((count − 1) × number of properties + property) × 2 + whether it is the last one
-/// position   position − position before in the same property, plus 1 unless it is the first one
+/// position   position − position before in the same property − 1; of the first: the position
 /// ```
 ///
 /// All numbers are varints, and those of documents count from the block's first number, which is
@@ -220,7 +220,12 @@ extension PostingsBlock {
   static func number(
     _ distance: UInt64, after before: UInt64?, at offset: Int
   ) throws(ByteError) -> UInt64 {
-    guard let before else { return distance }
+    guard let before else {
+      guard distance < DocumentNumber.end else {
+        throw ByteError(offset: offset, reason: "a document number is too great")
+      }
+      return distance
+    }
     let (number, overflows) = (before + 1).addingReportingOverflow(distance)
     guard !overflows, number < DocumentNumber.end else {
       throw ByteError(offset: offset, reason: "a document number is too great")
@@ -329,13 +334,16 @@ extension PostingsBlock {
     let end = offset
     let distance = try documents.span.readVarint(at: &offset)
     let first = try PostingsBlock.number(distance, after: before, at: offset)
+    guard first <= header.last else {
+      throw ByteError(offset: offset, reason: "a block of postings differs from its figures")
+    }
     upper.documents.append(varint: 0)
     upper.documents += documents[offset...]
     var positionsEnd = 0
     try PostingsBlock.skip(positionCount, of: positions, &positionsEnd)
     upper.positions = Array(positions[positionsEnd...])
     upper.header.documentCount = header.documentCount - kept
-    upper.header.last = header.last &- first
+    upper.header.last = header.last - first
     upper.header.greatestFrequency = header.greatestFrequency
     documents.removeSubrange(end...)
     positions.removeSubrange(positionsEnd...)

@@ -18,9 +18,9 @@ extension TextHighlighter {
   /// text has no match, the snippet is its beginning. A phrase that begins in the snippet is shown
   /// as a whole. Stop words are not counted, and one word is the least.
   func snippet(in text: [UInt8], wordCount: Int) -> TextSnippet {
-    let wordCount = max(wordCount, 1)
     let findings = findings(in: text)
     let count = findings.ranges.count
+    let wordCount = min(max(wordCount, 1), max(count, 1))
     guard count > 0 else {
       return TextSnippet(
         range: 0..<0, highlights: [], isCutAtStart: false, isCutAtEnd: false)

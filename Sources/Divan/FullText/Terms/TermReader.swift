@@ -77,7 +77,8 @@ extension TermReader {
         found.append((entry, distance))
       } else if let skipped = matcher.skippablePrefix {
         guard let target = skipped.afterPrefix else { break }
-        try seek(to: target)
+        // A term that is no text may be behind what it is read as.
+        if entry.term.lexicographicallyPrecedes(target) { try seek(to: target) }
       }
     }
     return found

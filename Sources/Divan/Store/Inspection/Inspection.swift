@@ -80,7 +80,10 @@ extension InspectedIndex {
   package var damage: [Damage] { replay.damage }
 
   /// Brings the indexes up to the log, once all of it was replayed.
+  ///
+  /// The words of documents are not made: where their postings are depends on the order of changes.
   fileprivate mutating func finish() throws(LogError) {
+    replay.state.indexes.removeAll { $0.analyser != nil }
     replay.finish()
     // Everything is in memory, but for the documents themselves.
     if case .unreadable(_, let error) = replay.indexProblem { throw .system(error) }

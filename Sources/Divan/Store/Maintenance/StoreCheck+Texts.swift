@@ -24,14 +24,28 @@ extension StoreCheck {
       expected.postingCount += terms.terms.count
       for field in terms.lengths.indices { expected.totalLengths[field] += terms.lengths[field] }
       texts[definition.number] = expected
-      let isThere = try view.repairing { (_) throws(PageError) in
-        try tables.have(terms, of: winner.idBytes)
-      }
-      guard isThere else {
+      let view = view
+      try reportingOnce(definition) { () throws(DatabaseError) in
+        let isThere = try view.repairing { (_) throws(PageError) in
+          try tables.have(terms, of: winner.idBytes)
+        }
+        guard !isThere else { return }
         throw DatabaseError(
           .damaged, "a full-text index does not have the words of the document",
           documentID: id, path: view.store.path)
       }
+    }
+  }
+
+  /// Reports the first damage of a full-text index, which may concern many documents.
+  private mutating func reportingOnce(
+    _ definition: IndexDefinition, _ body: () throws(DatabaseError) -> Void
+  ) throws(DatabaseError) {
+    do throws(DatabaseError) {
+      try body()
+    } catch {
+      guard error.code == .damaged else { throw error }
+      if damagedTexts.insert(definition.number).inserted { report.problems.append(error) }
     }
   }
 
@@ -42,18 +56,21 @@ extension StoreCheck {
       let expected =
         texts[definition.number]
         ?? ExpectedTexts(totalLengths: Array(repeating: 0, count: tables.fieldCount))
-      let (figures, postingCount) = try view.repairing { (_) throws(PageError) in
-        (try tables.figures(), try tables.livePostingCount())
-      }
-      if figures.documentCount != expected.documentCount
-        || figures.totalLengths != expected.totalLengths || postingCount != expected.postingCount
-      {
-        report.problems.append(
-          DatabaseError(
-            .damaged,
-            "the full-text index \(definition.index.name.debugDescription) has \(postingCount) "
-              + "postings of \(figures.documentCount) documents, and should have "
-              + "\(expected.postingCount) of \(expected.documentCount)", path: view.store.path))
+      let view = view
+      try reportingOnce(definition) { () throws(DatabaseError) in
+        let (figures, postingCount) = try view.repairing { (_) throws(PageError) in
+          (try tables.figures(), try tables.livePostingCount())
+        }
+        guard
+          figures.documentCount != expected.documentCount
+            || figures.totalLengths != expected.totalLengths
+            || postingCount != expected.postingCount
+        else { return }
+        throw DatabaseError(
+          .damaged,
+          "the full-text index \(definition.index.name.debugDescription) has \(postingCount) "
+            + "postings of \(figures.documentCount) documents, and should have "
+            + "\(expected.postingCount) of \(expected.documentCount)", path: view.store.path)
       }
     }
   }
@@ -63,7 +80,7 @@ extension FullTextTables {
   /// Whether the index has exactly these lengths of a document, and its terms at their places.
   fileprivate func have(_ terms: DocumentTerms, of id: SharedBytes) throws(PageError) -> Bool {
     guard let number = try number(of: id), try self.id(of: number) == id,
-      try lengths(around: number)[number] == terms.lengths
+      try lengths(around: number).new[number] == terms.lengths
     else { return false }
     for term in terms.terms {
       guard let block = try block(of: term.term, with: number) else { return false }
@@ -80,21 +97,26 @@ extension FullTextTables {
     return true
   }
 
-  /// Counts the postings of documents that there are.
+  /// Counts the postings of documents that there are, whose blocks must not overlap.
   fileprivate func livePostingCount() throws(PageError) -> Int {
     let start = keys.start(of: .terms)
     var scan = tree.scan(from: .inclusive(start), to: .end(ofPrefix: start))
     var isLive: [UInt64: TextLengths] = [:]
     var count = 0
+    var last: (term: [UInt8], end: UInt64)?
     while let item = try scan.next() {
       guard let block = try block(item) else { continue }
+      if let last, last.term == block.term, last.end >= block.first {
+        throw PageError.damaged(page: 0, reason: "two blocks of a full-text index overlap")
+      }
+      last = (block.term, block.first + block.postings.header.last)
       var cursor = try decoding { () throws(ByteError) in
         try PostingsCursor(block.postings.bytes, first: block.first, fieldCount: fieldCount)
       }
       while cursor.document != DocumentNumber.end {
         let number = cursor.document
         let slot = number / FullTextKeys.lengthsPerBlock
-        if isLive[slot] == nil { isLive[slot] = try lengths(around: number) }
+        if isLive[slot] == nil { isLive[slot] = try lengths(around: number).new }
         if isLive[slot]?[number] != nil { count += 1 }
         cursor.advance(to: number + 1)
       }

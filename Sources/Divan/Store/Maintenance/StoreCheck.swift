@@ -41,6 +41,8 @@ struct StoreCheck {
   private var indexEntryCount = 0
   /// What full-text indexes should have, by their numbers.
   var texts: [UInt64: ExpectedTexts] = [:]
+  /// The numbers of the full-text indexes whose damage was reported.
+  var damagedTexts: Set<UInt64> = []
   /// Whether every entry of the index was read.
   private var isIndexWhole = true
   /// Whether every document was read, so that the expected number of index entries is known.

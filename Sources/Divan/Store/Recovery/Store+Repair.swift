@@ -9,6 +9,8 @@ extension Store {
     guard case .damaged(let number, _, let run?) = error,
       let tree = Version.trees.first(where: { state[keyPath: $0].runs.contains(run) })
     else { throw note(LeafRepair.unrepairable(error, path)) }
+    // Where blocks of postings begin depends on the order of changes, which the log does not show.
+    if tree == \Version.texts { throw note(LeafRepair.unrepairable(error, path)) }
     // Another reader may have rebuilt it meanwhile.
     if run.replacement(number, state.compactionCount) != nil { return }
     let start = ContinuousClock.now

@@ -1,6 +1,7 @@
 import DivanLog
 import DivanTesting
 import ProofKit
+import Synchronization
 import TestSupport
 import Testing
 
@@ -225,6 +226,104 @@ struct FullTextIndexTests {
     }
     #expect(rounds > 0)
     try expectSound(database, "built")
+  }
+
+  /// Regression test: a document that was written between the slices of a build was added twice, or
+  /// its words were put into blocks that overlap.
+  @Test(arguments: 0..<4)
+  func `writers between the slices of a build neither lose words nor double documents`(
+    round: Int
+  ) throws {
+    let database = try store.open {
+      $0.indexBuildWorkerCount = 1 + round % 2
+      $0.indexBuildBatchSize = 8
+    }
+    let vocabulary = (0..<200).map { "w\($0)" }
+    @Sendable func text(_ random: inout SeededRandom) -> Value {
+      .string(
+        (0..<6).map { _ in vocabulary[.random(in: 0..<200, using: &random)] }
+          .joined(separator: " "))
+    }
+    var random = SeededRandom(seed: UInt64(round))
+    try database.write { transaction in
+      for number in 0..<600 {
+        _ = try transaction.replace("n\(number)", with: ["title": text(&random)])
+      }
+    }
+    let isDone = Mutex(false)
+    let index = index
+    onOwnThreads(2) { thread in
+      if thread == 0 {
+        #expect(throws: Never.self) { try database.addIndex(index) }
+        isDone.withLock { $0 = true }
+        return
+      }
+      var random = SeededRandom(seed: UInt64(100 + round))
+      while !isDone.withLock({ $0 }) {
+        let id = "n\(Int.random(in: 0..<620, using: &random))"
+        try? database.write { transaction in
+          switch Int.random(in: 0..<4, using: &random) {
+          case 0: _ = try transaction.delete(id)
+          case 1:
+            // The same document again, after its purge.
+            let old = try transaction.document(id)?.properties
+            _ = try transaction.purge(id)
+            if let old { _ = try transaction.put(Document(id: id, old)) }
+          default: _ = try transaction.replace(id, with: ["title": text(&random)])
+          }
+        }
+      }
+    }
+    let problems = try database.check().problems
+    #expect(problems.isEmpty, "\(problems.prefix(3))")
+    let snapshot = try database.snapshot()
+    for word in vocabulary { #expect(try found(word, snapshot) == expected(word, nil, snapshot)) }
+  }
+
+  /// Regression test: a damaged page of words was replaced by an empty one, and nothing was found.
+  @Test func `a damaged page of words is an error, and not a page without words`() throws {
+    let database = try store.open()
+    try database.addIndex(index)
+    try database.write { transaction in
+      for number in 0..<500 {
+        _ = try transaction.replace(
+          "d\(number)", with: ["title": .string("oak elm\(number) fir\(number)")])
+      }
+    }
+    try database.writeCheckpoint()
+    try database.close()
+    let names = store.checkpoints(store.fixture)
+    var noticed = 0
+    for page in 1..<60 {
+      let fixture = store.reopened(50 + page)
+      for name in names {
+        try? fixture.fileSystem.corrupt(name, atOffset: 4096 * page + 2000, mask: 1)
+      }
+      let again = try store.open(fixture)
+      for number in stride(from: 0, to: 500, by: 7) {
+        do {
+          #expect(try found("elm\(number)", again.snapshot()) == ["d\(number)"])
+        } catch let error as DatabaseError {
+          #expect(error.code == .damaged)
+          noticed += 1
+        }
+      }
+    }
+    #expect(noticed > 0)
+  }
+
+  @Test func `an encrypted store has room for the parts of a long value`() throws {
+    // Pages of an encrypted store are smaller, and a part of a value fills one entry.
+    let limit = BTree.entryLimit(pageSize: CheckpointHeader.pageSize - Sealing.overhead)
+    for treeLimit in [994, 1002, 298] {
+      let key = FullTextKeys(1).blocks(of: Array("oak".utf8)) + UInt64(7).bigEndianBytes
+      let entries = TextValue.entries(
+        key, Array(repeating: 1, count: 5000), treeLimit: treeLimit)
+      for entry in entries {
+        #expect(entry.key.count + entry.value.count <= min(limit, treeLimit))
+      }
+      #expect(entries.reduce(0) { $0 + $1.value.count } == 5001)
+    }
   }
 
   @Test func `an index of other rules is built again at the next opening`() throws {

@@ -19,13 +19,15 @@ final class FullTextBuild: Sendable {
     /// The batch of each reader, while it does not read.
     var batches: [FullTextBatch]
     var partitions: SequencePartitioner
+    /// Parts of partitions that there was no room for.
+    var rests: [SequencePartition] = []
     /// The error that stops the build, and the sequence number of its document.
     var failure: (sequence: UInt64, error: DatabaseError)?
   }
 
-  /// The documents and terms that are added before other writers get the writer lock.
-  private static let itemsPerSlice = 1024
-  private static let termsPerSlice = 512
+  /// The numbers of documents and terms that are added before other writers get the writer lock.
+  private var itemsPerSlice: Int { min(1024, max(1, store.configuration.indexBuildBatchSize)) }
+  private var termsPerSlice: Int { min(512, max(1, store.configuration.indexBuildBatchSize)) }
 
   init(
     _ definition: IndexDefinition, _ batch: FullTextBatch, _ store: Store
@@ -46,7 +48,7 @@ extension FullTextBuild {
   /// Reads and adds all documents, and reports the completed share; false cancels.
   func run(_ progress: ((Double) -> Bool)?) throws(DatabaseError) {
     var doneCount = 0
-    while !common.withLock({ $0.partitions.isAtEnd }) {
+    while !common.withLock({ $0.partitions.isAtEnd && $0.rests.isEmpty }) {
       let view = try store.view()
       common.withLock { $0.partitions.move(to: view) }
       if readerCount == 1 {
@@ -78,11 +80,11 @@ extension FullTextBuild {
     guard var batch = common.withLock({ $0.batches.popLast() }) else { return }
     var last: UInt64 = 0
     do throws(DatabaseError) {
-      while batch.size < FullTextBatch.sizeLimit / readerCount,
-        let partition = try takePartition()
-      {
+      while hasRoom(batch), let partition = try takePartition() {
         last = partition.start
-        try read(partition, of: view, into: &batch, &last)
+        if let rest = try read(partition, of: view, into: &batch, &last) {
+          common.withLock { $0.rests.append(rest) }
+        }
       }
     } catch {
       common.withLock { common in
@@ -93,23 +95,33 @@ extension FullTextBuild {
     common.withLock { $0.batches.append(batch) }
   }
 
+  private func hasRoom(_ batch: FullTextBatch) -> Bool {
+    batch.size < FullTextBatch.sizeLimit / readerCount
+  }
+
+  /// Reads documents of a partition while there is room, one at least; returns the rest of it.
   private func read(
     _ partition: SequencePartition, of view: ReadView, into batch: inout FullTextBatch,
     _ last: inout UInt64
-  ) throws(DatabaseError) {
+  ) throws(DatabaseError) -> SequencePartition? {
     var scan = partition.scan(view)
     while let item = try view.step(&scan) {
       last = SequencePartition.sequence(item) ?? last
       let (location, record) = try view.changedDocument(last, at: view.decodeLocator(item))
-      guard !location.isDeleted, let record else { continue }
-      batch.add(record.idBytes, EncodedValue(record.body), revision: record.revision)
+      if !location.isDeleted, let record {
+        batch.add(record.idBytes, EncodedValue(record.body), sequence: last)
+      }
+      if !hasRoom(batch) { return SequencePartition(start: last, end: partition.end) }
     }
+    return nil
   }
 
   /// Returns the next partition; nil if there is none, or the build has failed.
   private func takePartition() throws(DatabaseError) -> SequencePartition? {
     try common.withLock { (common) throws(DatabaseError) in
-      common.failure == nil ? try common.partitions.next() : nil
+      guard common.failure == nil else { return nil }
+      if let rest = common.rests.popLast() { return rest }
+      return try common.partitions.next()
     }
   }
 
@@ -121,39 +133,40 @@ extension FullTextBuild {
     guard count > 0 else { return 0 }
     defer { batch.removeAll() }
     let lists = batch.takeLists()
-    var unchanged = UnchangedItems(batch, view)
-    let first = try changing(&unchanged, batch) { (tree, batch, _) throws(PageError) in
+    var dropped = DroppedItems(view)
+    let first = try changing(&dropped, batch) { (tree, batch, _) throws(PageError) in
       try batch.reserveNumbers(in: &tree)
     }
-    for start in stride(from: 0, to: count, by: FullTextBuild.itemsPerSlice) {
-      let range = start..<min(start + FullTextBuild.itemsPerSlice, count)
-      try changing(&unchanged, batch) { (tree, batch, isKept) throws(PageError) in
-        try batch.addItems(range, first: first, to: &tree) { isKept[$0] }
+    for start in stride(from: 0, to: count, by: itemsPerSlice) {
+      let range = start..<min(start + itemsPerSlice, count)
+      let known = try changing(&dropped, batch) { (tree, batch, dropped) throws(PageError) in
+        try batch.addItems(range, first: first, to: &tree, without: dropped)
       }
+      dropped.items.formUnion(known)
     }
-    for start in stride(from: 0, to: lists.count, by: FullTextBuild.termsPerSlice) {
-      let slice = lists[start..<min(start + FullTextBuild.termsPerSlice, lists.count)]
-      try changing(&unchanged, batch) { (tree, batch, isKept) throws(PageError) in
-        try batch.add(slice, first: first, to: &tree) { isKept[$0] }
+    for start in stride(from: 0, to: lists.count, by: termsPerSlice) {
+      let slice = lists[start..<min(start + termsPerSlice, lists.count)]
+      try changing(&dropped, batch) { (tree, batch, dropped) throws(PageError) in
+        try batch.add(slice, first: first, to: &tree, without: dropped)
       }
     }
     return count
   }
 
-  /// Changes the texts of the newest version, with the documents that have not changed since they
+  /// Changes the texts of the newest version, without the documents that have changed since they
   /// were read.
   private func changing<R>(
-    _ unchanged: inout UnchangedItems, _ batch: FullTextBatch,
-    _ body: (inout LayeredTree, FullTextBatch, [Bool]) throws(PageError) -> R
+    _ dropped: inout DroppedItems, _ batch: FullTextBatch,
+    _ body: (inout LayeredTree, FullTextBatch, Set<Int>) throws(PageError) -> R
   ) throws(DatabaseError) -> R {
     try store.withWriter { (writer) throws(DatabaseError) in
       try writer.newest.requireBuilding(definition, path: store.path)
       let newest = writer.view(of: store)
-      try unchanged.update(batch, newest)
-      let isKept = unchanged.isKept
+      try dropped.update(batch, newest)
+      let items = dropped.items
       let (texts, result) = try newest.repairing { (version) throws(PageError) in
         var texts = version.state.texts
-        let result = try body(&texts, batch, isKept)
+        let result = try body(&texts, batch, items)
         return (texts, result)
       }
       writer.changeNewest { $0.texts = texts }
@@ -162,22 +175,20 @@ extension FullTextBuild {
   }
 }
 
-/// Which documents of a batch have the revision that was read.
-private struct UnchangedItems {
-  private(set) var isKept: [Bool]
+/// The documents of a batch that writers have changed since they were read, and added themselves.
+private struct DroppedItems {
+  var items: Set<Int> = []
   /// The counter that shows whether anything has changed since.
   private var changesAndPurges: UInt64
 
-  init(_ batch: FullTextBatch, _ view: ReadView) {
-    isKept = Array(repeating: true, count: batch.items.count)
-    changesAndPurges = view.state.changesAndPurges
-  }
+  init(_ view: ReadView) { changesAndPurges = view.state.changesAndPurges }
 
   mutating func update(_ batch: FullTextBatch, _ newest: ReadView) throws(DatabaseError) {
     guard newest.state.changesAndPurges != changesAndPurges else { return }
     changesAndPurges = newest.state.changesAndPurges
-    for (index, item) in batch.items.enumerated() where isKept[index] {
-      isKept[index] = try newest.newestEntry(item.id)?.revision == item.revision
+    for (index, item) in batch.items.enumerated() where !items.contains(index) {
+      // Not the revision: a document may be purged and written again with the same one.
+      if try newest.newestEntry(item.id)?.sequence != item.sequence { items.insert(index) }
     }
   }
 }

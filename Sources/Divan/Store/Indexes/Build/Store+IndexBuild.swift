@@ -49,16 +49,7 @@ extension Store {
 
   /// Removes the entries of an index that is gone.
   func removeIndexEntries(of number: UInt64) throws(DatabaseError) {
-    while try withWriter({ (writer) throws(DatabaseError) in
-      let (texts, isDone) = try writer.view(of: self).repairing { (version) throws(PageError) in
-        var texts = version.state.texts
-        let isDone = try texts.removeSome(
-          withPrefix: number.bigEndianBytes, limit: indexBuildSliceSize)
-        return (texts, isDone)
-      }
-      writer.changeNewest { $0.texts = texts }
-      return !isDone
-    }) {}
+    try removeTexts(of: number)
     let prefix = IndexEntries.prefix(number)
     let limit = indexBuildSliceSize
     var start = KeyBound.inclusive(prefix)
@@ -79,5 +70,23 @@ extension Store {
       guard let last else { return }
       start = .exclusive(last)
     }
+  }
+
+  private func removeTexts(of number: UInt64) throws(DatabaseError) {
+    let limit = indexBuildSliceSize
+    var last: [UInt8]?
+    repeat {
+      let start = last
+      last = try withWriter { (writer) throws(DatabaseError) in
+        let (texts, end) = try writer.view(of: self).repairing { (version) throws(PageError) in
+          var texts = version.state.texts
+          let end = try texts.removeSome(
+            withPrefix: number.bigEndianBytes, after: start, limit: limit)
+          return (texts, end)
+        }
+        writer.changeNewest { $0.texts = texts }
+        return end
+      }
+    } while last != nil
   }
 }

@@ -29,7 +29,7 @@ struct TextAnalyser: Sendable {
 
   /// Calls `body` with each term of a document and its place, in the order of places.
   func forEachTerm(of properties: EncodedValue, _ body: ([UInt8], Occurrence) -> Void) {
-    guard conditions.allSatisfy({ $0.isFulfilled(by: properties) }) else { return }
+    guard fulfilsConditions(properties) else { return }
     for (field, path) in paths.enumerated() {
       var start = 0
       forEachText(at: path, of: properties) { text in
@@ -46,15 +46,21 @@ struct TextAnalyser: Sendable {
 
   /// Whether two documents have the same text, and so the same terms.
   func haveSameText(_ one: EncodedValue, _ other: EncodedValue) -> Bool {
-    guard conditions.isEmpty else { return false }
-    return paths.allSatisfy { path in
-      do throws(DatabaseError) {
-        return try IndexEntries.property(path, of: one)?.bytes
-          == IndexEntries.property(path, of: other)?.bytes
-      } catch {
-        return false
+    let isIn = fulfilsConditions(one)
+    guard isIn == fulfilsConditions(other) else { return false }
+    return !isIn
+      || paths.allSatisfy { path in
+        do throws(DatabaseError) {
+          return try IndexEntries.property(path, of: one)?.bytes
+            == IndexEntries.property(path, of: other)?.bytes
+        } catch {
+          return false
+        }
       }
-    }
+  }
+
+  private func fulfilsConditions(_ properties: EncodedValue) -> Bool {
+    conditions.allSatisfy { $0.isFulfilled(by: properties) }
   }
 
   private func forEachText(

@@ -9,8 +9,8 @@ struct FullTextBatch: Sendable {
   struct Item: Sendable {
     let id: SharedBytes
     fileprivate(set) var lengths: [Int]
-    /// The revision that was read.
-    let revision: RevisionID?
+    /// The sequence number of the document's record that was read; 0 if nothing else writes.
+    let sequence: UInt64
   }
 
   /// A batch is full when it takes this many bytes of memory.
@@ -35,7 +35,7 @@ struct FullTextBatch: Sendable {
   var isFull: Bool { size >= FullTextBatch.sizeLimit }
 
   /// Adds the terms of a document that the index does not have.
-  mutating func add(_ id: SharedBytes, _ properties: EncodedValue, revision: RevisionID? = nil) {
+  mutating func add(_ id: SharedBytes, _ properties: EncodedValue, sequence: UInt64 = 0) {
     let number = UInt64(items.count)
     var lengths = [Int](repeating: 0, count: analyser.fieldCount)
     analyser.forEachTerm(of: properties) { term, occurrence in
@@ -43,7 +43,7 @@ struct FullTextBatch: Sendable {
       lengths[occurrence.field] += 1
     }
     guard lengths.contains(where: { $0 > 0 }) else { return }
-    items.append(Item(id: SharedBytes(copying: id.array), lengths: lengths, revision: revision))
+    items.append(Item(id: SharedBytes(copying: id.array), lengths: lengths, sequence: sequence))
   }
 
   /// Removes the postings by term, in the order of the terms.
@@ -60,8 +60,8 @@ extension FullTextBatch {
   /// Adds the documents to the index in a tree, and removes them from the batch.
   mutating func move(to tree: inout LayeredTree) throws(PageError) {
     let first = try reserveNumbers(in: &tree)
-    try addItems(items.indices, first: first, to: &tree) { _ in true }
-    try add(takeLists(), first: first, to: &tree) { _ in true }
+    _ = try addItems(items.indices, first: first, to: &tree, without: [])
+    try add(takeLists(), first: first, to: &tree, without: [])
     items.removeAll(keepingCapacity: true)
   }
 
@@ -74,14 +74,23 @@ extension FullTextBatch {
   }
 
   /// Adds some documents, without their postings, with numbers from `first` on.
+  ///
+  /// Returns those that were left out, because a writer has added them since they were read.
   func addItems(
-    _ range: Range<Int>, first: UInt64, to tree: inout LayeredTree, where isKept: (Int) -> Bool
-  ) throws(PageError) {
-    var edit = try FullTextEdit(tree.tables(of: definition))
-    for index in range where isKept(index) {
+    _ range: Range<Int>, first: UInt64, to tree: inout LayeredTree, without dropped: Set<Int>
+  ) throws(PageError) -> [Int] {
+    let tables = tree.tables(of: definition)
+    var edit = try FullTextEdit(tables)
+    var known: [Int] = []
+    for index in range where !dropped.contains(index) {
+      guard try tables.number(of: items[index].id) == nil else {
+        known.append(index)
+        continue
+      }
       try edit.add(items[index].id, first + UInt64(index), items[index].lengths)
     }
     edit.apply(to: &tree)
+    return known
   }
 
   /// Adds the postings of some terms.
@@ -89,12 +98,12 @@ extension FullTextBatch {
   /// Other writers may have added documents with greater numbers since the numbers were reserved.
   func add(
     _ lists: ArraySlice<PostingsBuilder.List>, first: UInt64, to tree: inout LayeredTree,
-    where isKept: (Int) -> Bool
+    without dropped: Set<Int>
   ) throws(PageError) {
     var edit = try FullTextEdit(tree.tables(of: definition))
     var late: [(term: [UInt8], blocks: [PostingsBuilder.Block])] = []
     for list in lists {
-      let blocks = try kept(list.blocks, first, isKept)
+      let blocks = try kept(list.blocks, first, without: dropped)
       if try !edit.append(blocks, of: list.term) { late.append((list.term, blocks)) }
     }
     edit.apply(to: &tree)
@@ -109,18 +118,17 @@ extension FullTextBatch {
 
   /// Returns blocks with numbers of the index, without documents that are not kept.
   private func kept(
-    _ blocks: [PostingsBuilder.Block], _ first: UInt64, _ isKept: (Int) -> Bool
+    _ blocks: [PostingsBuilder.Block], _ first: UInt64, without dropped: Set<Int>
   ) throws(PageError) -> [PostingsBuilder.Block] {
-    let isWhole = items.indices.allSatisfy(isKept)
     var result: [PostingsBuilder.Block] = []
     for block in blocks {
-      guard !isWhole else {
+      guard !dropped.isEmpty else {
         result.append(PostingsBuilder.Block(first: first + block.first, postings: block.postings))
         continue
       }
       var postings = PostingsBlock(fieldCount: analyser.fieldCount)
       try forEachPosting([block]) { (number, occurrences) throws(PageError) in
-        if isKept(Int(number)) { postings.append(number - block.first, occurrences) }
+        if !dropped.contains(Int(number)) { postings.append(number - block.first, occurrences) }
       }
       if !postings.isEmpty {
         result.append(PostingsBuilder.Block(first: first + block.first, postings: postings))

@@ -7,8 +7,8 @@ import DivanLog
 struct FullTextEdit {
   private let tables: FullTextTables
   private(set) var figures: FullTextFigures
-  /// The lengths that change, by the number of their value.
-  private var lengths: [UInt64: TextLengths] = [:]
+  /// The lengths that change, by the number of their value, and how many further parts it has.
+  private var lengths: [UInt64: (new: TextLengths, oldParts: Int)] = [:]
   /// New values by key, no two with the same key.
   ///
   /// An empty value removes the key.
@@ -22,10 +22,10 @@ struct FullTextEdit {
   /// Makes the change.
   consuming func apply(to tree: inout LayeredTree) {
     let keys = tables.keys
-    for (block, lengths) in lengths {
-      put(
-        keys.lengths(of: block * FullTextKeys.lengthsPerBlock), lengths.isEmpty ? [] : lengths.bytes
-      )
+    for (block, (new, oldParts)) in lengths {
+      let key = keys.lengths(of: block * FullTextKeys.lengthsPerBlock)
+      let count = new.isEmpty ? 0 : put(key, new.bytes)
+      removeParts(of: key, from: count, through: oldParts)
     }
     put(keys.figures, figures.bytes)
     for (key, value) in changes {
@@ -57,7 +57,8 @@ extension FullTextEdit {
     var terms: DocumentTerms?
     var kept: UInt64?
     switch old {
-    case .terms(let found): (terms, kept) = (found, known)
+    // Without a number, no term is there.
+    case .terms(let found): (terms, kept) = (known == nil ? nil : found, known)
     case .unknown: break
     }
     if let known {
@@ -97,9 +98,9 @@ extension FullTextEdit {
   private mutating func setLengths(_ number: UInt64, _ new: [Int]?) throws(PageError) {
     let block = number / FullTextKeys.lengthsPerBlock
     var all = if let known = lengths[block] { known } else { try tables.lengths(around: number) }
-    if let old = all[number] { figures.add(-1, old) }
+    if let old = all.new[number] { figures.add(-1, old) }
     if let new { figures.add(1, new) }
-    all[number] = new
+    all.new[number] = new
     lengths[block] = all
   }
 
@@ -164,7 +165,7 @@ extension FullTextEdit {
       try block.moveStart(back: next.first - number)
       try block.set(0, occurrences)
     }
-    removeParts(of: next, from: 0)
+    removeParts(of: next.key, from: 0, through: next.furtherParts)
     put(key(term, number), block.bytes)
   }
 
@@ -183,19 +184,15 @@ extension FullTextEdit {
 
   /// Writes a block again, and removes the parts that it no longer has.
   private mutating func replace(_ old: FullTextTables.Block, with new: PostingsBlock) {
-    guard !new.isEmpty else {
-      removeParts(of: old, from: 0)
-      return
-    }
-    let count = put(old.key, new.bytes)
-    removeParts(of: old, from: count)
+    let count = new.isEmpty ? 0 : put(old.key, new.bytes)
+    removeParts(of: old.key, from: count, through: old.furtherParts)
   }
 
-  /// Removes the parts of a block's value from a number on; the first part has the number 0.
-  private mutating func removeParts(of block: FullTextTables.Block, from first: Int) {
-    guard first <= block.furtherParts else { return }
-    for number in first...block.furtherParts {
-      changes.append((number == 0 ? block.key : TextValue.partKey(block.key, number), []))
+  /// Removes the parts of a value from a number through another; the first part has the number 0.
+  private mutating func removeParts(of key: [UInt8], from first: Int, through last: Int) {
+    guard first <= last else { return }
+    for number in first...last {
+      changes.append((number == 0 ? key : TextValue.partKey(key, number), []))
     }
   }
 
@@ -206,7 +203,7 @@ extension FullTextEdit {
       changes.append((key, []))
       return 0
     }
-    let entries = TextValue.entries(key, value, entryLimit: tables.tree.entryLimit)
+    let entries = TextValue.entries(key, value, treeLimit: tables.tree.entryLimit)
     changes += entries
     return entries.count
   }
@@ -225,6 +222,12 @@ extension FullTextEdit {
     guard let first = rest.first else { return true }
     let last = try tables.block(of: term, with: first.first)
     if let last, last.first + last.postings.header.last >= first.first { return false }
+    // A writer may have added a document between them since their numbers were reserved.
+    if let end = rest.last, let next = try tables.block(of: term, after: first.first),
+      next.first <= end.first + end.postings.header.last
+    {
+      return false
+    }
     if let last, last.postings.hasRoom(for: first.postings) {
       var joined = last.postings
       try tables.decoding { () throws(ByteError) in

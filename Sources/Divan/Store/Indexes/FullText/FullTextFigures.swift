@@ -40,10 +40,12 @@ struct FullTextFigures: Equatable {
     let span = bytes.span
     var offset = 0
     rules = try span.readCount(limit: .max, at: &offset)
-    nextNumber = try span.readVarint(at: &offset)
-    documentCount = try span.readCount(limit: .max, at: &offset)
+    // So small that no sum of them overflows.
+    let limit = Int(counterLimit)
+    nextNumber = UInt64(try span.readCount(limit: limit, at: &offset))
+    documentCount = try span.readCount(limit: limit, at: &offset)
     for field in 0..<fieldCount {
-      totalLengths[field] = try span.readCount(limit: .max, at: &offset)
+      totalLengths[field] = try span.readCount(limit: limit, at: &offset)
     }
   }
 }

@@ -94,12 +94,16 @@ enum TextValue {
   /// The size of a part's number in its key, in bytes.
   static let partNumberSize = 4
 
-  /// Returns the entries of a value.
+  /// The size of an entry that a page has room for, also in an encrypted store, in bytes.
+  private static let pageLimit = BTree.entryLimit(
+    pageSize: CheckpointHeader.pageSize - Sealing.overhead)
+
+  /// Returns the entries of a value in a tree that takes entries up to a size.
   static func entries(
-    _ key: [UInt8], _ value: [UInt8], entryLimit: Int
+    _ key: [UInt8], _ value: [UInt8], treeLimit: Int
   ) -> [(key: [UInt8], value: [UInt8])] {
-    let size = entryLimit - key.count - partNumberSize
-    precondition(size > 5, "an entry of \(entryLimit) bytes has no room for a part of a text")
+    let size = min(treeLimit, pageLimit) - key.count - partNumberSize
+    precondition(size > 5, "an entry of \(treeLimit) bytes has no room for a part of a text")
     // The count takes five bytes at most.
     guard value.count > size - 5 else { return [(key, [0] + value)] }
     let firstSize = size - 5

@@ -11,6 +11,7 @@ struct FullTextTables {
   /// A block of postings, and where it is.
   struct Block {
     let key: [UInt8]
+    let term: [UInt8]
     /// The number that the numbers in the block count from.
     let first: UInt64
     /// The number of further parts that the value has.
@@ -43,12 +44,19 @@ extension FullTextTables {
     try value(keys.id(of: number)).map { SharedBytes(copying: $0) }
   }
 
-  /// Returns the lengths of a document and of those with neighbouring numbers.
-  func lengths(around number: UInt64) throws(PageError) -> TextLengths {
-    guard let bytes = try value(keys.lengths(of: number)) else {
-      return TextLengths(fieldCount: fieldCount)
+  /// Returns the lengths of a document and of those with neighbouring numbers, and the number of
+  /// further parts of their value.
+  func lengths(around number: UInt64) throws(PageError) -> (new: TextLengths, oldParts: Int) {
+    let key = keys.lengths(of: number)
+    guard let first = try tree.find(key.span) else {
+      // There is not even a first part.
+      return (TextLengths(fieldCount: fieldCount), -1)
     }
-    return try decoding { () throws(ByteError) in try TextLengths(bytes, fieldCount: fieldCount) }
+    let (bytes, furtherParts) = try whole(key, first.array)
+    let lengths = try decoding { () throws(ByteError) in
+      try TextLengths(bytes, fieldCount: fieldCount)
+    }
+    return (lengths, furtherParts)
   }
 
   /// Returns the block of a term that has a number, or would have it: the last that begins before.
@@ -90,7 +98,9 @@ extension FullTextTables {
       }
       return postings
     }
-    return Block(key: key, first: parsed.first, furtherParts: furtherParts, postings: postings)
+    return Block(
+      key: key, term: parsed.term, first: parsed.first, furtherParts: furtherParts,
+      postings: postings)
   }
 
   /// Returns a value of the index with all its parts.

@@ -7,12 +7,18 @@ extension LayeredTree {
       tree: self, keys: FullTextKeys(definition.number), fieldCount: definition.index.paths.count)
   }
 
-  /// Removes the first keys with a prefix, up to a number of them; returns whether none is left.
-  mutating func removeSome(withPrefix prefix: [UInt8], limit: Int) throws(PageError) -> Bool {
-    var scan = scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
+  /// Removes keys with a prefix after a key, up to a number of them.
+  ///
+  /// Returns the last key that was removed, after which there may be more; nil if there are none.
+  mutating func removeSome(
+    withPrefix prefix: [UInt8], after last: [UInt8]?, limit: Int
+  ) throws(PageError) -> [UInt8]? {
+    // Not from the beginning again: tombstones of the removed keys are there.
+    var scan = scan(
+      from: last.map { .exclusive($0) } ?? .inclusive(prefix), to: .end(ofPrefix: prefix))
     var obsolete: [[UInt8]] = []
     while obsolete.count < limit, let item = try scan.next() { obsolete.append(item.key.array) }
     for key in obsolete { remove(key.span) }
-    return obsolete.count < limit
+    return obsolete.count < limit ? nil : obsolete.last
   }
 }

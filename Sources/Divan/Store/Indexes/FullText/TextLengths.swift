@@ -68,7 +68,7 @@ struct TextLengths {
     while rest != 0 {
       let start = rest.trailingZeroBitCount * fieldCount
       for field in 0..<fieldCount {
-        lengths[start + field] = try span.readCount(limit: .max, at: &offset)
+        lengths[start + field] = try span.readCount(limit: Int(UInt32.max), at: &offset)
       }
       rest &= rest - 1
     }

@@ -61,7 +61,7 @@ struct LengthsReader {
       throw DatabaseError(postings: error)
     }
     found = try terms.reading { () throws(PageError) in
-      try tables.lengths(around: wanted * FullTextKeys.lengthsPerBlock)
+      try tables.lengths(around: wanted * FullTextKeys.lengthsPerBlock).new
     }
   }
 

@@ -17,7 +17,8 @@ extension ReadView {
         condition.path.map { " of " + $0.joined(separator: ".").debugDescription } ?? ""
       throw DatabaseError(
         .notFound, "there is no full-text index" + property,
-        hint: "Create one with `addIndex(DocumentIndex(_:fullText:options:))`", path: store.path)
+        hint: "Declare `@Persisted(index: .fullText)`, or create one with `addIndex` and "
+          + "`DocumentIndex(_:fullText:options:)`, and wait until it is built", path: store.path)
     }
     return found
   }
@@ -27,7 +28,7 @@ extension ReadView {
     guard past != nil else { return }
     throw DatabaseError(
       .invalidQuery, "a version of the past has no full-text index",
-      hint: "Search the newest version, or filter with `contains`", path: store.path)
+      hint: "Search the newest version, or filter with `containsText`", path: store.path)
   }
 
   /// Returns the terms that may be meant by a word: “did you mean”.

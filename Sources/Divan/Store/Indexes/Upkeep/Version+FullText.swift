@@ -21,7 +21,7 @@ extension Version {
       case .unreadable: known = .unknown
       }
       let terms = new.properties.flatMap { analyser.terms(of: $0) }
-      if definition.isReady, case .terms(nil) = known, terms == nil { continue }
+      if definition.isReady, case .terms(let old) = known, old == terms { continue }
       var edit = try FullTextEdit(texts.tables(of: definition))
       try edit.replace(id, known, with: terms, isWhole: definition.isReady)
       edits.append(edit)

@@ -62,9 +62,10 @@ extension Version {
     if !fresh.isEmpty { try addIndexEntries(fresh) }
   }
 
-  /// Adds all index entries to a version that has none.
-  mutating func makeIndexes() throws(PageError) {
-    if !indexes.isEmpty { try addIndexEntries(indexes) }
+  /// Adds the entries of all indexes of values to a version that has none.
+  mutating func makeValueIndexes() throws(PageError) {
+    let ofValues = indexes.filter { $0.analyser == nil }
+    if !ofValues.isEmpty { try addIndexEntries(ofValues) }
   }
 
   /// Removes the entries of the indexes whose numbers match.
@@ -137,7 +138,10 @@ extension Version {
         return
       }
       if isObsolete(found) {
-        while try !texts.removeSome(withPrefix: found.bigEndianBytes, limit: 4096) {}
+        var last: [UInt8]?
+        repeat {
+          last = try texts.removeSome(withPrefix: found.bigEndianBytes, after: last, limit: 4096)
+        } while last != nil
       }
       next = found == .max ? nil : found + 1
     }
