@@ -6,8 +6,10 @@ import Testing
 struct ModelFullTextIndexTests {
   private static let english = FullTextOptions(stemming: .english)
 
+  /// An unavailable overload of `.fullText`, for its message, made each declaration with an initial
+  /// value a warning: did you mean a member of `Optional`?
   class Note: Model {
-    @Persisted(index: .fullText) var title: String
+    @Persisted(index: .fullText) var title = ""
     @Persisted(key: "body", index: .fullText(ModelFullTextIndexTests.english)) var text = ""
     @Persisted(index: .fullText) var tags: [String]
     @Persisted(index: .fullText) var remark: String?
