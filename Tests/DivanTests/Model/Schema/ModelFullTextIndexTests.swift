@@ -6,8 +6,10 @@ import Testing
 struct ModelFullTextIndexTests {
   private static let english = FullTextOptions(stemming: .english)
 
-  /// An unavailable overload of `.fullText`, for its message, made each declaration with an initial
-  /// value a warning: did you mean a member of `Optional`?
+  /// A class whose declarations once had a warning.
+  ///
+  /// An unavailable overload of `.fullText`, for its message, made the compiler ask for a member of
+  /// `Optional` at each property with an initial value.
   class Note: Model {
     @Persisted(index: .fullText) var title = ""
     @Persisted(key: "body", index: .fullText(ModelFullTextIndexTests.english)) var text = ""
