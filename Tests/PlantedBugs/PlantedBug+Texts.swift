@@ -70,7 +70,10 @@ extension PlantedBug {
     PlantedBug(
       "text-weights-ignored", rule: "texts", "all properties count the same",
       in: Place.textSearch,
-      find: "totalLengths: figures.totalLengths, weights: request.fieldNames.map { weights[$0] ?? 1 })",
+      find: """
+        totalLengths: figures.totalLengths,
+        weights: request.fieldNames.map { weights[$0] ?? 1 })
+        """,
       plant: """
         totalLengths: figures.totalLengths,
         weights: request.fieldNames.map { PLANTED ? 1 : weights[$0] ?? 1 })

@@ -63,8 +63,7 @@ struct PlainTextSearch {
         let isThere = places.contains { other in
           other.position == place.position + offset
             && (isLast && words.isPrefix
-              ? other.word.hasPrefix(word)
-              : distance(Array(other.word), Array(word)) <= words.maxDistance)
+              ? other.word.hasPrefix(word) : isNear(other.word, word, words.maxDistance))
         }
         if !isThere { return nil }
       }
@@ -80,6 +79,10 @@ struct PlainTextSearch {
       let sorted = choice.sorted { ($0.lowerBound, $0.count) < ($1.lowerBound, $1.count) }
       return sorted[sorted.count - 1].lowerBound - sorted[0].upperBound <= distance
     }
+  }
+
+  private static func isNear(_ word: String, _ other: String, _ maxDistance: Int) -> Bool {
+    word == other || maxDistance > 0 && distance(Array(word), Array(other)) <= maxDistance
   }
 
   /// The number of letters to add, remove or replace.
