@@ -58,27 +58,6 @@ extension PropertyIndex where Value: _QueryFullText {
   }
 }
 
-/// The compiler errors for full-text indexes of properties without text.
-extension PropertyIndex {
-  /// Unavailable: the message says what a full-text index needs.
-  @_disfavoredOverload
-  @available(
-    *, unavailable,
-    message: "a full-text index needs a property that is a text or an array of texts"
-  )
-  public static var fullText: PropertyIndex { PropertyIndex(_kind: .fullText(nil)) }
-
-  /// Unavailable: the message says what a full-text index needs.
-  @_disfavoredOverload
-  @available(
-    *, unavailable,
-    message: "a full-text index needs a property that is a text or an array of texts"
-  )
-  public static func fullText(_ options: FullTextOptions) -> PropertyIndex {
-    PropertyIndex(_kind: .fullText(options))
-  }
-}
-
 /// The kind of a property's index, without the property's type.
 @usableFromInline
 enum PropertyIndexKind: Sendable, Hashable {

@@ -225,11 +225,7 @@ struct ModelBoundaryTests {
     ),
     (
       "final class A: Model { @Persisted(index: .fullText) var a = 1 }",
-      "a full-text index needs a property that is a text or an array of texts"
-    ),
-    (
-      "final class A: Model { @Persisted(index: .fullText(FullTextOptions())) var a: [Int] }",
-      "a full-text index needs a property that is a text or an array of texts"
+      "'fullText' requires that 'Int' conform to '_QueryFullText'"
     ),
   ])
   func `an unsupported property does not compile, and the message says what to do`(

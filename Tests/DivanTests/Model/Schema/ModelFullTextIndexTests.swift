@@ -6,8 +6,12 @@ import Testing
 struct ModelFullTextIndexTests {
   private static let english = FullTextOptions(stemming: .english)
 
+  /// A class whose declarations once had a warning.
+  ///
+  /// An unavailable overload of `.fullText`, for its message, made the compiler ask for a member of
+  /// `Optional` at each property with an initial value.
   class Note: Model {
-    @Persisted(index: .fullText) var title: String
+    @Persisted(index: .fullText) var title = ""
     @Persisted(key: "body", index: .fullText(ModelFullTextIndexTests.english)) var text = ""
     @Persisted(index: .fullText) var tags: [String]
     @Persisted(index: .fullText) var remark: String?
