@@ -71,11 +71,11 @@ extension PlantedBug {
       "text-weights-ignored", rule: "texts", "all properties count the same",
       in: Place.textSearch,
       find: """
-        totalLengths: figures.totalLengths,
+        averageLengths: figures.averageLengths,
         weights: request.fieldNames.map { weights[$0] ?? 1 })
         """,
       plant: """
-        totalLengths: figures.totalLengths,
+        averageLengths: figures.averageLengths,
         weights: request.fieldNames.map { PLANTED ? 1 : weights[$0] ?? 1 })
         """,
       killedBy: .rules("relevance counts words")),

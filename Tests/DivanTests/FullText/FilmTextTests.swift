@@ -73,14 +73,16 @@ struct FilmTextTests {
     }
     let lists = Dictionary(
       uniqueKeysWithValues: builder.finish().map { (String(decoding: $0.term, as: UTF8.self), $0) })
-    let totals = (0..<3).map { field in lengths.reduce(0) { $0 + $1[field] } }
+    let averages = (0..<3).map { field in
+      Double(lengths.reduce(0) { $0 + $1[field] }) / Double(lengths.count { $0[field] > 0 })
+    }
     let terms = ["silent", "comedi", "chaplin"]
     let cursors = try terms.enumerated().map { part, term in
       let list = try #require(lists[term])
       return try TermMatches(PostingsList(list), fieldCount: 3, part: part)
     }
     let ranking = RelevanceRanking(
-      documentCount: lengths.count, partCounts: cursors.map(\.cost), totalLengths: totals,
+      documentCount: lengths.count, partCounts: cursors.map(\.cost), averageLengths: averages,
       weights: [4, 2, 1])
     let query = AnyMatches(cursors)
     var top = TopMatches(limit: 20)
@@ -94,7 +96,7 @@ struct FilmTextTests {
     }
     let counts = terms.map { term in Double(texts.count { $0.contains { $0.contains(term) } }) }
     let scores = texts.map {
-      FilmTextTests.score($0, Array(zip(terms, counts)), texts.count, totals)
+      FilmTextTests.score($0, Array(zip(terms, counts)), texts.count, averages)
     }
     let expected = scores.indices.filter { scores[$0] > 0 }
       .sorted { (scores[$1], $0) < (scores[$0], $1) }.prefix(20)
@@ -103,7 +105,7 @@ struct FilmTextTests {
 
   /// Returns the score of a text, given each term with the number of texts that contain it.
   private static func score(
-    _ text: [[String]], _ terms: [(String, Double)], _ textCount: Int, _ totals: [Int]
+    _ text: [[String]], _ terms: [(String, Double)], _ textCount: Int, _ averages: [Double]
   ) -> Double {
     let weights = [4.0, 2, 1]
     return terms.reduce(0) { sum, each in
@@ -111,8 +113,7 @@ struct FilmTextTests {
       guard text.contains(where: { $0.contains(term) }) else { return sum }
       let rarity = log(1 + (Double(textCount) - count + 0.5) / (count + 0.5))
       let frequency = (0..<3).reduce(0.0) { sum, field in
-        let average = Double(totals[field]) / Double(textCount)
-        let share = Double(text[field].count) / average
+        let share = Double(text[field].count) / averages[field]
         return sum + weights[field] * Double(text[field].count { $0 == term })
           / (0.25 + 0.75 * share)
       }

@@ -38,9 +38,13 @@ struct RelevanceTests {
       let weights = [Double.random(in: 0...5, using: &random), 1]
       let terms = [1, 4, 9]
       let counts = terms.map { term in texts.count { $0.contains { $0.contains(term) } } }
-      let lengths = (0..<2).map { field in texts.reduce(0) { $0 + $1[field].count } }
+      let averages = (0..<2).map { field in
+        Double(texts.reduce(0) { $0 + $1[field].count })
+          / Double(max(1, texts.count { !$0[field].isEmpty }))
+      }
       let ranking = RelevanceRanking(
-        documentCount: texts.count, partCounts: counts, totalLengths: lengths, weights: weights)
+        documentCount: texts.count, partCounts: counts, averageLengths: averages,
+        weights: weights)
       for text in texts {
         var frequencies = TermFrequencies(partCount: terms.count, fieldCount: 2)
         for (part, term) in terms.enumerated() {
@@ -53,7 +57,7 @@ struct RelevanceTests {
           var weighted = 0.0
           for field in 0..<2 {
             let count = Double(text[field].count { $0 == term })
-            let average = Double(max(lengths[field], 1)) / Double(texts.count)
+            let average = max(averages[field], 1)
             weighted += weights[field] * count / (0.25 + 0.75 * Double(text[field].count) / average)
           }
           let d = Double(counts[part])
@@ -69,9 +73,9 @@ struct RelevanceTests {
 
   @Test func `scores are finite for any statistics`() {
     for counts in [[0], [5], [-1], [1000]] {
-      for lengths in [[0], [10], [Int.max]] {
+      for averages in [[0], [10], [Double(Int.max)]] {
         let ranking = RelevanceRanking(
-          documentCount: 3, partCounts: counts, totalLengths: lengths, weights: [1])
+          documentCount: 3, partCounts: counts, averageLengths: averages, weights: [1])
         var frequencies = TermFrequencies(partCount: 1, fieldCount: 1)
         #expect(ranking.score(frequencies, [0]) == 0)
         frequencies.add(7, part: 0, field: 0)

@@ -119,7 +119,10 @@ struct PlainTextSearch {
     let all = documents.mapValues { places($0) }.filter { !$0.value.allSatisfy(\.isEmpty) }
     let count = Double(all.count)
     let averages = fields.indices.map { field in
-      Double(max(1, all.values.reduce(0) { $0 + $1[field].count })) / count
+      max(
+        1,
+        Double(all.values.reduce(0) { $0 + $1[field].count })
+          / Double(max(1, all.values.count { !$0[field].isEmpty })))
     }
     return all.filter { matches(expression, $0.value, in: allowed) }.mapValues { places in
       ranked(expression, places, in: allowed).reduce(0) { score, word in

@@ -32,16 +32,17 @@ struct RelevanceRanking {
   /// Creates the ranking of one query.
   ///
   /// `partCounts` has the number of documents with each part of the query, for which estimates will
-  /// do. `totalLengths` has the number of words of each property in all documents, and `weights` its
+  /// do. `averageLengths` has the number of words of each property, in the documents that have it: a
+  /// title that few documents have is not a long one. `weights` has its
   /// weight, which is not negative.
   init(
-    documentCount: Int, partCounts: [Int], totalLengths: [Int], weights: [Double],
+    documentCount: Int, partCounts: [Int], averageLengths: [Double], weights: [Double],
     saturation: Double = defaultSaturation, lengthDiscount: Double = defaultLengthDiscount
   ) {
-    precondition(weights.count == totalLengths.count, "a weight for each property")
+    precondition(weights.count == averageLengths.count, "a weight for each property")
     self.weights = weights
     (self.saturation, self.lengthDiscount) = (saturation, lengthDiscount)
-    averageLengths = totalLengths.map { Double(max($0, 1)) / Double(max(documentCount, 1)) }
+    self.averageLengths = averageLengths.map { max($0, 1) }
     partWeights = partCounts.map { count in
       let count = Double(min(max(count, 0), documentCount))
       return naturalLogarithm(1 + (Double(documentCount) - count + 0.5) / (count + 0.5))

@@ -2,8 +2,7 @@ import DivanLog
 
 /// What a full-text index should have, counted document by document.
 struct ExpectedTexts {
-  var documentCount = 0
-  var totalLengths: [Int]
+  var figures: FullTextFigures
   var postingCount = 0
 }
 
@@ -19,10 +18,9 @@ extension StoreCheck {
       let tables = view.state.texts.tables(of: definition)
       var expected =
         texts[definition.number]
-        ?? ExpectedTexts(totalLengths: Array(repeating: 0, count: tables.fieldCount))
-      expected.documentCount += 1
+        ?? ExpectedTexts(figures: FullTextFigures(fieldCount: tables.fieldCount))
       expected.postingCount += terms.terms.count
-      for field in terms.lengths.indices { expected.totalLengths[field] += terms.lengths[field] }
+      expected.figures.add(1, terms.lengths)
       texts[definition.number] = expected
       let view = view
       try reportingOnce(definition) { () throws(DatabaseError) in
@@ -55,22 +53,21 @@ extension StoreCheck {
       let tables = view.state.texts.tables(of: definition)
       let expected =
         texts[definition.number]
-        ?? ExpectedTexts(totalLengths: Array(repeating: 0, count: tables.fieldCount))
+        ?? ExpectedTexts(figures: FullTextFigures(fieldCount: tables.fieldCount))
       let view = view
       try reportingOnce(definition) { () throws(DatabaseError) in
         let (figures, postingCount) = try view.repairing { (_) throws(PageError) in
           (try tables.figures(), try tables.livePostingCount())
         }
-        guard
-          figures.documentCount != expected.documentCount
-            || figures.totalLengths != expected.totalLengths
-            || postingCount != expected.postingCount
+        var wanted = expected.figures
+        wanted.nextNumber = figures.nextNumber
+        guard figures != wanted || postingCount != expected.postingCount
         else { return }
         throw DatabaseError(
           .damaged,
           "the full-text index \(definition.index.name.debugDescription) has \(postingCount) "
             + "postings of \(figures.documentCount) documents, and should have "
-            + "\(expected.postingCount) of \(expected.documentCount)", path: view.store.path)
+            + "\(expected.postingCount) of \(wanted.documentCount)", path: view.store.path)
       }
     }
   }

@@ -334,7 +334,7 @@ struct FullTextIndexTests {
     try database.store.withWriter { writer in
       writer.changeNewest { version in
         let key = version.texts.tables(of: definition).keys.figures
-        version.texts.set(key.span, [0, 99, 1, 1, 1, 0, 0].span)
+        version.texts.set(key.span, [0, 99, 1, 1, 1, 1, 0, 0, 0, 0].span)
       }
     }
     try database.writeCheckpoint()

@@ -10,10 +10,20 @@ struct FullTextFigures: Equatable {
   var nextNumber: UInt64 = 0
   /// The number of documents with a term.
   var documentCount = 0
+  /// The number of documents with a term in each property.
+  var fieldCounts: [Int]
   /// The number of terms of each property in all documents.
   var totalLengths: [Int]
 
-  init(fieldCount: Int) { totalLengths = Array(repeating: 0, count: fieldCount) }
+  init(fieldCount: Int) {
+    fieldCounts = Array(repeating: 0, count: fieldCount)
+    totalLengths = fieldCounts
+  }
+
+  /// The average number of terms of each property, in the documents that have one there.
+  var averageLengths: [Double] {
+    zip(totalLengths, fieldCounts).map { Double($0) / Double(max(1, $1)) }
+  }
 
   /// Whether the index has to be built again.
   var isOutdated: Bool { rules != AnalysisOptions.version }
@@ -23,6 +33,7 @@ struct FullTextFigures: Equatable {
     documentCount = max(0, documentCount + count)
     for field in totalLengths.indices {
       totalLengths[field] = max(0, totalLengths[field] + count * lengths[field])
+      if lengths[field] > 0 { fieldCounts[field] = max(0, fieldCounts[field] + count) }
     }
   }
 
@@ -31,7 +42,10 @@ struct FullTextFigures: Equatable {
     bytes.append(varint: UInt64(rules))
     bytes.append(varint: nextNumber)
     bytes.append(varint: UInt64(documentCount))
-    for length in totalLengths { bytes.append(varint: UInt64(length)) }
+    for (count, length) in zip(fieldCounts, totalLengths) {
+      bytes.append(varint: UInt64(count))
+      bytes.append(varint: UInt64(length))
+    }
     return bytes
   }
 
@@ -45,6 +59,7 @@ struct FullTextFigures: Equatable {
     nextNumber = UInt64(try span.readCount(limit: limit, at: &offset))
     documentCount = try span.readCount(limit: limit, at: &offset)
     for field in 0..<fieldCount {
+      fieldCounts[field] = try span.readCount(limit: limit, at: &offset)
       totalLengths[field] = try span.readCount(limit: limit, at: &offset)
     }
   }

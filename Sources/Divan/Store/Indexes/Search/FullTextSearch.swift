@@ -96,7 +96,7 @@ extension FullTextSearch {
     let weights = definition.index.fullText?.weights ?? [:]
     let ranking = RelevanceRanking(
       documentCount: figures.documentCount, partCounts: partCounts,
-      totalLengths: figures.totalLengths, weights: request.fieldNames.map { weights[$0] ?? 1 })
+      averageLengths: figures.averageLengths, weights: request.fieldNames.map { weights[$0] ?? 1 })
     guard partCounts.count == 1 else { return try top(limit, cursor, ranking) }
     // One part ranks by its frequency alone, so that only the best are scored.
     let best =
