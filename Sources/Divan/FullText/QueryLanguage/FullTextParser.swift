@@ -35,7 +35,8 @@ package struct FullTextParser {
   private var depth = 0
 
   private init(_ text: String, _ isField: ((String) -> Bool)?) {
-    tokens = QueryLexer.tokens(of: text, limit: FullTextParser.tokenLimit + 1)
+    let tokens = QueryLexer.tokens(of: text, limit: FullTextParser.tokenLimit + 1)
+    self.tokens = isField.map { QueryToken.joined(tokens, isField: $0) } ?? tokens
     size = text.utf8.count
     self.isField = isField
   }
@@ -65,7 +66,7 @@ package struct FullTextParser {
   /// Signs and operators that do not fit are left out, and quotation marks and parentheses that are
   /// open are closed at the end. A query of excluded words only asks for these words. What follows
   /// ``tokenLimit`` tokens is ignored. `isField` says whether a text before a colon is the name of a
-  /// property. If it is not, it is a word: `http://` has no property `http`.
+  /// property. If it is not, it is a part of the word: `key:value` is in documents, too.
   package static func parseLeniently(
     _ text: String, isField: @escaping (String) -> Bool = { _ in false }
   ) -> FullTextExpression? {
