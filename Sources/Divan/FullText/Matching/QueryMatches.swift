@@ -136,9 +136,9 @@ struct QueryMatches {
     var counter = OccurrenceCounter(
       numberLimit: limit, fieldCount: fieldNames.count, fields: fields)
     if word.isPrefix { try terms.count(termsWithPrefix: word.term, into: &counter) }
-    // A stem that begins with the prefix was counted.
-    let term = word.isPrefix ? word.stem : word.term
-    if let term, let postings = try terms.postings(of: term) {
+    // Stems that begin with the prefix were counted.
+    for term in word.isPrefix ? word.stems : [word.term] {
+      guard let postings = try terms.postings(of: term) else { continue }
       var target: UInt64 = 0
       while let (bytes, first) = try postings.block(notBefore: target) {
         target = try counter.add(bytes.span, first: first) + 1
@@ -157,7 +157,7 @@ struct QueryMatches {
     } else {
       found = word.isPrefix ? try terms.terms(withPrefix: word.term) : [word.term]
     }
-    if let stem = word.stem, !found.contains(stem) { found.append(stem) }
+    for stem in word.stems where !found.contains(stem) { found.append(stem) }
     var cursors: [any MatchCursor] = []
     for term in found {
       guard let postings = try terms.postings(of: term) else { continue }
