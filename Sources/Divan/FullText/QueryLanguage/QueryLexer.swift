@@ -52,6 +52,11 @@ struct QueryLexer {
     }
   }
 
+  /// Whether the last scalar of a text is a space or another separator.
+  static func endsWithSpace(_ text: String) -> Bool {
+    text.unicodeScalars.last.map { !isToken($0) } ?? false
+  }
+
   /// A text in quotation marks; those in the text are doubled.
   static func quoted(_ text: String) -> String {
     var quoted = String.UnicodeScalarView()
