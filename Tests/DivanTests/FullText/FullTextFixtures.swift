@@ -64,7 +64,8 @@ enum FullTextFixtures {
       builder.append(
         cursor.term, document: 0, Occurrence(field: 0, position: cursor.position))
     }
-    var matches = QueryMatches(TermDictionary(builder.finish()), options, fieldNames: ["text"])
+    var matches = QueryMatches(
+      TermDictionary(builder.finish()), AnalysedQuery(expression, options), fieldNames: ["text"])
     return try matches.whole(expression, in: .all)?.document == 0
   }
 

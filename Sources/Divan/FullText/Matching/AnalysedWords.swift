@@ -67,7 +67,41 @@ extension AnalysedWords.Word {
   }
 }
 
+/// The words of all parts of a query, analysed once for every search of it.
+struct AnalysedQuery: Sendable {
+  private let options: AnalysisOptions
+  private let words: [FullTextWords: AnalysedWords]
+
+  /// Analyses the words of an expression; nil has none.
+  init(_ expression: FullTextExpression?, _ options: AnalysisOptions) {
+    self.options = options
+    var found: [FullTextWords: AnalysedWords] = [:]
+    expression?.forEachWords { text in
+      if found[text] == nil { found[text] = AnalysedWords(text, options) }
+    }
+    words = found
+  }
+
+  /// The terms of a word or a phrase of the query.
+  subscript(_ text: FullTextWords) -> AnalysedWords {
+    words[text] ?? AnalysedWords(text, options)
+  }
+}
+
 extension FullTextExpression {
+  /// Calls a closure with each word and phrase, also with those that are excluded.
+  fileprivate func forEachWords(_ body: (FullTextWords) -> Void) {
+    switch self {
+    case .words(let words): body(words)
+    case .field(_, let inner): inner.forEachWords(body)
+    case .all(let parts), .any(let parts): for part in parts { part.forEachWords(body) }
+    case .without(let base, let excluded):
+      base.forEachWords(body)
+      excluded.forEachWords(body)
+    case .near(let parts, _): for part in parts { body(part) }
+    }
+  }
+
   /// The words that a matching text can have, outside of what is excluded, in their order.
   ///
   /// They are the words for the property with a name, or for all of them if it is nil.
