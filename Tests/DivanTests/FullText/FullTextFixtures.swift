@@ -53,6 +53,22 @@ enum FullTextFixtures {
     tokens(Array(text.utf8), options, for: purpose).map(\.term)
   }
 
+  /// Whether a text matches an expression, as a document of an index with one property does.
+  static func matches(
+    _ expression: FullTextExpression, _ text: String,
+    _ options: AnalysisOptions = AnalysisOptions()
+  ) throws -> Bool {
+    var builder = PostingsBuilder(fieldCount: 1)
+    var cursor = TokenCursor(Array(text.utf8), options)
+    while cursor.next() {
+      builder.append(
+        cursor.term, document: 0, Occurrence(field: 0, position: cursor.position))
+    }
+    var matches = QueryMatches(
+      TermDictionary(builder.finish()), AnalysedQuery(expression, options), fieldNames: ["text"])
+    return try matches.whole(expression, in: .all)?.document == 0
+  }
+
   static func segments(_ text: [UInt8]) -> [WordSegmenter.Segment] {
     var segmenter = WordSegmenter(text)
     var segments: [WordSegmenter.Segment] = []

@@ -22,7 +22,8 @@ struct FullTextHighlightTests {
     ("cafe", "Two 😀 Cafés\r\nin Öl", "Two 😀 [Cafés]\r\nin Öl"),
     ("\"urgent milk\" -tea", "urgent: milk, urgent tea", "[urgent: milk], urgent tea"),
     ("AND ((", "a (b", "a (b"), ("", "a b", "a b"), ("a", "", ""),
-    ("re:milk", "re milk", "[re] [milk]"), ("京都", "東京都と京都", "東[京都]と[京都]"),
+    ("re:milk", "re milk", "re [milk]"),
+    ("re:milk", "re:milk", "[re:milk]"), ("京都", "東京都と京都", "東[京都]と[京都]"),
   ])
   func `the words of a query are ranges of the text`(query: String, text: String, expected: String)
   {

@@ -84,15 +84,37 @@ struct FullTextParserTests {
     ("NOT", nil),
     ("-milk", "milk"), ("(milk", "milk"), ("milk)", "milk"), ("() milk", "milk"),
     ("a )b", "a AND b"),
-    ("\"urgent milk", "\"urgent milk\""), ("milk~", "milk~1"), ("milk~9", "milk~2"),
+    ("\"urgent milk", "\"urgent milk\""), ("\"fresh mi*", "\"fresh mi\"*"),
+    ("\"fresh mi*\"", "\"fresh mi*\""), ("milk~", "milk~1"), ("milk~9", "milk~2"),
     ("* milk *", "milk"),
-    ("http://divan.example", "http AND //divan.example"), ("title:", nil),
+    ("http://divan.example", "\"http://divan.example\""), ("title:", nil),
+    ("key:value", "\"key:value\""), ("title:key:value", "title:\"key:value\""),
+    ("a:b:c*", "\"a:b:c\"*"), ("a: b", "a AND b"), ("\"a\":b", "a AND b"),
+    ("1,000", "\"1,000\""), ("1, 2", "1 AND 2"), ("a,1", "a AND 1"),
+    ("NEAR(1,000 b, 3)", "NEAR(\"1,000\" b, 3)"), ("צה\"ל", "\"צה\"\"ל\""),
+    ("a\"b c\"", "a AND \"b c\""), ("\"צה\"ל א\"", "\"צה\"\"ל א\""),
     ("a, b; c", "a AND b; AND c"), ("NEAR(a, b)", "NEAR(a, 10) AND b"), ("NEAR(", nil),
     ("((((a OR", "a"), ("a AND AND b", "a AND b"), ("a NOT NOT b", "a NOT b"),
     ("(a * b) OR c", "(a AND b) OR c"),
   ])
   func `the lenient parser makes the best of any text`(text: String, expected: String?) {
     let parsed = FullTextParser.parseLeniently(text, isField: { $0 == "title" })
+    #expect(parsed?.description == expected)
+  }
+
+  @Test(arguments: [
+    ("", nil), ("mi", "mi*"), ("mi ", "mi"), ("mi*", "mi*"), ("fresh mi", "fresh AND mi*"),
+    ("\"fresh mi", "\"fresh mi\"*"), ("\"fresh mi*", "\"fresh mi\"*"),
+    ("\"fresh mi\"", "\"fresh mi\"*"), ("\"fresh milk ", "\"fresh milk \""), ("milk\"", "milk*"),
+    ("milk \"", "milk AND \"\"*"), ("\"milk \"", "\"milk \""), ("(tea mi", "tea AND mi*"),
+    ("milk OR", "milk"), ("milk -so", "milk NOT so*"), ("milk~1", "milk~1"),
+    ("title:mi", "title:mi*"),
+    ("key:va", "\"key:va\"*"), ("NEAR(a mi", "NEAR(a mi*, 10)"), ("milk\n", "milk"),
+  ])
+  func `the last word of a text that is being typed is the beginning of a word`(
+    text: String, expected: String?
+  ) {
+    let parsed = FullTextParser.parseLeniently(text, typed: true, isField: { $0 == "title" })
     #expect(parsed?.description == expected)
   }
 

@@ -90,7 +90,7 @@ struct FullTextGuideTests {
   }
 
   func results(for search: String) throws -> [Note] {
-    let words = FullTextQuery.fullText(search + "*")
+    let words = FullTextQuery(typing: search)
     return try context.find(
       Query<Note>().filter(.matches(words, index: "model:Note.all")).sort(.relevance).limit(10))
   }
@@ -99,6 +99,7 @@ struct FullTextGuideTests {
     #expect(try found("m") == ["b", "a"] && found("mil") == ["b", "a"])
     #expect(try found("milk u") == ["a"] && found("milk ") == ["b", "a"])
     #expect(try found("") == [] && found("\"fresh milk") == ["a"])
+    #expect(try found("\"fresh mi") == ["a"] && found("\"fresh mi ") == [])
   }
 
   @Test func `each language has an index of its own`() throws {

@@ -6,11 +6,25 @@ struct StopWords: Sendable {
   private let words: Set<[UInt8]>
   private let greatestSize: Int
 
-  /// The words of some languages together.
-  init(_ languages: Set<AnalysisOptions.Language>) {
+  /// Returns the words of some languages together, which are made once.
+  static func of(_ languages: Set<AnalysisOptions.Language>) -> StopWords {
+    switch (languages.contains(.english), languages.contains(.german)) {
+    case (true, true): both
+    case (true, false): english
+    case (false, true): german
+    case (false, false): none
+    }
+  }
+
+  private static let none = StopWords([])
+  private static let english = StopWords([.english])
+  private static let german = StopWords([.german])
+  private static let both = StopWords([.english, .german])
+
+  private init(_ languages: Set<AnalysisOptions.Language>) {
     var words: Set<[UInt8]> = []
     for language in languages {
-      let list = language == .english ? StopWords.english : StopWords.german
+      let list = language == .english ? StopWords.englishText : StopWords.germanText
       for word in list.split(whereSeparator: \.isWhitespace) {
         let text = Array(word.utf8)
         for removesDiacritics in [true, false] {
@@ -28,7 +42,7 @@ struct StopWords: Sendable {
   /// Whether a folded word is one of the words.
   func contains(_ word: [UInt8]) -> Bool { word.count <= greatestSize && words.contains(word) }
 
-  private static let english = """
+  private static let englishText = """
     i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she
     her hers herself it its itself they them their theirs themselves what which who whom this that
     these those am is are was were be been being have has had having do does did doing would should
@@ -42,7 +56,7 @@ struct StopWords: Sendable {
     than too very
     """
 
-  private static let german = """
+  private static let germanText = """
     aber alle allem allen aller alles als also am an ander andere anderem anderen anderer anderes
     anderm andern anderr anders auch auf aus bei bin bis bist da damit dann der den des dem die das
     daß dass derselbe derselben denselben desselben demselben dieselbe dieselben dasselbe dazu dein

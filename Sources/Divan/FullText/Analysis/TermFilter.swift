@@ -18,7 +18,7 @@ struct TermFilter {
 
   init(_ options: AnalysisOptions) {
     self.options = options
-    stopWords = options.stopWords.isEmpty ? nil : StopWords(options.stopWords)
+    stopWords = options.stopWords.isEmpty ? nil : StopWords.of(options.stopWords)
     // German stems are made of words with umlauts.
     let isLate = options.stemming == .german && options.removesDiacritics
     folding = WordFolding(removesDiacritics: options.removesDiacritics && !isLate)

@@ -6,8 +6,8 @@ struct AnalysedWords: Hashable, Sendable {
     var term: [UInt8]
     /// Whether terms that begin with ``term`` match, too.
     var isPrefix: Bool
-    /// A term that matches besides: the stem of a prefix, where the prefix does not have it.
-    var stem: [UInt8]?
+    /// Terms that match besides: the stems of words with the prefix that do not begin with it.
+    var stems: [[UInt8]] = []
     /// The number of words since the first one.
     var offset: Int
   }
@@ -20,6 +20,7 @@ struct AnalysedWords: Hashable, Sendable {
   /// Makes the terms of words as an index with the same options has them.
   ///
   /// The last word of a prefix is folded, and not stemmed: what was typed of it need not be a word.
+  /// The stems of words that begin with it match, too.
   init(_ query: FullTextWords, _ options: AnalysisOptions) {
     maxDistance = query.maxDistance
     let text = Array(query.text.utf8)
@@ -38,13 +39,22 @@ struct AnalysedWords: Hashable, Sendable {
     (plain.stemming, plain.stopWords) = (nil, [])
     var cursor = TokenCursor(text, plain, for: .query)
     var last: Word?
+    var range = 0..<0
     while cursor.next() {
       last = Word(term: cursor.term, isPrefix: true, offset: cursor.position)
+      range = cursor.range
     }
     guard var last else { return }
     if let stemmed = words.last, stemmed.offset == last.offset {
       words.removeLast()
-      if !stemmed.term.starts(with: last.term) { last.stem = stemmed.term }
+      if !stemmed.term.starts(with: last.term) { last.stems = [stemmed.term] }
+    }
+    var folding = WordFolding(removesDiacritics: false)
+    var typed: [UInt8] = []
+    folding.fold(text, range, into: &typed)
+    for stem in PrefixStems.stems(ofWordsWith: typed, besides: last.term, options)
+    where !last.stems.contains(stem) {
+      last.stems.append(stem)
     }
     words.append(last)
   }
@@ -53,11 +63,45 @@ struct AnalysedWords: Hashable, Sendable {
 extension AnalysedWords.Word {
   /// Whether a term matches the word, apart from edit distances.
   func matches(_ other: [UInt8]) -> Bool {
-    isPrefix && other.starts(with: term) || other == term || stem.map { $0 == other } ?? false
+    isPrefix && other.starts(with: term) || other == term || stems.contains(other)
+  }
+}
+
+/// The words of all parts of a query, analysed once for every search of it.
+struct AnalysedQuery: Sendable {
+  private let options: AnalysisOptions
+  private let words: [FullTextWords: AnalysedWords]
+
+  /// Analyses the words of an expression; nil has none.
+  init(_ expression: FullTextExpression?, _ options: AnalysisOptions) {
+    self.options = options
+    var found: [FullTextWords: AnalysedWords] = [:]
+    expression?.forEachWords { text in
+      if found[text] == nil { found[text] = AnalysedWords(text, options) }
+    }
+    words = found
+  }
+
+  /// The terms of a word or a phrase of the query.
+  subscript(_ text: FullTextWords) -> AnalysedWords {
+    words[text] ?? AnalysedWords(text, options)
   }
 }
 
 extension FullTextExpression {
+  /// Calls a closure with each word and phrase, also with those that are excluded.
+  fileprivate func forEachWords(_ body: (FullTextWords) -> Void) {
+    switch self {
+    case .words(let words): body(words)
+    case .field(_, let inner): inner.forEachWords(body)
+    case .all(let parts), .any(let parts): for part in parts { part.forEachWords(body) }
+    case .without(let base, let excluded):
+      base.forEachWords(body)
+      excluded.forEachWords(body)
+    case .near(let parts, _): for part in parts { body(part) }
+    }
+  }
+
   /// The words that a matching text can have, outside of what is excluded, in their order.
   ///
   /// They are the words for the property with a name, or for all of them if it is nil.

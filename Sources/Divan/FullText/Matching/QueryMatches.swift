@@ -22,14 +22,14 @@ protocol FullTextTerms {
 /// Makes cursors over the documents that match the parts of a query.
 struct QueryMatches {
   private let terms: any FullTextTerms
-  private let analysis: AnalysisOptions
+  private let query: AnalysedQuery
   /// The names of the properties, in the order of the index.
   private let fieldNames: [String]
   /// An upper bound of the number of documents with each ranked part.
   private(set) var partCounts: [Int] = []
 
-  init(_ terms: any FullTextTerms, _ analysis: AnalysisOptions, fieldNames: [String]) {
-    (self.terms, self.analysis, self.fieldNames) = (terms, analysis, fieldNames)
+  init(_ terms: any FullTextTerms, _ query: AnalysedQuery, fieldNames: [String]) {
+    (self.terms, self.query, self.fieldNames) = (terms, query, fieldNames)
   }
 
   /// Returns the documents that match an expression in some properties.
@@ -43,7 +43,7 @@ struct QueryMatches {
   ) throws(DatabaseError) -> (any MatchCursor)? {
     switch expression {
     case .words(let words):
-      let words = AnalysedWords(words, analysis)
+      let words = query[words]
       return words.words.isEmpty ? nil : try cursor(words, fields, ranked: ranked)
     case .field(let name, let inner):
       guard let field = fieldNames.firstIndex(of: name) else {
@@ -65,7 +65,7 @@ struct QueryMatches {
     case .near(let parts, let distance):
       var cursors: [any MatchCursor] = []
       for part in parts {
-        let words = AnalysedWords(part, analysis)
+        let words = query[part]
         guard !words.words.isEmpty else { continue }
         cursors.append(try cursor(words, fields, ranked: ranked, hasPlaces: true))
       }
@@ -90,7 +90,7 @@ struct QueryMatches {
     _ expression: FullTextExpression, in fields: FieldSet
   ) throws(DatabaseError) -> (any MatchCursor)? {
     guard case .words(let text) = expression else { return try cursor(expression, in: fields) }
-    let words = AnalysedWords(text, analysis)
+    let words = query[text]
     guard words.words.count == 1, words.maxDistance == 0, !words.words[0].isPrefix,
       let postings = try terms.postings(of: words.words[0].term),
       try UInt64(postings.documentCount) * 64 > terms.numberLimit(),
@@ -136,9 +136,9 @@ struct QueryMatches {
     var counter = OccurrenceCounter(
       numberLimit: limit, fieldCount: fieldNames.count, fields: fields)
     if word.isPrefix { try terms.count(termsWithPrefix: word.term, into: &counter) }
-    // A stem that begins with the prefix was counted.
-    let term = word.isPrefix ? word.stem : word.term
-    if let term, let postings = try terms.postings(of: term) {
+    // Stems that begin with the prefix were counted.
+    for term in word.isPrefix ? word.stems : [word.term] {
+      guard let postings = try terms.postings(of: term) else { continue }
       var target: UInt64 = 0
       while let (bytes, first) = try postings.block(notBefore: target) {
         target = try counter.add(bytes.span, first: first) + 1
@@ -157,7 +157,7 @@ struct QueryMatches {
     } else {
       found = word.isPrefix ? try terms.terms(withPrefix: word.term) : [word.term]
     }
-    if let stem = word.stem, !found.contains(stem) { found.append(stem) }
+    for stem in word.stems where !found.contains(stem) { found.append(stem) }
     var cursors: [any MatchCursor] = []
     for term in found {
       guard let postings = try terms.postings(of: term) else { continue }

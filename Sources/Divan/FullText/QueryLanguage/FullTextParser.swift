@@ -34,8 +34,10 @@ package struct FullTextParser {
   private var index = 0
   private var depth = 0
 
-  private init(_ text: String, _ isField: ((String) -> Bool)?) {
-    tokens = QueryLexer.tokens(of: text, limit: FullTextParser.tokenLimit + 1)
+  private init(_ text: String, _ isField: ((String) -> Bool)?, isTyped: Bool = false) {
+    var tokens = QueryLexer.tokens(of: text, limit: FullTextParser.tokenLimit + 1)
+    if isTyped { tokens.beginLastWord(endsWithSpace: QueryLexer.endsWithSpace(text)) }
+    self.tokens = isField.map { [tokens] in QueryToken.joined(tokens, isField: $0) } ?? tokens
     size = text.utf8.count
     self.isField = isField
   }
@@ -65,11 +67,13 @@ package struct FullTextParser {
   /// Signs and operators that do not fit are left out, and quotation marks and parentheses that are
   /// open are closed at the end. A query of excluded words only asks for these words. What follows
   /// ``tokenLimit`` tokens is ignored. `isField` says whether a text before a colon is the name of a
-  /// property. If it is not, it is a word: `http://` has no property `http`.
+  /// property. If it is not, it is a part of the word: `key:value` is in documents, too. The last
+  /// word of a text that is `typed` is the beginning of one.
   package static func parseLeniently(
-    _ text: String, isField: @escaping (String) -> Bool = { _ in false }
+    _ text: String, typed isTyped: Bool = false,
+    isField: @escaping (String) -> Bool = { _ in false }
   ) -> FullTextExpression? {
-    var parser = FullTextParser(text, isField)
+    var parser = FullTextParser(text, isField, isTyped: isTyped)
     var parts: [FullTextExpression] = []
     // An error is not possible; where the strict parser throws, this one goes on.
     while parser.token != nil {
@@ -221,7 +225,7 @@ extension FullTextParser {
     case .word(let text): words = FullTextWords(text)
     case .quoted(let text, let isClosed):
       if !isClosed { try refuse("a quotation mark is not closed") }
-      words = FullTextWords(text)
+      words = isClosed ? FullTextWords(text) : FullTextWords(openText: text)
     default: return nil
     }
     index += 1
@@ -259,6 +263,36 @@ extension FullTextParser {
       try refuse("the parenthesis of NEAR is not closed, or has more than words")
     }
     return parts.isEmpty ? nil : .near(parts, distance: distance)
+  }
+}
+
+extension FullTextWords {
+  /// Creates words after a quotation mark that is not closed, where a star may be the last sign.
+  fileprivate init(openText text: String) {
+    var scalars = text.unicodeScalars
+    var isPrefix = false
+    while scalars.last == "*" {
+      scalars.removeLast()
+      isPrefix = true
+    }
+    self.init(String(scalars), isPrefix: isPrefix)
+  }
+}
+
+extension [QueryToken] {
+  /// Adds a star to the last word of a text that is being typed, if no space ends the word.
+  fileprivate mutating func beginLastWord(endsWithSpace: Bool) {
+    if endsWithSpace { return }
+    // A quotation mark that has nothing after it.
+    if let end = last, end.isAttached, case .quoted(let text, _) = end.kind, text.isEmpty {
+      removeLast()
+    }
+    switch last?.kind {
+    case .word?: break
+    case .quoted(let text, _)?: if QueryLexer.endsWithSpace(text) { return }
+    default: return
+    }
+    append(QueryToken(kind: .star, offset: last?.offset ?? 0, isAttached: true))
   }
 }
 

@@ -25,13 +25,32 @@ public struct FullTextQuery: Hashable, Sendable {
   public let text: String
   /// The expression of a query that was parsed strictly; nil for a lenient one.
   private let parsed: FullTextExpression?
+  /// Whether the last word may be the beginning of one.
+  private let isTyped: Bool
 
   /// Creates a query of any text, leaving out signs and operators that do not fit.
   ///
   /// A query that has no word matches no document.
   public init(_ text: String) {
-    self.text = text
+    self.init(text, isTyped: false)
+  }
+
+  private init(_ text: String, isTyped: Bool) {
+    (self.text, self.isTyped) = (text, isTyped)
     parsed = nil
+  }
+
+  /// Creates a query of the text in a search field, while it is being typed.
+  ///
+  /// ```swift
+  /// let query = FullTextQuery(typing: searchField)
+  /// ```
+  ///
+  /// The last word counts as the beginning of a word, as with a star after it, also within a
+  /// quotation mark that is still open: `"fresh mi` finds `fresh milk`. A space at the end of the text
+  /// ends the word. The rest is read as by ``fullText(_:)``.
+  public init(typing text: String) {
+    self.init(text, isTyped: true)
   }
 
   /// Creates a query of a text that is in the query language.
@@ -40,7 +59,7 @@ public struct FullTextQuery: Hashable, Sendable {
   ///   language. A name before a colon that is no property of the index is refused when the query
   ///   is used.
   public init(parsing text: String) throws(DatabaseError) {
-    self.text = text
+    (self.text, isTyped) = (text, false)
     do throws(FullTextQueryError) {
       parsed = try FullTextParser.parse(text)
     } catch {
@@ -57,12 +76,12 @@ public struct FullTextQuery: Hashable, Sendable {
 
   /// Returns the expression of the query, for an index with some properties; nil if it has no word.
   func expression(isField: @escaping (String) -> Bool) -> FullTextExpression? {
-    parsed ?? FullTextParser.parseLeniently(text, isField: isField)
+    parsed ?? FullTextParser.parseLeniently(text, typed: isTyped, isField: isField)
   }
 
   /// Returns a query with another text, as strict as this one if the text is in the language.
   func with(text: String) -> FullTextQuery {
     let strict = parsed == nil ? nil : try? FullTextQuery(parsing: text)
-    return strict ?? FullTextQuery(text)
+    return strict ?? FullTextQuery(text, isTyped: isTyped)
   }
 }

@@ -22,6 +22,10 @@ struct QueryToken: Equatable {
 }
 
 /// Splits the text of a full-text query into tokens, whatever the text is.
+///
+/// Words follow UAX #29, as those of an index do: a comma between digits (`1,000`) and a quotation
+/// mark between letters of Hebrew (`צה"ל`) are in a word, so text that was copied from a document is
+/// found.
 struct QueryLexer {
   static let operators: Set<String> = ["AND", "OR", "NOT"]
 
@@ -46,6 +50,11 @@ struct QueryLexer {
     case "\"", "“", "”", "„", "(", ")", ":", "*", "~", ",": false
     default: !scalar.properties.isWhitespace && scalar.value > 0x20
     }
+  }
+
+  /// Whether the last scalar of a text is a space or another separator.
+  static func endsWithSpace(_ text: String) -> Bool {
+    text.unicodeScalars.last.map { !isToken($0) } ?? false
   }
 
   /// A text in quotation marks; those in the text are doubled.
@@ -119,7 +128,8 @@ struct QueryLexer {
     var content = String.UnicodeScalarView()
     while index < text.count {
       let scalar = take()
-      guard isStraight ? scalar == "\"" : scalar == "”" || scalar == "“" || scalar == "\"" else {
+      let endsHere = isStraight ? scalar == "\"" : scalar == "”" || scalar == "“" || scalar == "\""
+      guard endsHere, !isWithinWord(index - 1) else {
         content.append(scalar)
         continue
       }
@@ -133,7 +143,9 @@ struct QueryLexer {
 
   private mutating func word() -> QueryToken.Kind {
     var scalars = String.UnicodeScalarView()
-    while index < text.count, QueryLexer.isWord(text[index]) { scalars.append(take()) }
+    while index < text.count, QueryLexer.isWord(text[index]) || isWithinWord(index) {
+      scalars.append(take())
+    }
     let word = String(scalars)
     switch word {
     case "AND": return .and
@@ -142,5 +154,70 @@ struct QueryLexer {
     case "NEAR" where index < text.count && text[index] == "(": return .near
     default: return .word(word)
     }
+  }
+}
+
+// MARK: Words of UAX #29
+
+extension QueryLexer {
+  /// Whether the scalar at a place is a comma or a quotation mark that does not divide a word.
+  private func isWithinWord(_ place: Int) -> Bool {
+    guard text[place] == "," || text[place] == "\"",
+      let before = wordBreak(from: place - 1, by: -1), let after = wordBreak(from: place + 1, by: 1)
+    else { return false }
+    return before.joins(QueryLexer.wordBreak(of: text[place]), after)
+  }
+
+  /// The property of the next scalar in a direction that the rules do not ignore; nil if none.
+  private func wordBreak(from start: Int, by step: Int) -> WordBreak? {
+    var place = start
+    while text.indices.contains(place) {
+      let found = QueryLexer.wordBreak(of: text[place])
+      if !found.isIgnored { return found }
+      place += step
+    }
+    return nil
+  }
+
+  private static func wordBreak(of scalar: Unicode.Scalar) -> WordBreak {
+    WordBreakProperties(bits: WordBreakProperties.table[scalar.value]).wordBreak
+  }
+}
+
+extension QueryToken {
+  /// Joins words that have a colon between them, other than names of properties with their words.
+  ///
+  /// `key:value` is one word by UAX #29, and where it is two, the text has them next to each other.
+  static func joined(_ tokens: [QueryToken], isField: (String) -> Bool) -> [QueryToken] {
+    var joined: [QueryToken] = []
+    var index = 0
+    while index < tokens.count {
+      let token = tokens[index]
+      index += 1
+      guard case .word(let first) = token.kind, !isName(index - 1, tokens, isField) else {
+        joined.append(token)
+        continue
+      }
+      var text = first
+      while index + 1 < tokens.count, tokens[index].kind == .colon, tokens[index].isAttached,
+        tokens[index + 1].isAttached, case .word(let next) = tokens[index + 1].kind
+      {
+        text += ":" + next
+        index += 2
+      }
+      joined.append(
+        QueryToken(kind: .word(text), offset: token.offset, isAttached: token.isAttached))
+    }
+    return joined
+  }
+
+  /// Whether the token at a place is the name of a property, with a colon after it.
+  private static func isName(
+    _ index: Int, _ tokens: [QueryToken], _ isField: (String) -> Bool
+  ) -> Bool {
+    guard index + 1 < tokens.count, tokens[index + 1].kind == .colon, tokens[index + 1].isAttached,
+      case .word(let name) = tokens[index].kind
+    else { return false }
+    return isField(name)
   }
 }

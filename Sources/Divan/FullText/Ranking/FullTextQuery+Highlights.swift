@@ -53,10 +53,14 @@ extension FullTextQuery {
   /// The highlighter of the query in the text of a property; nil if the query has no word.
   ///
   /// The properties of the index are not known here: a name before a colon is one if it is this
-  /// property's, or has a weight.
+  /// property's, or has a weight. For the words of all properties, it may be one or not.
   private func highlighter(of property: String?, _ options: FullTextOptions) -> TextHighlighter? {
-    let expression = expression { $0 == property || options.weights[$0] != nil }
-    return expression.map { TextHighlighter($0, options.analysis, field: property) }
+    let first = expression { $0 == property || options.weights[$0] != nil }
+    guard var found = first else { return nil }
+    if property == nil, let named = expression(isField: { _ in true }), named != found {
+      found = .any([found, named])
+    }
+    return TextHighlighter(found, options.analysis, field: property)
   }
 }
 

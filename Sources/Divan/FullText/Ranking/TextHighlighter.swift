@@ -30,7 +30,9 @@ struct TextHighlighter {
   /// Creates a highlighter of a query in the text of a property; nil ignores names of properties.
   init(_ query: FullTextExpression, _ options: AnalysisOptions, field: String? = nil) {
     self.options = options
-    parts = query.wordsToFind(in: field).map { AnalysedWords($0, options) }
+    var known: Set<FullTextWords> = []
+    let words = query.wordsToFind(in: field).filter { known.insert($0).inserted }
+    parts = words.map { AnalysedWords($0, options) }
     for (part, words) in parts.enumerated() {
       for (index, word) in words.words.enumerated() {
         if word.isPrefix || words.maxDistance > 0 {

@@ -11,12 +11,13 @@ struct FullTextCondition: Hashable, Sendable {
 
 /// A condition as a full-text index answers it.
 struct FullTextRequest: Sendable {
-  let analysis: AnalysisOptions
   let fieldNames: [String]
   /// The properties to search.
   let fields: FieldSet
   /// The query; nil if it has no word.
   let expression: FullTextExpression?
+  /// The terms of the query.
+  private let words: AnalysedQuery
 
   /// Throws `invalidQuery` if the index does not have the property, or one that the query names.
   init(_ condition: FullTextCondition, of index: DocumentIndex) throws(DatabaseError) {
@@ -25,7 +26,6 @@ struct FullTextRequest: Sendable {
         .invalidQuery, "the index \(index.name.debugDescription) is not of text",
         hint: "Create one with `DocumentIndex(_:fullText:options:)`")
     }
-    analysis = options.analysis
     let names = index.paths.map { $0.joined(separator: ".") }
     fieldNames = names
     if let path = condition.path {
@@ -40,6 +40,7 @@ struct FullTextRequest: Sendable {
       fields = .all
     }
     expression = condition.query.expression { names.contains($0) }
+    words = AnalysedQuery(expression, options.analysis)
     // A name that the index does not have is refused, whatever the documents are.
     _ = try cursor(in: TermDictionary([]))
   }
@@ -49,7 +50,7 @@ struct FullTextRequest: Sendable {
     in terms: some FullTextTerms
   ) throws(DatabaseError) -> (cursor: any MatchCursor, partCounts: [Int])? {
     guard let expression else { return nil }
-    var matches = QueryMatches(terms, analysis, fieldNames: fieldNames)
+    var matches = QueryMatches(terms, words, fieldNames: fieldNames)
     guard let cursor = try matches.whole(expression, in: fields) else { return nil }
     return (cursor, matches.partCounts)
   }
