@@ -85,7 +85,10 @@ struct FullTextParserTests {
   @Test(arguments: [
     ("", nil), ("-", "\"-\""), ("AND", nil), ("milk AND", "milk"), ("OR milk", "milk"),
     ("NOT", nil),
-    ("-milk", "milk"), ("(milk", "milk"), ("milk)", "milk"), ("() milk", "milk"),
+    ("-milk", nil), ("-milk -\"a b\"", nil), ("NOT milk", nil), ("milk OR -sour", "milk"),
+    ("-sour OR milk", "milk"), ("(-sour) milk", "milk"), ("milk -(-sour)", "milk"),
+    ("-title:milk", nil), ("milk OR (tea -sour)", "milk OR (tea NOT sour)"), ("(milk", "milk"),
+    ("milk)", "milk"), ("() milk", "milk"),
     ("a )b", "a AND b"),
     ("\"urgent milk", "\"urgent milk\""), ("\"fresh mi*", "\"fresh mi\"*"),
     ("\"fresh mi*\"", "\"fresh mi*\""), ("milk~", "milk~1"), ("milk~9", "milk~2"),

@@ -73,7 +73,7 @@ package struct FullTextParser {
   /// Parses any text; nil if it has no word.
   ///
   /// Signs and operators that do not fit are left out, and quotation marks and parentheses that are
-  /// open are closed at the end. A query of excluded words only asks for these words. What is
+  /// open are closed at the end. Words that are excluded from nothing are left out, too. What is
   /// beyond a limit is ignored. `isField` says whether a text before a colon is the name of a
   /// property. If it is not, it is a part of the word: `key:value` is in documents, too. The last
   /// word of a text that is `typed` is the beginning of one.
@@ -187,11 +187,7 @@ extension FullTextParser {
     _ parts: [FullTextExpression], _ excluded: [FullTextExpression], _ start: Int
   ) throws(FullTextQueryError) -> FullTextExpression? {
     if parts.isEmpty, !excluded.isEmpty {
-      if !isLenient {
-        throw FullTextQueryError(
-          "only excluded words are here: there is nothing to exclude them from", offset: start)
-      }
-      return FullTextParser.joined(excluded, FullTextExpression.all)
+      try refuse("only excluded words are here: there is nothing to exclude them from", at: start)
     }
     guard let base = FullTextParser.joined(parts, FullTextExpression.all) else { return nil }
     guard let out = FullTextParser.joined(excluded, FullTextExpression.any) else { return base }

@@ -30,7 +30,7 @@ public struct FullTextQuery: Hashable, Sendable {
 
   /// Creates a query of any text, leaving out signs and operators that do not fit.
   ///
-  /// A query that has no word matches no document.
+  /// A query that has no word matches no document, and neither does one of excluded words only.
   public init(_ text: String) {
     self.init(text, isTyped: false)
   }
