@@ -38,6 +38,12 @@ struct FullTextParserTests {
       "NEAR(\"a b\" c*)",
       .near([FullTextWords("a b"), FullTextWords("c", isPrefix: true)], distance: 10)
     ),
+    // As the documentation says: OR binds weakest, and NEAR has a distance of ten.
+    ("fresh milk OR cream", .any([.all([words("fresh"), words("milk")]), words("cream")])),
+    (
+      "NEAR(milk honey)", .near([FullTextWords("milk"), FullTextWords("honey")], distance: 10)
+    ),
+    ("sub.title:milk", .field("sub.title", words("milk"))),
     ("NEAR a", .all([words("NEAR"), words("a")])), ("日本 🎬", .all([words("日本"), words("🎬")])),
   ]
 

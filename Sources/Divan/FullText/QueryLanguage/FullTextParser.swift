@@ -14,8 +14,8 @@
 /// `AND`, `OR`, `NOT` and `NEAR` are written in capitals. Without an operator, all words have to
 /// match. A phrase is in straight or typographic quotation marks. Parts that are equal count once.
 ///
-/// ``parse(_:)`` refuses what is not in this language. ``parseLeniently(_:isField:)`` makes the best
-/// of any text, for a search field: it drops what does not fit.
+/// ``parse(_:)`` refuses what is not in this language. ``parseLeniently(_:typed:isField:)`` makes
+/// the best of any text, for a search field: it drops what does not fit.
 package struct FullTextParser {
   /// The greatest number of tokens in a query: words, operators and punctuation.
   package static let tokenLimit = 4096
