@@ -38,6 +38,12 @@ struct FullTextParserTests {
       "NEAR(\"a b\" c*)",
       .near([FullTextWords("a b"), FullTextWords("c", isPrefix: true)], distance: 10)
     ),
+    // As the documentation says: OR binds weakest, and NEAR has a distance of ten.
+    ("fresh milk OR cream", .any([.all([words("fresh"), words("milk")]), words("cream")])),
+    (
+      "NEAR(milk honey)", .near([FullTextWords("milk"), FullTextWords("honey")], distance: 10)
+    ),
+    ("sub.title:milk", .field("sub.title", words("milk"))),
     ("NEAR a", .all([words("NEAR"), words("a")])), ("日本 🎬", .all([words("日本"), words("🎬")])),
   ]
 
@@ -69,6 +75,9 @@ struct FullTextParserTests {
     ("NEAR()", "NEAR has no words in it", 5),
     ("NEAR(a, b)", "NEAR has no distance of 0 to 10000 after its comma", 8),
     ("NEAR(a b", "the parenthesis of NEAR is not closed, or has more than words", 8),
+    (
+      "b*~1", "the beginning of a word is not longer than its distance, so any word matches", 2
+    ),
     ("NEAR(a OR b)", "the parenthesis of NEAR is not closed, or has more than words", 7),
   ])
   func `the strict parser says what is wrong, and where`(
@@ -82,7 +91,10 @@ struct FullTextParserTests {
   @Test(arguments: [
     ("", nil), ("-", "\"-\""), ("AND", nil), ("milk AND", "milk"), ("OR milk", "milk"),
     ("NOT", nil),
-    ("-milk", "milk"), ("(milk", "milk"), ("milk)", "milk"), ("() milk", "milk"),
+    ("-milk", nil), ("-milk -\"a b\"", nil), ("NOT milk", nil), ("milk OR -sour", "milk"),
+    ("-sour OR milk", "milk"), ("(-sour) milk", "milk"), ("milk -(-sour)", "milk"),
+    ("-title:milk", nil), ("milk OR (tea -sour)", "milk OR (tea NOT sour)"), ("(milk", "milk"),
+    ("milk)", "milk"), ("() milk", "milk"),
     ("a )b", "a AND b"),
     ("\"urgent milk", "\"urgent milk\""), ("\"fresh mi*", "\"fresh mi\"*"),
     ("\"fresh mi*\"", "\"fresh mi*\""), ("milk~", "milk~1"), ("milk~9", "milk~2"),
@@ -95,7 +107,10 @@ struct FullTextParserTests {
     ("a\"b c\"", "a AND \"b c\""), ("\"צה\"ל א\"", "\"צה\"\"ל א\""),
     ("a, b; c", "a AND b; AND c"), ("NEAR(a, b)", "NEAR(a, 10) AND b"), ("NEAR(", nil),
     ("((((a OR", "a"), ("a AND AND b", "a AND b"), ("a NOT NOT b", "a NOT b"),
-    ("(a * b) OR c", "(a AND b) OR c"),
+    ("(a * b) OR c", "(a AND b) OR c"), ("a b a", "a AND b"), ("a OR a", "a"),
+    ("(a b) (a b)", "a AND b"), ("a NOT b -b", "a NOT b"), ("a A", "a AND A"),
+    ("NEAR(a a)", "NEAR(a a, 10)"), ("a*~1 milk", "a* AND milk"), ("mi*~2", "mi*"),
+    ("mil*~2", "mil*~2"), ("\"milk a*\"*~1", "\"milk a*\"*"), ("a OR () b", "a OR b"),
   ])
   func `the lenient parser makes the best of any text`(text: String, expected: String?) {
     let parsed = FullTextParser.parseLeniently(text, isField: { $0 == "title" })
@@ -191,22 +206,32 @@ enum RandomExpression {
   ]
 
   static func words(_ random: inout SeededRandom) -> FullTextWords {
-    FullTextWords(
+    var words = FullTextWords(
       texts.randomElement(using: &random) ?? "a",
       isPrefix: Int.random(in: 0..<4, using: &random) == 0,
       maxDistance: max(0, Int.random(in: -4...2, using: &random)))
+    if words.matchesAnyTerm { words.maxDistance = 0 }
+    return words
   }
 
   static func make(_ random: inout SeededRandom, depth: Int) -> FullTextExpression {
-    func parts(_ random: inout SeededRandom) -> [FullTextExpression] {
-      (0..<Int.random(in: 2...3, using: &random)).map { _ in make(&random, depth: depth - 1) }
+    /// Different parts; one of them is an expression by itself.
+    func join(
+      _ random: inout SeededRandom, _ join: ([FullTextExpression]) -> FullTextExpression
+    ) -> FullTextExpression {
+      var parts: [FullTextExpression] = []
+      for _ in 0..<Int.random(in: 2...3, using: &random) {
+        let part = make(&random, depth: depth - 1)
+        if !parts.contains(part) { parts.append(part) }
+      }
+      return parts.count > 1 ? join(parts) : parts[0]
     }
     switch depth == 0 ? 0 : Int.random(in: 0..<7, using: &random) {
     case 0, 1: return .words(words(&random))
     case 2:
       return .field(texts.randomElement(using: &random) ?? "a", make(&random, depth: depth - 1))
-    case 3: return .all(parts(&random))
-    case 4: return .any(parts(&random))
+    case 3: return join(&random, FullTextExpression.all)
+    case 4: return join(&random, FullTextExpression.any)
     case 5: return .without(make(&random, depth: depth - 1), make(&random, depth: depth - 1))
     default:
       let parts = (0..<Int.random(in: 1...3, using: &random)).map { _ in words(&random) }

@@ -14,10 +14,16 @@ struct SpelledWordsTests {
     arguments: [
       ("urgent Milk", ["urgent", "Milk"]), ("a AND b OR c", ["a", "b", "c"]),
       ("\"fresh milk\" tea", ["fresh", "milk", "tea"]), ("“frische Milch", ["frische", "Milch"]),
-      ("milk* tea~1 \"a b\"~2 c", ["c"]), ("title:milk body:tea", ["milk", "body", "tea"]),
+      ("milk* tea~1 \"a b\"~2 c", ["c"]), ("title:milk body:tea", ["milk", "body:tea"]),
       ("milk -sour NOT old", ["milk"]), ("NEAR(milk honey, 3)", ["milk", "honey"]),
       ("1927 3.5 mp3", ["mp3"]), ("東京 tea", ["tea"]),
       ("well-known don't", ["well", "known", "don't"]),
+      ("-(sour crem) milk", ["milk"]), ("milk -title:sourr tea", ["milk", "tea"]),
+      ("milk NOT title:(sourr OR (crem)) tea", ["milk", "tea"]), ("a -(b", ["a"]),
+      ("a -NEAR(b c, 3) d", ["a", "d"]), ("a -title:-b c", ["a", "c"]), ("NOT NOT b c", ["c"]),
+      ("a -\"b c\" d", ["a", "d"]), ("-) a", ["a"]), ("a NOT OR b", ["a", "b"]),
+      ("a NOT ) b", ["a", "b"]),
+      ("1,000 key:value", ["key:value"]), ("צה\"ל", ["צה\"ל"]),
       ("", []), ("(\"\")**", []), ("AND", []),
     ] as [(String, [String])])
   func `words to find are spelled, and signs, names and excluded words are not`(

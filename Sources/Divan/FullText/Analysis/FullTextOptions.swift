@@ -28,7 +28,7 @@ public struct FullTextOptions: Hashable, Sendable {
   public var ignoresDiacritics: Bool
   /// How much a property counts for relevance, by its path with dots; 1 where it is not given.
   ///
-  /// Weights are finite and not negative. The words of a property with the weight 0 are found, and
+  /// Weights are from 0 to 1,000,000. The words of a property with the weight 0 are found, and
   /// do not count.
   public var weights: [String: Double]
 

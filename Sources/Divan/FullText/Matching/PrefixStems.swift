@@ -4,8 +4,8 @@
 /// painti  →  painting  →  paint
 /// ```
 ///
-/// An index with stemming has `paint` for `painting`, so no term begins with `painti`. The words are
-/// what was typed, or a beginning of it, with a usual suffix that continues the rest of it.
+/// An index with stemming has `paint` for `painting`, so no term begins with `painti`. The words
+/// are what was typed, or a beginning of it, with a usual suffix that continues the rest of it.
 enum PrefixStems {
   /// The greatest number of stems.
   static let limit = 64

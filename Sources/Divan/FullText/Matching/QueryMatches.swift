@@ -112,7 +112,8 @@ struct QueryMatches {
     if words.words.count > 1 {
       var cursors: [(cursor: any MatchCursor, offset: Int)] = []
       for word in words.words {
-        cursors.append((try self.cursor(word, words.maxDistance, fields, part: nil), word.offset))
+        let found = try matchingTerms(word, words.maxDistance)
+        cursors.append((try self.cursor(found, fields, part: nil), word.offset))
       }
       cursor = try PhraseMatches(cursors, part: part)
     } else if !hasPlaces, words.maxDistance == 0, words.words[0].isPrefix,
@@ -120,24 +121,43 @@ struct QueryMatches {
     {
       cursor = prefix
     } else {
-      cursor = try self.cursor(words.words[0], words.maxDistance, fields, part: part)
+      let found = try matchingTerms(words.words[0], words.maxDistance)
+      if !hasPlaces, found.count > QueryMatches.cursorLimit,
+        let counted = try countedMatches(found, fields, part: part)
+      {
+        cursor = counted
+      } else {
+        cursor = try self.cursor(found, fields, part: part)
+      }
     }
     if let part { partCounts[part] = cursor.cost }
     return cursor
   }
+
+  /// The number of terms whose postings are read side by side, if they can be counted instead.
+  private static let cursorLimit = 1024
 
   /// Returns the documents with a term, or any that has a prefix, without places; nil if there are
   /// too many documents to count them all.
   private func countedMatches(
     _ word: AnalysedWords.Word, _ fields: FieldSet, part: Int?
   ) throws(DatabaseError) -> CountedMatches? {
+    // Stems that begin with the prefix are counted with it.
+    try countedMatches(
+      word.isPrefix ? word.stems : [word.term], prefix: word.isPrefix ? word.term : nil, fields,
+      part: part)
+  }
+
+  /// Does the same for a list of terms, and all that have a prefix.
+  private func countedMatches(
+    _ found: [[UInt8]], prefix: [UInt8]? = nil, _ fields: FieldSet, part: Int?
+  ) throws(DatabaseError) -> CountedMatches? {
     let limit = try terms.numberLimit()
     guard limit < CountedMatches.sizeLimit / UInt64(fieldNames.count) else { return nil }
     var counter = OccurrenceCounter(
       numberLimit: limit, fieldCount: fieldNames.count, fields: fields)
-    if word.isPrefix { try terms.count(termsWithPrefix: word.term, into: &counter) }
-    // Stems that begin with the prefix were counted.
-    for term in word.isPrefix ? word.stems : [word.term] {
+    if let prefix { try terms.count(termsWithPrefix: prefix, into: &counter) }
+    for term in found {
       guard let postings = try terms.postings(of: term) else { continue }
       var target: UInt64 = 0
       while let (bytes, first) = try postings.block(notBefore: target) {
@@ -147,10 +167,10 @@ struct QueryMatches {
     return CountedMatches(counter, fieldCount: fieldNames.count, part: part)
   }
 
-  /// Returns the documents with any term that a word stands for.
-  private func cursor(
-    _ word: AnalysedWords.Word, _ maxDistance: Int, _ fields: FieldSet, part: Int?
-  ) throws(DatabaseError) -> any MatchCursor {
+  /// Returns the terms that a word stands for, each once.
+  private func matchingTerms(
+    _ word: AnalysedWords.Word, _ maxDistance: Int
+  ) throws(DatabaseError) -> [[UInt8]] {
     var found: [[UInt8]]
     if maxDistance > 0 {
       found = try terms.terms(near: word.term, maxDistance: maxDistance, isPrefix: word.isPrefix)
@@ -158,6 +178,13 @@ struct QueryMatches {
       found = word.isPrefix ? try terms.terms(withPrefix: word.term) : [word.term]
     }
     for stem in word.stems where !found.contains(stem) { found.append(stem) }
+    return found
+  }
+
+  /// Returns the documents with any of some terms, with their places.
+  private func cursor(
+    _ found: [[UInt8]], _ fields: FieldSet, part: Int?
+  ) throws(DatabaseError) -> any MatchCursor {
     var cursors: [any MatchCursor] = []
     for term in found {
       guard let postings = try terms.postings(of: term) else { continue }

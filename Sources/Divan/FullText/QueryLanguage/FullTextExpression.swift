@@ -31,6 +31,20 @@ package struct FullTextWords: Hashable, Sendable {
   }
 }
 
+extension FullTextWords {
+  /// Whether the beginning of the last word is within the distance of nothing, and so of any term.
+  package var matchesAnyTerm: Bool {
+    guard isPrefix, maxDistance > 0 else { return false }
+    let bytes = Array(text.utf8)
+    var segments = WordSegmenter(bytes)
+    var last = 0..<0
+    while let segment = segments.next() {
+      if segment.isWord || segment.isNGramUnit { last = segment.range }
+    }
+    return Array(bytes[last]).scalars.count <= maxDistance
+  }
+}
+
 extension FullTextWords: CustomStringConvertible {
   /// The words in the query language.
   package var description: String {

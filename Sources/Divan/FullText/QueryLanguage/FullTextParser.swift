@@ -12,10 +12,10 @@
 /// ```
 ///
 /// `AND`, `OR`, `NOT` and `NEAR` are written in capitals. Without an operator, all words have to
-/// match. A phrase is in straight or typographic quotation marks.
+/// match. A phrase is in straight or typographic quotation marks. Parts that are equal count once.
 ///
-/// ``parse(_:)`` refuses what is not in this language. ``parseLeniently(_:isField:)`` makes the best
-/// of any text, for a search field: it drops what does not fit.
+/// ``parse(_:)`` refuses what is not in this language. ``parseLeniently(_:typed:isField:)`` makes
+/// the best of any text, for a search field: it drops what does not fit.
 package struct FullTextParser {
   /// The greatest number of tokens in a query: words, operators and punctuation.
   package static let tokenLimit = 4096
@@ -23,6 +23,10 @@ package struct FullTextParser {
   package static let depthLimit = 64
   /// The greatest distance that `NEAR` can have.
   package static let distanceLimit = 10_000
+  /// The greatest number of different words and phrases in a query.
+  package static let partLimit = 64
+  /// The greatest number of words in a phrase.
+  package static let phraseLimit = 256
   /// The distance of `NEAR` without a number.
   package static let defaultDistance = 10
 
@@ -33,6 +37,10 @@ package struct FullTextParser {
   private let isField: ((String) -> Bool)?
   private var index = 0
   private var depth = 0
+  /// Whether the parser leaves all parentheses because there were too many.
+  private var isTooDeep = false
+  /// The words and phrases so far.
+  private var known: Set<FullTextWords> = []
 
   private init(_ text: String, _ isField: ((String) -> Bool)?, isTyped: Bool = false) {
     var tokens = QueryLexer.tokens(of: text, limit: FullTextParser.tokenLimit + 1)
@@ -45,7 +53,7 @@ package struct FullTextParser {
   /// Parses a query strictly.
   ///
   /// - Throws: ``FullTextQueryError`` for a text that is not in the language, for one without a
-  ///   word, and for one that is too long or too deep.
+  ///   word, and for one that is beyond a limit.
   package static func parse(_ text: String) throws(FullTextQueryError) -> FullTextExpression {
     var parser = FullTextParser(text, nil)
     if parser.tokens.count > tokenLimit {
@@ -65,8 +73,8 @@ package struct FullTextParser {
   /// Parses any text; nil if it has no word.
   ///
   /// Signs and operators that do not fit are left out, and quotation marks and parentheses that are
-  /// open are closed at the end. A query of excluded words only asks for these words. What follows
-  /// ``tokenLimit`` tokens is ignored. `isField` says whether a text before a colon is the name of a
+  /// open are closed at the end. Words that are excluded from nothing are left out, too. What is
+  /// beyond a limit is ignored. `isField` says whether a text before a colon is the name of a
   /// property. If it is not, it is a part of the word: `key:value` is in documents, too. The last
   /// word of a text that is `typed` is the beginning of one.
   package static func parseLeniently(
@@ -78,13 +86,23 @@ package struct FullTextParser {
     // An error is not possible; where the strict parser throws, this one goes on.
     while parser.token != nil {
       let start = parser.index
+      parser.isTooDeep = false
       if let part = try? parser.union() { parts.append(part) }
       // A sign that fits nowhere, such as a closing parenthesis.
       if parser.token != nil, parser.index == start || parser.token?.kind == .close {
         parser.index += 1
       }
     }
-    return parts.count > 1 ? .all(parts) : parts.first
+    return joined(parts, FullTextExpression.all)
+  }
+
+  /// Joins parts, each once; nil if there are none.
+  private static func joined(
+    _ parts: [FullTextExpression], _ join: ([FullTextExpression]) -> FullTextExpression
+  ) -> FullTextExpression? {
+    var known: Set<FullTextExpression> = []
+    let different = parts.count > 1 ? parts.filter { known.insert($0).inserted } : parts
+    return different.count > 1 ? join(different) : different.first
   }
 }
 
@@ -102,7 +120,12 @@ extension FullTextParser {
 
   /// Throws an error for the next token, or does nothing in the lenient parser.
   private func refuse(_ message: String) throws(FullTextQueryError) {
-    if !isLenient { throw FullTextQueryError(message, offset: token?.offset ?? size) }
+    try refuse(message, at: token?.offset ?? size)
+  }
+
+  /// Does the same for a place.
+  private func refuse(_ message: String, at offset: Int) throws(FullTextQueryError) {
+    if !isLenient { throw FullTextQueryError(message, offset: offset) }
   }
 
   private mutating func union() throws(FullTextQueryError) -> FullTextExpression? {
@@ -118,7 +141,7 @@ extension FullTextParser {
       guard accept(.or) else { break }
       isOpen = true
     }
-    return parts.count > 1 ? .any(parts) : parts.first
+    return FullTextParser.joined(parts, FullTextExpression.any)
   }
 
   private mutating func intersection() throws(FullTextQueryError) -> FullTextExpression? {
@@ -139,11 +162,12 @@ extension FullTextParser {
           try refuse("\(next.name) has nothing after it")
         }
       default:
+        let place = index
         if let part = try operand() {
           parts.append(part)
         } else if isLenient, next.isStray {
           index += 1
-        } else {
+        } else if !isLenient || isTooDeep || index == place {
           return try combine(parts, excluded, start)
         }
       }
@@ -163,16 +187,11 @@ extension FullTextParser {
     _ parts: [FullTextExpression], _ excluded: [FullTextExpression], _ start: Int
   ) throws(FullTextQueryError) -> FullTextExpression? {
     if parts.isEmpty, !excluded.isEmpty {
-      if !isLenient {
-        throw FullTextQueryError(
-          "only excluded words are here: there is nothing to exclude them from", offset: start)
-      }
-      return excluded.count > 1 ? .all(excluded) : excluded[0]
+      try refuse("only excluded words are here: there is nothing to exclude them from", at: start)
     }
-    guard let first = parts.first else { return nil }
-    let base = parts.count > 1 ? FullTextExpression.all(parts) : first
-    guard let out = excluded.first else { return base }
-    return .without(base, excluded.count > 1 ? .any(excluded) : out)
+    guard let base = FullTextParser.joined(parts, FullTextExpression.all) else { return nil }
+    guard let out = FullTextParser.joined(excluded, FullTextExpression.any) else { return base }
+    return .without(base, out)
   }
 
   /// Parses an operand; nil if the next token begins none.
@@ -182,7 +201,8 @@ extension FullTextParser {
     defer { depth -= 1 }
     if depth > FullTextParser.depthLimit {
       try refuse("more than \(FullTextParser.depthLimit) parentheses are within each other")
-      // The lenient parser goes on behind the sign.
+      // The lenient parser goes on behind the sign, outside of all parentheses.
+      isTooDeep = true
       index += 1
       return nil
     }
@@ -195,7 +215,8 @@ extension FullTextParser {
       {
         return try field(text)
       }
-      return try words().map { FullTextExpression.words($0) }
+      guard let part = try words(), try admits(part, at: next.offset) else { return nil }
+      return .words(part)
     default: return nil
     }
   }
@@ -221,6 +242,7 @@ extension FullTextParser {
   /// Parses a word or a phrase with its signs; nil if there is none, or if it is empty.
   private mutating func words() throws(FullTextQueryError) -> FullTextWords? {
     var words: FullTextWords
+    let start = token?.offset ?? size
     switch token?.kind {
     case .word(let text): words = FullTextWords(text)
     case .quoted(let text, let isClosed):
@@ -237,16 +259,41 @@ extension FullTextParser {
       if number.map({ !(1...FuzzyDistance.limit).contains($0) }) ?? true {
         try refuse("a tilde has no distance of 1 or 2 after it")
       }
-      index += 1
       words.maxDistance = min(max(number ?? 1, 0), FuzzyDistance.limit)
+      if words.matchesAnyTerm {
+        try refuse("the beginning of a word is not longer than its distance, so any word matches")
+        words.maxDistance = 0
+      }
+      index += 1
+    }
+    if let cut = words.cut(to: FullTextParser.phraseLimit) {
+      try refuse("a phrase has more than \(FullTextParser.phraseLimit) words", at: start)
+      return cut
     }
     return words
+  }
+
+  /// Whether a query may have a word or a phrase besides those before.
+  private mutating func admits(
+    _ words: FullTextWords, at offset: Int
+  ) throws(FullTextQueryError) -> Bool {
+    if known.contains(words) { return true }
+    guard known.count < FullTextParser.partLimit else {
+      try refuse(
+        "the query has more than \(FullTextParser.partLimit) different words and phrases",
+        at: offset)
+      return false
+    }
+    known.insert(words)
+    return true
   }
 
   private mutating func near() throws(FullTextQueryError) -> FullTextExpression? {
     index += 2
     var parts: [FullTextWords] = []
-    while let part = try words() { parts.append(part) }
+    while let next = token, let part = try words() {
+      if try admits(part, at: next.offset) { parts.append(part) }
+    }
     var distance = FullTextParser.defaultDistance
     if accept(.comma) {
       if case .word(let text)? = token?.kind, let number = Int(text), number >= 0,
@@ -276,6 +323,22 @@ extension FullTextWords {
       isPrefix = true
     }
     self.init(String(scalars), isPrefix: isPrefix)
+  }
+
+  /// Returns the first words, without signs, if there are more; nil if there are not.
+  fileprivate func cut(to count: Int) -> FullTextWords? {
+    guard text.utf8.count > count else { return nil }
+    let bytes = Array(text.utf8)
+    var segments = WordSegmenter(bytes)
+    var found = 0
+    while let segment = segments.next() {
+      guard segment.isWord || segment.isNGramUnit else { continue }
+      found += 1
+      guard found > count else { continue }
+      let start = String(decoding: bytes[..<segment.range.lowerBound], as: UTF8.self)
+      return FullTextWords(start, maxDistance: maxDistance)
+    }
+    return nil
   }
 }
 

@@ -18,6 +18,14 @@
 /// | `NEAR(milk honey, 3)` | the words with at most three others between them |
 /// | `(milk OR cream) honey` | parentheses |
 ///
+/// `OR` binds weakest: `fresh milk OR cream` is `(fresh milk) OR cream`. `NEAR` has the distance 10
+/// without a number. A name before a colon is the path of a property as documents have it: its
+/// keys, with dots between them, such as `author.name:smith`. Equal parts count once. A query has
+/// up to 64 different words and phrases, and a phrase up to 256 words.
+///
+/// For relevance, more than 255 occurrences in a property of a document count as 255, where a word
+/// is in many documents, or is the beginning of many words.
+///
 /// Text from a search field never fails: ``fullText(_:)`` leaves out what does not fit. To report
 /// mistakes to the person who writes the query, use ``init(parsing:)``.
 public struct FullTextQuery: Hashable, Sendable {
@@ -30,7 +38,8 @@ public struct FullTextQuery: Hashable, Sendable {
 
   /// Creates a query of any text, leaving out signs and operators that do not fit.
   ///
-  /// A query that has no word matches no document.
+  /// Words beyond the limits are left out, too. A query that has no word matches no document, and
+  /// neither does one of excluded words only.
   public init(_ text: String) {
     self.init(text, isTyped: false)
   }
@@ -47,8 +56,8 @@ public struct FullTextQuery: Hashable, Sendable {
   /// ```
   ///
   /// The last word counts as the beginning of a word, as with a star after it, also within a
-  /// quotation mark that is still open: `"fresh mi` finds `fresh milk`. A space at the end of the text
-  /// ends the word. The rest is read as by ``fullText(_:)``.
+  /// quotation mark that is still open: `"fresh mi` finds `fresh milk`. A space at the end of the
+  /// text ends the word. The rest is read as by ``fullText(_:)``.
   public init(typing text: String) {
     self.init(text, isTyped: true)
   }

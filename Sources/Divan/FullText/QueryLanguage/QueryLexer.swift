@@ -24,8 +24,8 @@ struct QueryToken: Equatable {
 /// Splits the text of a full-text query into tokens, whatever the text is.
 ///
 /// Words follow UAX #29, as those of an index do: a comma between digits (`1,000`) and a quotation
-/// mark between letters of Hebrew (`צה"ל`) are in a word, so text that was copied from a document is
-/// found.
+/// mark between letters of Hebrew (`צה"ל`) are in a word, so text that was copied from a document
+/// is found.
 struct QueryLexer {
   static let operators: Set<String> = ["AND", "OR", "NOT"]
 

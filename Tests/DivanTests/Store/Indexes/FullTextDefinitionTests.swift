@@ -11,11 +11,13 @@ struct FullTextDefinitionTests {
     arguments: [
       (["title": -1.0], "not negative, and that of \"title\" is -1.0"),
       (["body": .infinity], "finite"), (["body": .nan], "finite"),
+      (["body": 1_000_001], "at most 1,000,000, and that of \"body\" is 1000001.0"),
+      (["body": .greatestFiniteMagnitude], "at most 1,000,000"),
       (["titel": 2], "a weight for \"titel\", which is no property of the index"),
       (["author": 2], "it has \"title\", \"body\", \"author.name\""),
       (["title": 1, "Body": 1], "\"Body\""),
     ] as [([String: Double], String)])
-  func `weights are finite, not negative, and of properties of the index`(
+  func `weights are finite, not negative, not huge, and of properties of the index`(
     weights: [String: Double], message: String
   ) throws {
     let index = DocumentIndex(
@@ -27,7 +29,7 @@ struct FullTextDefinitionTests {
   }
 
   @Test func `weights of zero and of nested properties are valid`() throws {
-    let options = FullTextOptions(weights: ["title": 0, "author.name": 2.5])
+    let options = FullTextOptions(weights: ["title": 0, "author.name": 1e6])
     let index = DocumentIndex("text", fullText: "title", "author.name", options: options)
     try database.addIndex(index)
     #expect(try database.indexes() == [index])
@@ -43,6 +45,18 @@ struct FullTextDefinitionTests {
       let error = #expect(throws: DatabaseError.self) { try database.addIndex(index) }
       #expect(error?.code == .invalidIndex)
     }
+  }
+
+  @Test(arguments: [["a", "a"], ["a.b", "c", "a.b"]])
+  func `a property is in a full-text index once`(properties: [String]) throws {
+    let paths = properties.map { $0.split(separator: ".").map(String.init) }
+    let index = DocumentIndex("text", fullTextPaths: paths, options: FullTextOptions(), where: [])
+    let error = #expect(throws: DatabaseError.self) { try database.addIndex(index) }
+    #expect(error?.code == .invalidIndex && error?.message.contains("twice") == true)
+    let twice = DocumentIndex("text", fullText: "a", "a")
+    #expect(throws: DatabaseError.self) { try database.addIndex(twice) }
+    // Another case is another property.
+    try database.addIndex(DocumentIndex("text", fullText: "a", "A", "a.b"))
   }
 
   @Test func `a condition is written like a filter, and an unfit one is refused`() throws {

@@ -53,7 +53,8 @@ struct FullTextSuggestionTests {
     arguments: [
       ("urgnt milk", "urgent milk"), ("Urgnt AND \"fresh mlk\"", "urgent AND \"fresh milk\""),
       ("mlk* mlk~1 mlk", "mlk* mlk~1 milk"), ("text:mlk -fersh", "text:milk -fersh"),
-      ("title:mlk", "title:milk"), ("NEAR(frseh milk, 3)", "NEAR(fresh milk, 3)"),
+      ("title:mlk", nil), ("milk -(fersh mlk)", nil), ("mlk -text:fersh", "milk -text:fersh"),
+      ("NEAR(frseh milk, 3)", "NEAR(fresh milk, 3)"),
       ("(mlk)) OR", "(milk)) OR"), ("milk", nil), ("", nil), ("zzzzzzzz 1927", nil),
       ("caffé", "cafe"), ("東京 mlk", "東京 milk"),
     ] as [(String, String?)])

@@ -41,8 +41,22 @@ extension DocumentIndex {
     for condition in conditions {
       if let problem = condition.problem { throw refuse(problem) }
     }
-    if let problem = weightProblem { throw refuse(problem) }
+    if let problem = repeatedTextProblem ?? weightProblem { throw refuse(problem) }
   }
+
+  /// The reason why the properties of a full-text index cannot be told apart; nil if they can.
+  private var repeatedTextProblem: String? {
+    guard fullText != nil else { return nil }
+    for (index, path) in paths.enumerated() {
+      guard paths[..<index].contains(where: { haveSameNames($0, path) }) else { continue }
+      let subject = path.joined(separator: ".").debugDescription
+      return "a full-text index has each property once, and \(subject) is there twice"
+    }
+    return nil
+  }
+
+  /// The greatest weight of a property: sums of scores stay finite and exact enough to compare.
+  private static let weightLimit = 1e6
 
   /// The reason why the weights of a full-text index cannot be used; nil if they can.
   private var weightProblem: String? {
@@ -57,6 +71,9 @@ extension DocumentIndex {
       }
       guard weight.isFinite, weight >= 0 else {
         return "a weight is finite and not negative, and that of \(subject) is \(weight)"
+      }
+      guard weight <= DocumentIndex.weightLimit else {
+        return "a weight is at most 1,000,000, and that of \(subject) is \(weight)"
       }
     }
     return nil
