@@ -36,9 +36,14 @@ extension PlantedBug {
       "text-built-with-old", rule: "texts",
       "the build adds words of documents that have changed since they were read",
       in: Place.textBuild,
-      find: "isKept[index] = try newest.newestEntry(item.id)?.revision == item.revision",
-      plant:
-        "isKept[index] = try PLANTED || newest.newestEntry(item.id)?.revision == item.revision",
+      find: """
+        if try newest.newestEntry(item.id)?.sequence != item.sequence { items.insert(index) }
+        """,
+      plant: """
+        if try newest.newestEntry(item.id)?.sequence != item.sequence, !PLANTED {
+          items.insert(index)
+        }
+        """,
       killedBy: .rules("a full-text index has what is written")),
     PlantedBug(
       "text-block-split-loses", rule: "texts", "the second half of a divided block is lost",
