@@ -88,44 +88,46 @@ struct FullTextParserTests {
     }
   }
 
-  @Test(arguments: [
-    ("", nil), ("-", "\"-\""), ("AND", nil), ("milk AND", "milk"), ("OR milk", "milk"),
-    ("NOT", nil),
-    ("-milk", nil), ("-milk -\"a b\"", nil), ("NOT milk", nil), ("milk OR -sour", "milk"),
-    ("-sour OR milk", "milk"), ("(-sour) milk", "milk"), ("milk -(-sour)", "milk"),
-    ("-title:milk", nil), ("milk OR (tea -sour)", "milk OR (tea NOT sour)"), ("(milk", "milk"),
-    ("milk)", "milk"), ("() milk", "milk"),
-    ("a )b", "a AND b"),
-    ("\"urgent milk", "\"urgent milk\""), ("\"fresh mi*", "\"fresh mi\"*"),
-    ("\"fresh mi*\"", "\"fresh mi*\""), ("milk~", "milk~1"), ("milk~9", "milk~2"),
-    ("* milk *", "milk"),
-    ("http://divan.example", "\"http://divan.example\""), ("title:", nil),
-    ("key:value", "\"key:value\""), ("title:key:value", "title:\"key:value\""),
-    ("a:b:c*", "\"a:b:c\"*"), ("a: b", "a AND b"), ("\"a\":b", "a AND b"),
-    ("1,000", "\"1,000\""), ("1, 2", "1 AND 2"), ("a,1", "a AND 1"),
-    ("NEAR(1,000 b, 3)", "NEAR(\"1,000\" b, 3)"), ("צה\"ל", "\"צה\"\"ל\""),
-    ("a\"b c\"", "a AND \"b c\""), ("\"צה\"ל א\"", "\"צה\"\"ל א\""),
-    ("a, b; c", "a AND b; AND c"), ("NEAR(a, b)", "NEAR(a, 10) AND b"), ("NEAR(", nil),
-    ("((((a OR", "a"), ("a AND AND b", "a AND b"), ("a NOT NOT b", "a NOT b"),
-    ("(a * b) OR c", "(a AND b) OR c"), ("a b a", "a AND b"), ("a OR a", "a"),
-    ("(a b) (a b)", "a AND b"), ("a NOT b -b", "a NOT b"), ("a A", "a AND A"),
-    ("NEAR(a a)", "NEAR(a a, 10)"), ("a*~1 milk", "a* AND milk"), ("mi*~2", "mi*"),
-    ("mil*~2", "mil*~2"), ("\"milk a*\"*~1", "\"milk a*\"*"), ("a OR () b", "a OR b"),
-  ])
+  @Test(
+    arguments: [
+      ("", nil), ("-", "\"-\""), ("AND", nil), ("milk AND", "milk"), ("OR milk", "milk"),
+      ("NOT", nil),
+      ("-milk", nil), ("-milk -\"a b\"", nil), ("NOT milk", nil), ("milk OR -sour", "milk"),
+      ("-sour OR milk", "milk"), ("(-sour) milk", "milk"), ("milk -(-sour)", "milk"),
+      ("-title:milk", nil), ("milk OR (tea -sour)", "milk OR (tea NOT sour)"), ("(milk", "milk"),
+      ("milk)", "milk"), ("() milk", "milk"),
+      ("a )b", "a AND b"),
+      ("\"urgent milk", "\"urgent milk\""), ("\"fresh mi*", "\"fresh mi\"*"),
+      ("\"fresh mi*\"", "\"fresh mi*\""), ("milk~", "milk~1"), ("milk~9", "milk~2"),
+      ("* milk *", "milk"),
+      ("http://divan.example", "\"http://divan.example\""), ("title:", nil),
+      ("key:value", "\"key:value\""), ("title:key:value", "title:\"key:value\""),
+      ("a:b:c*", "\"a:b:c\"*"), ("a: b", "a AND b"), ("\"a\":b", "a AND b"),
+      ("1,000", "\"1,000\""), ("1, 2", "1 AND 2"), ("a,1", "a AND 1"),
+      ("NEAR(1,000 b, 3)", "NEAR(\"1,000\" b, 3)"), ("צה\"ל", "\"צה\"\"ל\""),
+      ("a\"b c\"", "a AND \"b c\""), ("\"צה\"ל א\"", "\"צה\"\"ל א\""),
+      ("a, b; c", "a AND b; AND c"), ("NEAR(a, b)", "NEAR(a, 10) AND b"), ("NEAR(", nil),
+      ("((((a OR", "a"), ("a AND AND b", "a AND b"), ("a NOT NOT b", "a NOT b"),
+      ("(a * b) OR c", "(a AND b) OR c"), ("a b a", "a AND b"), ("a OR a", "a"),
+      ("(a b) (a b)", "a AND b"), ("a NOT b -b", "a NOT b"), ("a A", "a AND A"),
+      ("NEAR(a a)", "NEAR(a a, 10)"), ("a*~1 milk", "a* AND milk"), ("mi*~2", "mi*"),
+      ("mil*~2", "mil*~2"), ("\"milk a*\"*~1", "\"milk a*\"*"), ("a OR () b", "a OR b"),
+    ] as [(String, String?)])
   func `the lenient parser makes the best of any text`(text: String, expected: String?) {
     let parsed = FullTextParser.parseLeniently(text, isField: { $0 == "title" })
     #expect(parsed?.description == expected)
   }
 
-  @Test(arguments: [
-    ("", nil), ("mi", "mi*"), ("mi ", "mi"), ("mi*", "mi*"), ("fresh mi", "fresh AND mi*"),
-    ("\"fresh mi", "\"fresh mi\"*"), ("\"fresh mi*", "\"fresh mi\"*"),
-    ("\"fresh mi\"", "\"fresh mi\"*"), ("\"fresh milk ", "\"fresh milk \""), ("milk\"", "milk*"),
-    ("milk \"", "milk AND \"\"*"), ("\"milk \"", "\"milk \""), ("(tea mi", "tea AND mi*"),
-    ("milk OR", "milk"), ("milk -so", "milk NOT so*"), ("milk~1", "milk~1"),
-    ("title:mi", "title:mi*"),
-    ("key:va", "\"key:va\"*"), ("NEAR(a mi", "NEAR(a mi*, 10)"), ("milk\n", "milk"),
-  ])
+  @Test(
+    arguments: [
+      ("", nil), ("mi", "mi*"), ("mi ", "mi"), ("mi*", "mi*"), ("fresh mi", "fresh AND mi*"),
+      ("\"fresh mi", "\"fresh mi\"*"), ("\"fresh mi*", "\"fresh mi\"*"),
+      ("\"fresh mi\"", "\"fresh mi\"*"), ("\"fresh milk ", "\"fresh milk \""), ("milk\"", "milk*"),
+      ("milk \"", "milk AND \"\"*"), ("\"milk \"", "\"milk \""), ("(tea mi", "tea AND mi*"),
+      ("milk OR", "milk"), ("milk -so", "milk NOT so*"), ("milk~1", "milk~1"),
+      ("title:mi", "title:mi*"),
+      ("key:va", "\"key:va\"*"), ("NEAR(a mi", "NEAR(a mi*, 10)"), ("milk\n", "milk"),
+    ] as [(String, String?)])
   func `the last word of a text that is being typed is the beginning of a word`(
     text: String, expected: String?
   ) {
