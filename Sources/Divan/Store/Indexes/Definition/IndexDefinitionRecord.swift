@@ -39,9 +39,6 @@ struct IndexDefinitionRecord: Sendable, Equatable {
     static let compound = Flags(rawValue: 32)
     static let partial = Flags(rawValue: 64)
     static let fullText = Flags(rawValue: 128)
-    static let known: Flags = [
-      .removed, .superseding, .ready, .unique, .eachElement, .compound, .partial, .fullText,
-    ]
   }
 }
 
@@ -110,9 +107,9 @@ extension IndexDefinitionRecord {
   static func decode(_ payload: SharedBytes) throws(ByteError) -> IndexDefinitionRecord {
     var reader = ByteReader(payload)
     let flags = Flags(rawValue: try reader.read(UInt8.self))
-    guard Flags.known.isSuperset(of: flags) else {
-      throw ByteError(offset: 0, reason: "an index with unknown flags")
-    }
+    // All bits are known, so these combinations are left for what comes later.
+    guard !flags.contains(.fullText) || flags.isDisjoint(with: [.removed, .unique, .eachElement])
+    else { throw ByteError(offset: 0, reason: "an index with unknown flags") }
     var record = IndexDefinitionRecord(name: try reader.readID())
     guard let name = record.name.text else {
       throw ByteError(offset: 1, reason: "an index name that is not UTF-8")
