@@ -26,13 +26,6 @@ extension PlantedBug {
       plant: "for edit in edits where !PLANTED { edit.apply(to: &texts) }",
       killedBy: .rules("a full-text index is updated by the log")),
     PlantedBug(
-      "text-change-left-to-build", rule: "texts",
-      "a change during the build leaves unchanged words to the build",
-      in: Place.textEdit,
-      find: "if !isSame || !isWhole { try set(term.term, number, term.occurrences) }",
-      plant: "if !isSame || !(isWhole || PLANTED) { try set(term.term, number, term.occurrences) }",
-      killedBy: .rules("a full-text index has what is written")),
-    PlantedBug(
       "text-built-with-old", rule: "texts",
       "the build adds words of documents that have changed since they were read",
       in: Place.textBuild,

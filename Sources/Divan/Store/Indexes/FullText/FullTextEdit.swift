@@ -70,8 +70,9 @@ extension FullTextEdit {
       if let kept {
         try setLengths(kept, new.lengths)
       } else {
-        kept = reserve(1)
-        try add(id, figures.nextNumber - 1, new.lengths)
+        let number = reserve(1)
+        try add(id, number, new.lengths)
+        kept = number
       }
     }
     if let kept { try change(from: terms, to: new, kept, isWhole: isWhole) }
