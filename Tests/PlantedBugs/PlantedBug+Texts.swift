@@ -12,7 +12,7 @@ extension PlantedBug {
       in: Place.textEdit,
       find: "figures.nextNumber += UInt64(count)",
       plant: "figures.nextNumber += PLANTED && count == 1 ? 0 : UInt64(count)",
-      killedBy: .rules("a full-text index follows every")),
+      killedBy: .rules("a full-text index follows every"), symptom: .trap),
     PlantedBug(
       "text-lengths-kept", rule: "texts", "the lengths of a deleted document stay",
       in: Place.textEdit,
