@@ -97,23 +97,26 @@ extension FullTextSearch {
     let ranking = RelevanceRanking(
       documentCount: figures.documentCount, partCounts: partCounts,
       averageLengths: figures.averageLengths, weights: request.fieldNames.map { weights[$0] ?? 1 })
-    guard partCounts.count == 1 else { return try top(limit, cursor, ranking) }
+    guard partCounts.count == 1 else {
+      return try top(limit, cursor) { ranking.score($0, $1, at: $2) }.sorted
+    }
     // One part ranks by its frequency alone, so that only the best are scored.
     let best =
       if let counted = cursor as? CountedMatches {
         try mostFrequent(limit, counted, ranking)
       } else {
-        try mostFrequent(limit, cursor, ranking)
+        try top(limit, cursor) { ranking.frequency(of: 0, $0, $1, at: $2) }
       }
     return best.sorted.map { match in
       TopMatches.Match(document: match.document, score: ranking.score(ofPart: 0, match.score))
     }
   }
 
-  /// Scores all matches.
+  /// Returns the matches with the best scores, which a closure computes of each.
   private func top(
-    _ limit: Int?, _ cursor: any MatchCursor, _ ranking: RelevanceRanking
-  ) throws(DatabaseError) -> [TopMatches.Match] {
+    _ limit: Int?, _ cursor: any MatchCursor,
+    score: (_ frequencies: TermFrequencies, _ lengths: [Int], _ start: Int) -> Double
+  ) throws(DatabaseError) -> TopMatches {
     var frequencies = TermFrequencies(
       partCount: partCounts.count, fieldCount: request.fieldNames.count)
     var lengths = LengthsReader(terms)
@@ -123,36 +126,15 @@ extension FullTextSearch {
       if try lengths.move(to: number) {
         frequencies.reset()
         try cursor.addFrequencies(to: &frequencies)
-        best.insert(
-          document: number, score: ranking.score(frequencies, lengths.lengths, at: lengths.start))
-      }
-      try cursor.advance()
-    }
-    return best.sorted
-  }
-
-  /// Returns the matches with the greatest frequencies of the only part.
-  private func mostFrequent(
-    _ limit: Int?, _ cursor: any MatchCursor, _ ranking: RelevanceRanking
-  ) throws(DatabaseError) -> TopMatches {
-    var frequencies = TermFrequencies(partCount: 1, fieldCount: request.fieldNames.count)
-    var lengths = LengthsReader(terms)
-    var best = TopMatches(limit: limit ?? .max)
-    while cursor.document != DocumentNumber.end {
-      let number = cursor.document
-      if try lengths.move(to: number) {
-        frequencies.reset()
-        try cursor.addFrequencies(to: &frequencies)
-        best.insert(
-          document: number,
-          score: ranking.frequency(of: 0, frequencies, lengths.lengths, at: lengths.start))
+        best.insert(document: number, score: score(frequencies, lengths.lengths, lengths.start))
       }
       try cursor.advance()
     }
     return best
   }
 
-  /// Does the same for documents whose occurrences are counted.
+  /// Returns the matches with the greatest frequencies of the only part, whose occurrences are
+  /// counted.
   ///
   /// Most have one. They are not looked at if enough of the others are better than any of them.
   private func mostFrequent(
