@@ -73,13 +73,6 @@ final class Maintenance: Sendable {
 }
 
 extension Maintenance.State {
-  /// Whether so many bytes were appended since the last checkpoint was begun that another is due.
-  ///
-  /// All checkpoints that are written without a request depend on it, except those that follow a
-  /// compaction or an index build: passes at ``Configuration/checkpointInterval``, closing at
-  /// ``Maintenance/closingInterval``.
-  func isCheckpointDue(every interval: Int) -> Bool { pendingSize >= interval }
-
   /// Whether a pass is due: `interval` bytes were appended, or released since the last pass.
   fileprivate func isPassDue(every interval: Int) -> Bool {
     isCheckpointDue(every: interval) || releasedSize >= interval
@@ -237,14 +230,6 @@ extension Maintenance {
     }
     for waiter in waiters { waiter.signal() }
     expiry.restart()
-  }
-
-  /// The bytes of log after which closing a store writes a checkpoint.
-  static let closingInterval = 1 << 20
-
-  /// Whether so much was written since the last checkpoint that the next opening would be slower.
-  var isWorthACheckpoint: Bool {
-    state.withLock { $0.isCheckpointDue(every: Maintenance.closingInterval) }
   }
 
   /// Runs work between passes.
