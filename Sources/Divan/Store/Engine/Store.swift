@@ -383,7 +383,7 @@ extension Store {
     if let failure = commits.failure { throw failure }
     try commits.flushEverything()
     try? deleteUnreferencedAttachments(writer, isClosing: isClosing)
-    if maintenance.isWorthACheckpoint { try writeCheckpoint(&writer) }
+    if maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }
     try translating { () throws(LogError) in try writer.log?.noteClosed() }
     services.noteClosing(of: self)
   }

@@ -14,8 +14,8 @@ extension Maintenance {
   /// The bytes of log after which closing a store writes a checkpoint.
   static let closingInterval = 1 << 20
 
-  /// Whether so much was written since the last checkpoint that the next opening would be slower.
-  var isWorthACheckpoint: Bool {
+  /// Whether closing writes a checkpoint, because the next opening would be slower without one.
+  var isClosingCheckpointDue: Bool {
     state.withLock { $0.isCheckpointDue(every: Maintenance.closingInterval) }
   }
 }

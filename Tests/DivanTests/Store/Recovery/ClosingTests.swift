@@ -99,7 +99,7 @@ struct ClosingTests {
     // Enough data that closing writes a checkpoint.
     try fixture.commit(
       database, (0..<70).map { .put("large-\($0)", size: 16 << 10) }, durability: .none)
-    #expect(database.store.maintenance.isWorthACheckpoint)
+    #expect(database.store.maintenance.isClosingCheckpointDue)
     let closing = begin { try database.close() }
     try wait { database.store.maintenance.isStopped }
     usleep(20_000)
