@@ -19,7 +19,7 @@ extension Store {
       throw error
     }
     try withWriter { (writer) throws(DatabaseError) in install(written, &writer) }
-    noteCheckpoint(begun.state.commit, size: written.size, since: start)
+    noteCheckpoint(begun.version.commit, size: written.size, since: start)
     try deleteReplacedFiles(by: written.checkpoint)
     // If there was room for a checkpoint, there may be room to recreate a released reserve.
     directory.makeReserve(size: configuration.reserveSize)
@@ -39,14 +39,14 @@ extension Store {
         throw error
       }
       install(written, &writer)
-      noteCheckpoint(begun.state.commit, size: written.size, since: start)
+      noteCheckpoint(begun.version.commit, size: written.size, since: start)
       try deleteReplacedFiles(by: written.checkpoint)
     }
   }
 
   private struct BegunCheckpoint {
     let number: UInt64
-    let state: Version
+    let version: Version
     let position: Checkpoint.Position
     let tail: LogTail
     let previous: Checkpoint?
@@ -79,7 +79,7 @@ extension Store {
       version.immutableSequence = version.lastSequence
     }
     return BegunCheckpoint(
-      number: number, state: writer.newest, position: position, tail: tail, previous: previous)
+      number: number, version: writer.newest, position: position, tail: tail, previous: previous)
   }
 
   /// Makes the immutable memtables part of the mutable ones again.
@@ -91,12 +91,12 @@ extension Store {
 
   /// Writes the pages and the directory under the checkpoint's name.
   private func write(_ begun: BegunCheckpoint) throws(DatabaseError) -> WrittenCheckpoint {
-    let state = begun.state
+    let version = begun.version
     var checkpoint = Checkpoint(
-      number: begun.number, position: begun.position, time: state.time,
-      lastSequence: state.lastSequence, documentCount: state.documentCount,
-      highestFileID: state.segments.segments.map(\.fileID).reduce(0, max),
-      historyHorizon: state.historyHorizon, members: state.segments.members, trees: [])
+      number: begun.number, position: begun.position, time: version.time,
+      lastSequence: version.lastSequence, documentCount: version.documentCount,
+      highestFileID: version.segments.segments.map(\.fileID).reduce(0, max),
+      historyHorizon: version.historyHorizon, members: version.segments.members, trees: [])
     let salt = configuration.random()
     let preamble = FilePreamble(
       kind: .checkpoint, storeID: storeID, salt: salt, createdAt: configuration.now(),
@@ -114,7 +114,7 @@ extension Store {
         let sealing = try directory.sealing(preamble, path: file.path)
         let sink = PageSink(
           CheckpointFileWriter(
-            file, preamble: preamble, commit: state.commit, sealedBy: sealing))
+            file, preamble: preamble, commit: version.commit, sealedBy: sealing))
         do throws(DatabaseError) {
           for index in Version.trees.indices {
             let (count, locators) = try writeTree(index, of: begun, salt: salt, to: sink)
@@ -133,7 +133,7 @@ extension Store {
     } catch {
       throw failure ?? DatabaseError(error)
     }
-    let runs = try open(checkpoint, merged: merged, state)
+    let runs = try open(checkpoint, merged: merged, version)
     return WrittenCheckpoint(checkpoint: checkpoint, runs: runs, size: size)
   }
 
@@ -141,20 +141,20 @@ extension Store {
   private func writeTree(
     _ index: Int, of begun: BegunCheckpoint, salt: UInt64, to sink: PageSink
   ) throws(DatabaseError) -> (mergedCount: Int, locators: [Checkpoint.RunLocator]) {
-    let state = begun.state
+    let version = begun.version
     let path = Version.trees[index]
-    let tree = state[keyPath: path]
+    let tree = version[keyPath: path]
     let mergedCount = runsToMerge(tree)
     var locators = Array(begun.previous.runs(ofTree: index).dropFirst(mergedCount))
     // Lookups of sequence numbers that do not exist are rare.
     let isFiltered = path != \.sequences
     if let summary = try writeRun(
       tree, mergingNewest: mergedCount, isFiltered: isFiltered,
-      ReadView(state: state, store: self), to: sink)
+      ReadView(state: version, store: self), to: sink)
     {
       locators.insert(
         Checkpoint.RunLocator(
-          checkpoint: begun.number, salt: salt, commit: state.commit, summary: summary), at: 0)
+          checkpoint: begun.number, salt: salt, commit: version.commit, summary: summary), at: 0)
     }
     return (mergedCount, locators)
   }
@@ -203,7 +203,7 @@ extension Store {
 
   /// Opens the runs that a new checkpoint names: its own, and older ones that are already open.
   private func open(
-    _ checkpoint: Checkpoint, merged: [Int], _ state: Version
+    _ checkpoint: Checkpoint, merged: [Int], _ version: Version
   ) throws(DatabaseError) -> [[Run]] {
     try translating { () throws(LogError) in
       let file = try CheckpointFile.open(
@@ -211,7 +211,7 @@ extension Store {
       let source = CheckpointPages.source(of: file)
       var runs: [[Run]] = []
       for (index, path) in Version.trees.enumerated() {
-        var tree = Array(state[keyPath: path].runs.dropFirst(merged[index]))
+        var tree = Array(version[keyPath: path].runs.dropFirst(merged[index]))
         if let locator = checkpoint.trees[index].first, locator.checkpoint == checkpoint.number {
           do throws(PageError) {
             tree.insert(try Run(source, locator.summary, commit: locator.commit), at: 0)
