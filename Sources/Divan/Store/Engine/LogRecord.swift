@@ -27,10 +27,10 @@ enum LogRecord {
     case .document: self = .document(try DocumentRecord.decode(payload))
     case .attachment: self = .attachment(try AttachmentRecord.decode(payload))
     case .purge: self = .purge(try PurgeRecord.decode(payload))
-    case .local: self = .localDocument(try LocalDocumentRecord.decode(payload))
-    case .named: self = .snapshotName(try SnapshotNameRecord.decode(payload))
+    case .localDocument: self = .localDocument(try LocalDocumentRecord.decode(payload))
+    case .snapshotName: self = .snapshotName(try SnapshotNameRecord.decode(payload))
     case .commitPoint: self = .commitPoint(try CommitPointRecord.decode(payload))
-    case .index: self = .indexDefinition(try IndexDefinitionRecord.decode(payload))
+    case .indexDefinition: self = .indexDefinition(try IndexDefinitionRecord.decode(payload))
     default:
       guard record.kind.maySkip else {
         throw ByteError(offset: 0, reason: "a record of the unknown kind \(record.kind.rawValue)")

@@ -170,7 +170,7 @@ extension ReadView {
   func namedCommitPoint(
     at locator: RecordLocator
   ) throws(DatabaseError) -> NamedCommitPoint? {
-    let payload = try payload(of: .named, at: locator)
+    let payload = try payload(of: .snapshotName, at: locator)
     do throws(ByteError) {
       let record = try SnapshotNameRecord.decode(payload)
       return record.commitPoint.map { NamedCommitPoint(name: record.name, commitPoint: $0) }

@@ -47,7 +47,7 @@ extension ReadView {
 
   /// Reads the record of a local document.
   func localRecord(at locator: RecordLocator) throws(DatabaseError) -> LocalDocumentRecord {
-    let payload = try payload(of: .local, at: locator)
+    let payload = try payload(of: .localDocument, at: locator)
     do throws(ByteError) {
       return try LocalDocumentRecord.decode(payload)
     } catch {

@@ -4,13 +4,13 @@ extension Record.Kind {
   /// A document, or one of its records, was purged: ``PurgeRecord``.
   static let purge = Record.Kind(rawValue: 4)
   /// A document that is not versioned: ``LocalDocumentRecord``.
-  static let local = Record.Kind(rawValue: 5)
+  static let localDocument = Record.Kind(rawValue: 5)
   /// A version of the store with a name: ``SnapshotNameRecord``.
-  static let named = Record.Kind(rawValue: 6)
+  static let snapshotName = Record.Kind(rawValue: 6)
   /// The end of a commit: ``CommitPointRecord``.
   static let commitPoint = Record.Kind(rawValue: 7)
   /// An index of documents by a property: ``IndexDefinitionRecord``.
-  static let index = Record.Kind(rawValue: 8)
+  static let indexDefinition = Record.Kind(rawValue: 8)
 }
 
 extension ByteReader {

@@ -88,13 +88,13 @@ struct CatalogCheckTests {
     let there = try locator(key("there"))
     #expect(try problems { $0.lead(key("here"), to: there) } == [wrong])
     expectDamage { _ = try database.snapshot().localDocument("here") }
-    let removed = try database.plant(.local) {
+    let removed = try database.plant(.localDocument) {
       LocalDocumentRecord(idBytes: SharedBytes(utf8: "here"), superseded: nil, body: nil).encode(
         to: &$0)
     }
     #expect(try problems { $0.lead(key("here"), to: removed) } == [wrong])
     expectDamage { _ = try database.snapshot().localDocument("here") }
-    let garbage = try database.plant(.local, [9])
+    let garbage = try database.plant(.localDocument, [9])
     #expect(try problems { $0.lead(key("here"), to: garbage) }.first?.contains("flags") == true)
     expectDamage { _ = try database.snapshot().localDocument("here") }
     let document = try database.entry(of: "b").locator
@@ -108,7 +108,7 @@ struct CatalogCheckTests {
   @Test func `listing local documents throws for an ID that is not UTF-8, but not in other ranges`()
     throws
   {
-    let odd = try database.plant(.local) {
+    let odd = try database.plant(.localDocument) {
       LocalDocumentRecord(
         idBytes: SharedBytes(copying: [0xFF]), superseded: nil,
         body: try? (["n": 1] as Value).stored
@@ -154,7 +154,7 @@ struct CatalogCheckTests {
     let wrong = "the index and the log disagree about a named snapshot"
     let second = try locator(name("second"))
     #expect(try problems { $0.lead(name("first"), to: second) } == [wrong])
-    let removed = try database.plant(.named) {
+    let removed = try database.plant(.snapshotName) {
       SnapshotNameRecord(name: SharedBytes(utf8: "first"), superseded: nil, commitPoint: nil)
         .encode(
           to: &$0)
@@ -164,7 +164,7 @@ struct CatalogCheckTests {
     let error = #expect(throws: DatabaseError.self) { try database.snapshot(named: "first") }
     #expect(error?.code == .notFound)
     #expect(try database.namedSnapshots().map(\.name) == ["second"])
-    let garbage = try database.plant(.named, [9])
+    let garbage = try database.plant(.snapshotName, [9])
     #expect(try problems { $0.lead(name("first"), to: garbage) }.first?.contains("flags") == true)
     expectDamage { _ = try database.snapshot(named: "first") }
     #expect(try problems { $0.lead(name("first"), to: first) }.isEmpty)
@@ -228,19 +228,19 @@ struct CatalogCheckTests {
     )
     let wrong = "the index and the log disagree about an index of documents"
     #expect(try problems { $0.lead(n, to: other) } == [wrong])
-    let removed = try database.plant(.index) {
+    let removed = try database.plant(.indexDefinition) {
       IndexDefinitionRecord(name: SharedBytes(utf8: "n"), superseded: nil, definition: nil).encode(
         to: &$0)
     }
     #expect(try problems { $0.lead(n, to: removed) } == [wrong])
-    let unknown = try database.plant(.index) {
+    let unknown = try database.plant(.indexDefinition) {
       IndexDefinitionRecord(
         name: SharedBytes(utf8: "n"), superseded: nil,
         definition: IndexDefinition(index: DocumentIndex("n", on: "n"), number: 999, isReady: true)
       ).encode(to: &$0)
     }
     #expect(try problems { $0.lead(n, to: unknown) } == [wrong])
-    let garbage = try database.plant(.index, [0xFF])
+    let garbage = try database.plant(.indexDefinition, [0xFF])
     #expect(try problems { $0.lead(n, to: garbage) }.first?.contains("flags") == true)
     #expect(try problems { $0.lead(n, to: sound) }.isEmpty)
     // A query of an index with an unreadable record reports damage, not that there is no such

@@ -78,7 +78,7 @@ struct RemovalTests {
     for number in 0..<13 {
       try database.write { _ = try $0.replace("second-\(number)", with: [:]) }
     }
-    #expect(try removals(database) == [.purge, .local, .named])
+    #expect(try removals(database) == [.purge, .localDocument, .snapshotName])
     return database
   }
 
@@ -96,7 +96,7 @@ struct RemovalTests {
     var database = try makeStore()
     try database.writeCheckpoint()
     try database.compactWhatPays()
-    #expect(try removals(database) == [.purge, .local, .named])
+    #expect(try removals(database) == [.purge, .localDocument, .snapshotName])
     try expectRemoved(database)
     // After the first segment is compacted, the second one has nothing left to remove.
     try database.compact()
@@ -137,7 +137,7 @@ struct RemovalTests {
     let size = try database.statistics.segments.reduce(0) { $0 + $1.size }
     #expect(throws: DatabaseError.self) { try database.compactWhatPays() }
     #expect(try database.statistics.segments.reduce(0) { $0 + $1.size } < size)
-    #expect(try removals(database) == [.purge, .local, .named])
+    #expect(try removals(database) == [.purge, .localDocument, .snapshotName])
     disk.observeCalls(nil)
     disk.stopFailing()
     try expectRemoved(database)
@@ -161,7 +161,7 @@ struct RemovalTests {
     let damaged = #expect(throws: DatabaseError.self) { try database.compactWhatPays() }
     #expect(damaged?.code == .damaged)
     #expect(damaged?.path?.hasSuffix(first) == true)
-    #expect(try removals(database) == [.purge, .local, .named])
+    #expect(try removals(database) == [.purge, .localDocument, .snapshotName])
   }
 
   @Test func `compaction does not read older segments for a few removal records`() throws {
@@ -189,7 +189,7 @@ struct RemovalTests {
 
   @Test func `compaction refuses an unreadable record of any kind and reports its segment`() throws
   {
-    for kind in [Record.Kind.purge, .local, .named, .attachment, .commitPoint] {
+    for kind in [Record.Kind.purge, .localDocument, .snapshotName, .attachment, .commitPoint] {
       let database = try open("/kind-\(kind.rawValue).divan")
       try database.write { transaction in
         try transaction.put(Document(id: "a", ["n": 1]))

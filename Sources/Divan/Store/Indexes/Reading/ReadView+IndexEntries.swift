@@ -25,7 +25,7 @@ extension ReadView {
 
   /// Returns the index in a record; nil if the record removes it.
   func indexDefinition(at locator: RecordLocator) throws(DatabaseError) -> IndexDefinition? {
-    let payload = try payload(of: .index, at: locator)
+    let payload = try payload(of: .indexDefinition, at: locator)
     do throws(ByteError) {
       return try IndexDefinitionRecord.decode(payload).definition
     } catch {

@@ -18,7 +18,7 @@ extension Version {
     var damage: [Damage] = []
     while let item = try scan.next() {
       let locator = RecordLocator(indexed: item.value)
-      if let locator, let record = try self.record(at: locator), record.kind == .index,
+      if let locator, let record = try self.record(at: locator), record.kind == .indexDefinition,
         let index = try? IndexDefinitionRecord.decode(record.payload),
         let definition = index.definition,
         item.key.array == CatalogKey.index(index.name)

@@ -96,7 +96,7 @@ extension WriteTransaction {
 
   /// Appends the record of an index, and inserts it into the catalog.
   func append(_ record: IndexDefinitionRecord) throws(DatabaseError) {
-    let locator = try append(.index, id: nil) { writer in record.encode(to: &writer) }
+    let locator = try append(.indexDefinition, id: nil) { writer in record.encode(to: &writer) }
     state.put(record, at: locator, scratch: &entryScratch)
   }
 }
