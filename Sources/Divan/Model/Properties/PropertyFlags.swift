@@ -28,6 +28,8 @@ enum PropertyFlags {
   @inlinable @inline(__always) static var replaced: UInt16 { 1 << 9 }
   /// The property is stored under a key other than its name.
   @inlinable @inline(__always) static var keyed: UInt16 { 1 << 10 }
+  /// The model's initializer has not bound the property yet.
+  @inlinable @inline(__always) static var unbound: UInt16 { 1 << 11 }
   /// The stored value may differ from the assigned one, and is read again after saving.
   @inlinable @inline(__always) static var readAfterSaving: UInt16 { 1 << 12 }
   /// Deleting the model deletes the models that the property refers to.
@@ -36,8 +38,6 @@ enum PropertyFlags {
   @inlinable @inline(__always) static var denying: UInt16 { 1 << 14 }
   /// The property is indexed.
   @inlinable @inline(__always) static var indexed: UInt16 { 1 << 15 }
-  /// The model's initializer has not bound the property yet.
-  @inlinable @inline(__always) static var unbound: UInt16 { 1 << 11 }
 
   /// If one of these is set, reading takes the slow path.
   @inlinable @inline(__always) static var slowToRead: UInt16 {
