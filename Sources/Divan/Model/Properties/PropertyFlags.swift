@@ -3,7 +3,7 @@ import Synchronization
 
 /// The state of one property of one model, as bits in its wrapper.
 ///
-/// `@inlinable`, because code in the client's module tests them.
+/// All 16 bits are used. `@inlinable`, because code in the client's module tests them.
 @usableFromInline
 enum PropertyFlags {
   /// The value, if there is one, is still in the document; the wrapper has the declared value.
