@@ -15,6 +15,8 @@ struct TermFilter {
   private var english = EnglishStemmer()
   private var german = GermanStemmer()
   private var unfolded: [UInt8] = []
+  /// The terms of words that came before; nil if they are not kept.
+  private var cache: TermCache?
 
   init(_ options: AnalysisOptions) {
     self.options = options
@@ -25,10 +27,30 @@ struct TermFilter {
     lateFolding = isLate ? WordFolding(removesDiacritics: true) : nil
   }
 
+  /// The same filter, which keeps terms from now on.
+  func caching() -> TermFilter {
+    var filter = self
+    filter.cache = TermCache()
+    return filter
+  }
+
   /// Replaces `term` by the term of a word of the text.
   ///
   /// Returns false if the word has none: it is a stop word, or has only invisible scalars.
   mutating func makeTerm(_ text: [UInt8], _ word: Range<Int>, into term: inout [UInt8]) -> Bool {
+    guard cache != nil, let key = TermCache.Word(text, word) else {
+      return makeNewTerm(text, word, into: &term)
+    }
+    if cache?.copyTerm(of: key, into: &term) == true { return !term.isEmpty }
+    let hasTerm = makeNewTerm(text, word, into: &term)
+    if !hasTerm { term.removeAll(keepingCapacity: true) }
+    cache?.insert(key, term)
+    return hasTerm
+  }
+
+  private mutating func makeNewTerm(
+    _ text: [UInt8], _ word: Range<Int>, into term: inout [UInt8]
+  ) -> Bool {
     term.removeAll(keepingCapacity: true)
     var end = word.upperBound
     if word.count > TermFilter.wordSizeLimit {

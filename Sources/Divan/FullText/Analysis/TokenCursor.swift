@@ -23,7 +23,7 @@ struct TokenCursor {
     case query
   }
 
-  private let text: [UInt8]
+  private var text: [UInt8]
   private let purpose: Purpose
   private var segments: WordSegmenter
   private var filter: TermFilter
@@ -46,12 +46,20 @@ struct TokenCursor {
     self.init(text, TermFilter(options), for: purpose)
   }
 
-  /// Creates a cursor with a filter that was used before, and whose memory is used again.
+  /// Creates a cursor with a filter.
   init(_ text: [UInt8], _ filter: TermFilter, for purpose: Purpose = .index) {
     (self.text, self.purpose) = (text, purpose)
     segments = WordSegmenter(text)
     self.filter = filter
     pending = segments.next()
+  }
+
+  /// Begins with another text, and uses the memory again.
+  mutating func restart(_ text: [UInt8]) {
+    self.text = text
+    segments = WordSegmenter(text)
+    pending = segments.next()
+    (partEnd, nextPosition) = (nil, 0)
   }
 
   /// Moves to the next term, and returns whether there is one.

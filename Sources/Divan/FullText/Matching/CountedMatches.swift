@@ -54,6 +54,11 @@ final class CountedMatches: MatchCursor {
     }
   }
 
+  func countRest() -> Int {
+    defer { index = numbers.count }
+    return numbers.count - index
+  }
+
   func appendSpans(to spans: inout [MatchSpan]) {
     preconditionFailure("the words of a phrase were counted")
   }

@@ -12,6 +12,9 @@ protocol MatchCursor: AnyObject {
   /// Moves to the first document that is not before `target`; stays if the current one is not.
   func advance(to target: UInt64) throws(DatabaseError)
 
+  /// Moves to the end, and returns the number of documents from the current one on.
+  func countRest() throws(DatabaseError) -> Int
+
   /// Appends where the current document matches, in the order of ``MatchSpan/precedes(_:_:)``.
   func appendSpans(to spans: inout [MatchSpan]) throws(DatabaseError)
 
@@ -23,6 +26,15 @@ extension MatchCursor {
   /// Moves to the next document; at the end, it stays.
   func advance() throws(DatabaseError) {
     if document != DocumentNumber.end { try advance(to: document + 1) }
+  }
+
+  func countRest() throws(DatabaseError) -> Int {
+    var count = 0
+    while document != DocumentNumber.end {
+      count += 1
+      try advance(to: document + 1)
+    }
+    return count
   }
 }
 

@@ -83,21 +83,16 @@ struct QueryMatches {
     return cursors
   }
 
-  /// Returns the documents that match a query as a whole.
-  ///
-  /// The postings of a single word are all read, so they are counted if it is frequent.
-  mutating func whole(
-    _ expression: FullTextExpression, in fields: FieldSet
-  ) throws(DatabaseError) -> (any MatchCursor)? {
-    guard case .words(let text) = expression else { return try cursor(expression, in: fields) }
+  /// Returns the documents with a frequent word, to rank them by its counts; nil for other queries.
+  func frequentWord(
+    _ text: FullTextWords, in fields: FieldSet
+  ) throws(DatabaseError) -> CountedMatches? {
     let words = query[text]
     guard words.words.count == 1, words.maxDistance == 0, !words.words[0].isPrefix,
       let postings = try terms.postings(of: words.words[0].term),
-      try UInt64(postings.documentCount) * 64 > terms.numberLimit(),
-      let counted = try countedMatches(words.words[0], fields, part: 0)
-    else { return try cursor(expression, in: fields) }
-    partCounts = [counted.cost]
-    return counted
+      try UInt64(postings.documentCount) * 64 > terms.numberLimit()
+    else { return nil }
+    return try countedMatches(words.words[0], fields, part: 0)
   }
 
   /// Returns the documents with a word or a phrase, which is one part of the query.

@@ -9,6 +9,9 @@ protocol PostingsSource: AnyObject {
   ///
   /// Targets ascend. The numbers in the block count from `first`.
   func block(notBefore target: UInt64) throws(DatabaseError) -> (bytes: [UInt8], first: UInt64)?
+
+  /// Moves to the end, and returns the number of documents in the blocks after the last one returned.
+  func countRest() -> Int
 }
 
 /// The documents with one term, in some properties.
@@ -57,6 +60,19 @@ final class TermMatches: MatchCursor {
       if try hasField() { return }
       target = document + 1
     }
+  }
+
+  func countRest() throws(DatabaseError) -> Int {
+    var count = 0
+    // Which properties a document has the term in is in its posting only.
+    while fields != .all, document != DocumentNumber.end {
+      count += 1
+      try move(to: document + 1)
+    }
+    guard let cursor else { return count }
+    self.cursor = nil
+    document = DocumentNumber.end
+    return cursor.remainingCount + source.countRest()
   }
 
   /// Whether the term is in one of the properties in the current document.
@@ -112,5 +128,11 @@ final class PostingsList: PostingsSource {
       next += 1
     }
     return nil
+  }
+
+  func countRest() -> Int {
+    let rest = blocks[min(next + 1, blocks.count)...]
+    next = blocks.count
+    return rest.reduce(0) { $0 + $1.postings.header.documentCount }
   }
 }

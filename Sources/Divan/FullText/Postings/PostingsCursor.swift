@@ -18,6 +18,8 @@ struct PostingsCursor {
 
   /// The current document, or ``DocumentNumber/end``.
   var document: UInt64 { index < documents.count ? documents[index] : DocumentNumber.end }
+  /// The number of documents from the current one on.
+  var remainingCount: Int { max(0, documents.count - index) }
 
   /// Creates a cursor at the first document of a block, whose numbers count from `first`.
   ///

@@ -57,10 +57,12 @@ extension StoreCheck {
       let view = view
       try reportingOnce(definition) { () throws(DatabaseError) in
         let (figures, postingCount) = try view.repairing { (_) throws(PageError) in
-          (try tables.figures(), try tables.livePostingCount())
+          let figures = try tables.figures()
+          return (figures, try tables.postingCount(withOrphans: !figures.hasOrphans))
         }
         var wanted = expected.figures
         wanted.nextNumber = figures.nextNumber
+        wanted.hasOrphans = figures.hasOrphans
         guard figures != wanted || postingCount != expected.postingCount
         else { return }
         throw DatabaseError(
@@ -94,8 +96,10 @@ extension FullTextTables {
     return true
   }
 
-  /// Counts the postings of documents that there are, whose blocks must not overlap.
-  fileprivate func livePostingCount() throws(PageError) -> Int {
+  /// Counts the postings, of which orphans count only if there should be none.
+  ///
+  /// The blocks of a term must not overlap.
+  fileprivate func postingCount(withOrphans: Bool) throws(PageError) -> Int {
     let start = keys.start(of: .terms)
     var scan = tree.scan(from: .inclusive(start), to: .end(ofPrefix: start))
     var isLive: [UInt64: TextLengths] = [:]
@@ -114,7 +118,7 @@ extension FullTextTables {
         let number = cursor.document
         let slot = number / FullTextKeys.lengthsPerBlock
         if isLive[slot] == nil { isLive[slot] = try lengths(around: number).new }
-        if isLive[slot]?[number] != nil { count += 1 }
+        if withOrphans || isLive[slot]?[number] != nil { count += 1 }
         cursor.advance(to: number + 1)
       }
     }

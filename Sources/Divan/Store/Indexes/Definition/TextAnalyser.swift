@@ -27,13 +27,25 @@ struct TextAnalyser: Sendable {
     return terms.isEmpty ? nil : terms
   }
 
+  /// Returns a cursor for ``forEachTerm(of:with:_:)``, which keeps the terms of many documents.
+  func makeCursor() -> TokenCursor { TokenCursor([], filter.caching()) }
+
   /// Calls `body` with each term of a document and its place, in the order of places.
   func forEachTerm(of properties: EncodedValue, _ body: ([UInt8], Occurrence) -> Void) {
+    var cursor = TokenCursor([], filter)
+    forEachTerm(of: properties, with: &cursor, body)
+  }
+
+  /// Does the same with a cursor that was used for other documents.
+  func forEachTerm(
+    of properties: EncodedValue, with cursor: inout TokenCursor,
+    _ body: ([UInt8], Occurrence) -> Void
+  ) {
     guard fulfilsConditions(properties) else { return }
     for (field, path) in paths.enumerated() {
       var start = 0
       forEachText(at: path, of: properties) { text in
-        var cursor = TokenCursor(text, filter)
+        cursor.restart(text)
         var last = -1
         while cursor.next() {
           last = cursor.position

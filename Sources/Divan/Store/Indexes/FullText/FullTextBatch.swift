@@ -18,6 +18,8 @@ struct FullTextBatch: Sendable {
 
   let definition: IndexDefinition
   private let analyser: TextAnalyser
+  /// Kept for its cache of terms.
+  private var cursor: TokenCursor
   private var builder: PostingsBuilder
   /// The documents with a term; a document's number in the batch is its index.
   private(set) var items: [Item] = []
@@ -27,6 +29,7 @@ struct FullTextBatch: Sendable {
     guard let analyser = definition.analyser else { return nil }
     self.definition = definition
     self.analyser = analyser
+    cursor = analyser.makeCursor()
     builder = PostingsBuilder(fieldCount: analyser.fieldCount)
   }
 
@@ -38,7 +41,7 @@ struct FullTextBatch: Sendable {
   mutating func add(_ id: SharedBytes, _ properties: EncodedValue, sequence: UInt64 = 0) {
     let number = UInt64(items.count)
     var lengths = [Int](repeating: 0, count: analyser.fieldCount)
-    analyser.forEachTerm(of: properties) { term, occurrence in
+    analyser.forEachTerm(of: properties, with: &cursor) { term, occurrence in
       builder.append(term, document: number, occurrence)
       lengths[occurrence.field] += 1
     }

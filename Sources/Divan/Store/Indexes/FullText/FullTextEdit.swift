@@ -59,7 +59,7 @@ extension FullTextEdit {
     switch old {
     // Without a number, no term is there.
     case .terms(let found): (terms, kept) = (known == nil ? nil : found, known)
-    case .unknown: break
+    case .unknown: figures.hasOrphans = figures.hasOrphans || known != nil
     }
     if let known {
       try setLengths(known, nil)

@@ -10,6 +10,11 @@ struct FullTextFigures: Equatable {
   var nextNumber: UInt64 = 0
   /// The number of documents with a term.
   var documentCount = 0
+  /// Whether there may be postings with numbers that no document has any more.
+  ///
+  /// They stay when a document changes whose old text cannot be read. Without them, a search need not
+  /// look up whether a number has a document.
+  var hasOrphans = false
   /// The number of documents with a term in each property.
   var fieldCounts: [Int]
   /// The number of terms of each property in all documents.
@@ -42,6 +47,7 @@ struct FullTextFigures: Equatable {
     bytes.append(varint: UInt64(rules))
     bytes.append(varint: nextNumber)
     bytes.append(varint: UInt64(documentCount))
+    bytes.append(hasOrphans ? 1 : 0)
     for (count, length) in zip(fieldCounts, totalLengths) {
       bytes.append(varint: UInt64(count))
       bytes.append(varint: UInt64(length))
@@ -58,6 +64,7 @@ struct FullTextFigures: Equatable {
     let limit = Int(counterLimit)
     nextNumber = UInt64(try span.readCount(limit: limit, at: &offset))
     documentCount = try span.readCount(limit: limit, at: &offset)
+    hasOrphans = try span.readCount(limit: 1, at: &offset) == 1
     for field in 0..<fieldCount {
       fieldCounts[field] = try span.readCount(limit: limit, at: &offset)
       totalLengths[field] = try span.readCount(limit: limit, at: &offset)

@@ -51,8 +51,14 @@ struct FullTextRequest: Sendable {
   ) throws(DatabaseError) -> (cursor: any MatchCursor, partCounts: [Int])? {
     guard let expression else { return nil }
     var matches = QueryMatches(terms, words, fieldNames: fieldNames)
-    guard let cursor = try matches.whole(expression, in: fields) else { return nil }
+    guard let cursor = try matches.cursor(expression, in: fields) else { return nil }
     return (cursor, matches.partCounts)
+  }
+
+  /// Returns the documents with the query's only word, with their counts, if it is a frequent one.
+  func countedMatches(in terms: some FullTextTerms) throws(DatabaseError) -> CountedMatches? {
+    guard case .words(let text)? = expression else { return nil }
+    return try QueryMatches(terms, words, fieldNames: fieldNames).frequentWord(text, in: fields)
   }
 }
 

@@ -51,9 +51,15 @@ extension FullTextSearch {
 
   /// Counts the other matches.
   mutating func countRest() throws(DatabaseError) -> Int {
+    guard let cursor else { return 0 }
+    if !(try figures().hasOrphans) { return try cursor.countRest() }
     var count = 0
     while try nextNumber() != nil { count += 1 }
     return count
+  }
+
+  private func figures() throws(DatabaseError) -> FullTextFigures {
+    try terms.reading { () throws(PageError) in try terms.tables.figures() }
   }
 
   /// Moves behind the next match, and returns its number.
@@ -92,7 +98,7 @@ extension FullTextSearch {
   /// Returns the best matches, up to a number of them; nil for all.
   fileprivate func top(_ limit: Int?) throws(DatabaseError) -> [TopMatches.Match] {
     guard let cursor else { return [] }
-    let figures = try terms.reading { () throws(PageError) in try terms.tables.figures() }
+    let figures = try figures()
     let weights = definition.index.fullText?.weights ?? [:]
     let ranking = RelevanceRanking(
       documentCount: figures.documentCount, partCounts: partCounts,
@@ -101,8 +107,10 @@ extension FullTextSearch {
       return try top(limit, cursor) { ranking.score($0, $1, at: $2) }.sorted
     }
     // One part ranks by its frequency alone, so that only the best are scored.
+    var counted = cursor as? CountedMatches
+    if counted == nil { counted = try request.countedMatches(in: terms) }
     let best =
-      if let counted = cursor as? CountedMatches {
+      if let counted {
         try mostFrequent(limit, counted, ranking)
       } else {
         try top(limit, cursor) { ranking.frequency(of: 0, $0, $1, at: $2) }

@@ -136,8 +136,8 @@ extension StoredTerms {
 final class TermPostings: PostingsSource {
   private let terms: StoredTerms
   private let start: [UInt8]
-  /// The first and last number of each block.
-  private var blocks: [(first: UInt64, last: UInt64)] = []
+  /// The first and last number of each block, and how many documents it has.
+  private var blocks: [(first: UInt64, last: UInt64, documentCount: Int)] = []
   private var next = 0
   let documentCount: Int
 
@@ -153,7 +153,7 @@ final class TermPostings: PostingsSource {
         throw DatabaseError(
           postings: ByteError(offset: 0, reason: "a document number is too great"))
       }
-      blocks.append((block.key.first, last))
+      blocks.append((block.key.first, last, block.header.documentCount))
       count += block.header.documentCount
     }
     documentCount = count
@@ -181,5 +181,11 @@ final class TermPostings: PostingsSource {
       throw DatabaseError(postings: ByteError(offset: 0, reason: "a block is found by a scan only"))
     }
     return (found, first)
+  }
+
+  func countRest() -> Int {
+    let rest = blocks[min(next + 1, blocks.count)...]
+    next = blocks.count
+    return rest.reduce(0) { $0 + $1.documentCount }
   }
 }
