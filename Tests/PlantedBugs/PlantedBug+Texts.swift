@@ -59,6 +59,26 @@ extension PlantedBug {
         "if blocks[middle].last < target || PLANTED { next = middle + 1 } else { end = middle }",
       killedBy: .rules("a term of many documents is found in each")),
     PlantedBug(
+      "text-orphans-not-noted", rule: "texts",
+      "numbers that have no document any more are counted",
+      in: Place.textEdit,
+      find: "case .unknown: figures.hasOrphans = figures.hasOrphans || known != nil",
+      plant: "case .unknown: figures.hasOrphans = figures.hasOrphans || known != nil && !PLANTED",
+      killedBy: .rules("words of a document that could not be read")),
+    PlantedBug(
+      "text-block-not-counted", rule: "texts", "a count leaves a block out",
+      in: Place.storedTerms,
+      find: "let rest = blocks[min(next + 1, blocks.count)...]",
+      plant: "let rest = blocks[min(next + (PLANTED ? 2 : 1), blocks.count)...]",
+      killedBy: .rules("words of a document that could not be read")),
+    PlantedBug(
+      "text-cache-of-beginnings", rule: "texts",
+      "a word gets the term of another one that begins alike",
+      in: "TermCache.swift",
+      find: "slot.wordLow == word.low, slot.wordHigh == word.high, word.low != 0",
+      plant: "slot.wordLow == word.low, slot.wordHigh == word.high || PLANTED, word.low != 0",
+      killedBy: .rules("words that begin alike are told apart")),
+    PlantedBug(
       "text-relevance-without-length", rule: "texts", "long texts count as much as short ones",
       in: Place.relevance,
       find: "/ (1 - lengthDiscount + lengthDiscount * Double(length) / averageLengths[field])",

@@ -66,7 +66,7 @@ enum FullTextFixtures {
     }
     var matches = QueryMatches(
       TermDictionary(builder.finish()), AnalysedQuery(expression, options), fieldNames: ["text"])
-    return try matches.whole(expression, in: .all)?.document == 0
+    return try matches.cursor(expression, in: .all)?.document == 0
   }
 
   static func segments(_ text: [UInt8]) -> [WordSegmenter.Segment] {

@@ -59,7 +59,7 @@ struct QueryLimitTests {
       let expression = try FullTextParser.parse(text)
       var matches = QueryMatches(
         dictionary, AnalysedQuery(expression, AnalysisOptions()), fieldNames: ["text"])
-      guard let cursor = try matches.whole(expression, in: .all) else { return (false, []) }
+      guard let cursor = try matches.cursor(expression, in: .all) else { return (false, []) }
       let isCounted = cursor is CountedMatches
       var numbers: [UInt64] = []
       while cursor.document != DocumentNumber.end {

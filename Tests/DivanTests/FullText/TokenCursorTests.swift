@@ -94,6 +94,40 @@ struct TokenCursorTests {
     }
   }
 
+  @Test func `a cache of terms changes no term`() throws {
+    let words = [
+      "the", "The", "running", "runs", "Straße", "STRASSE", "Übung", "äpfel", "Äpfeln", "ﬃ", "日本語",
+      "isn’t", "3.14", "abcdefghijklmnop", "abcdefghijklmnopq", "internationalisation", "\u{AD}",
+      "ﷺ", "e\u{301}t\u{E9}",
+    ]
+    for seed in 0..<20 as Range<UInt64> {
+      var random = SeededRandom(seed: seed)
+      let options = AnalysisOptions(
+        stemming: [.english, .german, nil].randomElement(using: &random) ?? nil,
+        stopWords: .random(using: &random) ? [.english, .german] : [],
+        removesDiacritics: .random(using: &random))
+      var cached = TokenCursor([], TermFilter(options).caching())
+      for _ in 0..<30 {
+        // More different words than the cache has slots, and the same ones again.
+        let text = (0..<500).map { _ in
+          let word = words.randomElement(using: &random) ?? ""
+          return .random(using: &random)
+            ? word : word + "\(Int.random(in: 0..<9999, using: &random))"
+        }.joined(separator: " ")
+        var plain = TokenCursor(Array(text.utf8), options)
+        cached.restart(Array(text.utf8))
+        while plain.next() {
+          let isThere = cached.next()
+          #expect(isThere && cached.term == plain.term, "seed \(seed): \(text)")
+          #expect(cached.range == plain.range && cached.position == plain.position)
+          if cached.term != plain.term { return }
+        }
+        let hasMore = cached.next()
+        #expect(!hasMore)
+      }
+    }
+  }
+
   @Test(arguments: ["x", "日", "ä ", "ก", "a.", "don't ", "\u{FDFA}", "日 ", "\u{301}"])
   func `a long text of the same words is analysed in linear time`(text: String) {
     func seconds(_ size: Int) -> Double {

@@ -154,7 +154,7 @@ extension RuleCase {
 }
 
 /// A store with a damaged log that no checkpoint covers.
-private struct DamageBench {
+struct DamageBench {
   let fixture: CrashFixture
 
   /// Creates a closed store with an index, and one transaction of `count` documents.

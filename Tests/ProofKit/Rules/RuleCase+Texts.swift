@@ -98,6 +98,34 @@ extension RuleCase {
           "ash0": ids(rest.filter { $0 % 2 == 0 || $0 % 3 == 0 }),
         ], database)
     },
+    RuleCase(name: "words that begin alike are told apart in a build") {
+      let database = try CrashFixture.fresh().open { $0.maintenance = .manual }
+      try database.write { transaction in
+        for number in 0..<3000 {
+          let text = "internal\(number * 7919) internal\(number * 7919)x"
+          _ = try transaction.replace("n\(number)", with: ["text": .string(text)])
+        }
+      }
+      try database.addIndex(DocumentIndex("words", fullText: "text"))
+      if let problem = try database.check().problems.first { throw problem }
+    },
+    RuleCase(name: "words of a document that could not be read are neither found nor counted") {
+      let bench = try DamageBench.filled(300)
+      let database = try bench.fixture.openQuiet()
+      try database.addIndex(DocumentIndex("words", fullText: "text"))
+      func expectCount(_ expected: Int) throws {
+        let query = Query<Document>().filter(.matches(.fullText("300"), index: "words"))
+        let count = try database.snapshot().count(query)
+        try expect(count == expected, "\(count) of \(expected) are counted")
+      }
+      try expectCount(300)
+      try bench.damage("150 of 300")
+      // What the index has of it is not known any more.
+      try database.write { _ = try $0.replace("document 150.", with: ["text": "elm"]) }
+      try expectCount(299)
+      try expectWords(["elm": ["document 150."]], database)
+      if let problem = try database.check().problems.first { throw problem }
+    },
     RuleCase(name: "relevance counts words, their lengths and how rare they are") {
       let database = try CrashFixture.fresh().open { $0.maintenance = .manual }
       var options = FullTextOptions()

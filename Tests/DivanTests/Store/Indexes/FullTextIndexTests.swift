@@ -64,6 +64,8 @@ struct FullTextIndexTests {
     while let id = try search.nextID() {
       #expect(ids.insert(try #require(id.text)).inserted)
     }
+    var counted = try FullTextSearch(condition, in: snapshot.view)
+    #expect(try counted.countRest() == ids.count, "\(text)")
     return ids
   }
 
@@ -312,6 +314,49 @@ struct FullTextIndexTests {
     #expect(noticed > 0)
   }
 
+  @Test func `words of a document that could not be read are neither found nor counted`() throws {
+    let database = try store.open()
+    try database.addIndex(index)
+    try database.write { transaction in
+      for number in 0..<200 {
+        _ = try transaction.replace("d\(number)", with: ["title": "oak", "number": .int(Int64(number))])
+      }
+    }
+    func count() throws -> Int {
+      let condition = FullTextCondition(query: FullTextQuery("oak"), indexName: "text")
+      var search = try FullTextSearch(condition, in: database.snapshot().view)
+      return try search.countRest()
+    }
+    #expect(try count() == 200)
+    for id in ["d7", "d8", "d9"] {
+      let view = try database.store.view()
+      let locator = try #require(try view.entry(id)).locator
+      let path = try #require(view.state.segments[locator.fileID]).file.path
+      try store.fixture.fileSystem.corrupt(path, atOffset: Int(locator.offset) + 20, mask: 1)
+    }
+    // What the index had of them is not known, so it stays, and its numbers have no document.
+    try database.write { transaction in
+      _ = try transaction.replace("d7", with: ["title": "elm"])
+      _ = try transaction.replace("d8", with: ["title": "oak elm"])
+      try transaction.purge("d9")
+    }
+    #expect(try count() == 198)
+    #expect(try found("oak", database.snapshot()).count == 198)
+    #expect(try found("elm", database.snapshot()) == ["d7", "d8"])
+    try expectSound(database, "beside numbers without a document")
+    // Without the note of it, a check reports them.
+    let definition = try #require(database.store.view().state.indexes.first)
+    try database.store.withWriter { writer in
+      writer.changeNewest { version in
+        let tables = version.texts.tables(of: definition)
+        guard var figures = try? tables.figures() else { return }
+        figures.hasOrphans = false
+        version.texts.set(tables.keys.figures.span, ([0] + figures.bytes).span)
+      }
+    }
+    #expect(try database.check().problems.count == 1)
+  }
+
   @Test func `an encrypted store has room for the parts of a long value`() throws {
     // Pages of an encrypted store are smaller, and a part of a value fills one entry.
     let limit = BTree.entryLimit(pageSize: CheckpointHeader.pageSize - Sealing.overhead)
@@ -334,7 +379,7 @@ struct FullTextIndexTests {
     try database.store.withWriter { writer in
       writer.changeNewest { version in
         let key = version.texts.tables(of: definition).keys.figures
-        version.texts.set(key.span, [0, 99, 1, 1, 1, 1, 0, 0, 0, 0].span)
+        version.texts.set(key.span, [0, 99, 1, 1, 0, 1, 1, 0, 0, 0, 0].span)
       }
     }
     try database.writeCheckpoint()
