@@ -126,13 +126,16 @@ if Context.environment["DIVAN_OPTIMIZE", default: ""] != "" {
     target.swiftSettings = [.unsafeFlags(["-O", "-assert-config", "Debug"])]
   }
   // A release build compiles a module as a whole, on one core, which takes the tests twice the time.
-  // `PlantedBugs` is mostly a long list of texts, which takes longer to optimize than to use.
+  // `PlantedBugs` is mostly a long list of texts, which takes longer to optimize than to use. The more
+  // macros a process of the compiler expands, the longer each takes, so there are several batches.
   for target in package.targets
   where target.name.hasSuffix("Tests") && !tested.contains(target.name)
     || target.name == "PlantedBugs"
   {
     target.swiftSettings = [
-      .unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"])
+      .unsafeFlags([
+        "-Onone", "-no-whole-module-optimization", "-enable-batch-mode", "-driver-batch-count", "12",
+      ])
     ]
   }
 }
