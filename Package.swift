@@ -134,7 +134,8 @@ if Context.environment["DIVAN_OPTIMIZE", default: ""] != "" {
   {
     target.swiftSettings = [
       .unsafeFlags([
-        "-Onone", "-no-whole-module-optimization", "-enable-batch-mode", "-driver-batch-count", "12",
+        "-Onone", "-no-whole-module-optimization", "-enable-batch-mode", "-driver-batch-count",
+        "12",
       ])
     ]
   }

@@ -319,7 +319,8 @@ struct FullTextIndexTests {
     try database.addIndex(index)
     try database.write { transaction in
       for number in 0..<200 {
-        _ = try transaction.replace("d\(number)", with: ["title": "oak", "number": .int(Int64(number))])
+        _ = try transaction.replace(
+          "d\(number)", with: ["title": "oak", "number": .int(Int64(number))])
       }
     }
     func count() throws -> Int {
