@@ -17,7 +17,7 @@ package enum FuzzSeeds {
         for (name, bytes) in files where name.hasSuffix(".segment") {
           seeds.append(("\(store.name)-\(name)", bytes))
         }
-      case .checkpoint, .attachment, .view, .multipart, .answers, .requests: break
+      case .checkpoint, .attachment, .view, .multipart, .answers, .requests, .query: break
       case .head:
         for (name, bytes) in files {
           seeds.append(("\(store.name)-\(name)", Array(bytes.prefix(4096))))
@@ -46,6 +46,7 @@ package enum FuzzSeeds {
     if target == .multipart { seeds = FuzzMultipart.seeds }
     if target == .answers { seeds = FuzzAnswers.seeds }
     if target == .requests { seeds = FuzzRequests.seeds }
+    if target == .query { seeds = FuzzQueries.seeds }
     if target == .checkpoint {
       for (index, base) in FuzzStores.checkpointed.enumerated() {
         guard let bytes = base.files[base.checkpoint] else { continue }

@@ -27,6 +27,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case answers
   /// Requests to a service of CouchDB's protocol.
   case requests
+  /// A query for text, and the text of a document.
+  case query
 }
 
 /// A result that must not occur, whatever the input.
@@ -59,6 +61,7 @@ extension FuzzTarget {
     case .multipart: try FuzzMultipart.read(input)
     case .answers: try FuzzAnswers.read(input)
     case .requests: try FuzzRequests.read(input, isThorough: isThorough)
+    case .query: try FuzzQueries.read(input)
     }
   }
 
@@ -66,6 +69,7 @@ extension FuzzTarget {
   package var sizeLimit: Int {
     switch self {
     case .attachment: 1 << 10
+    case .query: 2 << 10
     case .head, .json, .record, .answers, .requests: 8 << 10
     case .page, .multipart: 32 << 10
     case .segment, .checkpoint, .view: 64 << 10

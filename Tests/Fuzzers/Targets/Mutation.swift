@@ -28,6 +28,7 @@ extension Mutation {
     case .json, .attachment: change(&bytes, limit)
     case .multipart: mutateText(&bytes, Self.multipartWords, limit)
     case .answers, .requests: mutateText(&bytes, Self.protocolWords, limit)
+    case .query: mutateText(&bytes, Self.queryWords, limit)
     case .segment: mutateFile(&bytes, .segment, limit)
     case .checkpoint:
       let base = bytes.first ?? 0
@@ -56,6 +57,12 @@ extension Mutation {
     "-1",
     "9223372036854775807", "1e400", "\\u0000", "%2F", "%00", "?rev=", "&open_revs=all", "since=",
     "limit=0", "new_edits=false", "atts_since=", "\r\n--b", "\r\n\r\n", "/_local/", "/db/a", "\n\n",
+  ].map { Array($0.utf8) }
+
+  private static let queryWords = [
+    " OR ", " AND ", " NOT ", " -", "(", ")", "\"", "*", "~1", "~2", "NEAR(", ", 3)", "title:",
+    "text:", "none:", "\n", "the", "running", "Straße", "\u{301}", "’", "日本", "ไทย", "\u{200D}",
+    "\u{FDFA}", "\u{0}",
   ].map { Array($0.utf8) }
 
   /// Changes bytes, and every other time inserts a word or doubles a part.
