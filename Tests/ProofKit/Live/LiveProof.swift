@@ -37,6 +37,17 @@ struct LiveCase: Sendable {
 
   var name: String { isIndexed ? "with indexes" : "without indexes" }
 
+  private var queries: [Query<Document>] { LiveCase.queries + (isIndexed ? LiveCase.searches : []) }
+
+  /// Searches in text, which need an index.
+  private static var searches: [Query<Document>] {
+    let found = Query<Document>().filter(.matches(.fullText("elm"), index: "words"))
+    return [
+      found.sort(.relevance).limit(10),
+      Query<Document>().filter(.matches(.fullText("el* -ash"), index: "words")).sorted(by: "n"),
+    ]
+  }
+
   private static var queries: [Query<Document>] {
     let tagged = Query<Document>().filter { $0["tags"].contains("x") }
     return [
@@ -51,11 +62,12 @@ struct LiveCase: Sendable {
     if isIndexed {
       try database.addIndex(DocumentIndex("n", on: "n"))
       try database.addIndex(DocumentIndex("tags", on: "tags", eachElement: true))
+      try database.addIndex(DocumentIndex("words", fullText: "words"))
     }
     let followers = Recorder<LiveObserver>()
     let finish = DispatchSemaphore(value: 0)
     var followerCount = 0
-    for (number, query) in Self.queries.enumerated() {
+    for (number, query) in queries.enumerated() {
       for pause in [Duration.zero, .milliseconds(number + 1)] {
         followerCount += 1
         Task.detached {
@@ -75,8 +87,12 @@ struct LiveCase: Sendable {
     // Documents that all queries return first, which ends the observers' work.
     try database.write { transaction in
       for number in 0..<10 {
+        // So often that it is the most relevant one.
+        let words = Array(repeating: "elm", count: 20).joined(separator: " ")
         _ = try transaction.put(
-          Document(id: "end \(number)", ["n": -1, "text": "a", "tags": ["x"]]))
+          Document(
+            id: "end \(number)",
+            ["n": -1, "text": "a", "tags": ["x"], "words": .string(words)]))
       }
     }
     for _ in 0..<followerCount {
@@ -126,6 +142,7 @@ struct LiveCase: Sendable {
         id,
         with: [
           "n": .int(Int64(random.below(100))), "text": .string(text), "tags": .array(tags),
+          "words": .string(["elm", "elm oak", "oak ash", "elm ash", "ash"][random.below(5)]),
         ])
     }
   }
