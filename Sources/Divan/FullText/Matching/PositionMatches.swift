@@ -26,12 +26,16 @@ class PositionMatches: MatchCursor {
   }
 
   private func skipOthers() throws(DatabaseError) {
+    // In variables, so that the parts do not write to properties of this object.
+    var (lists, spans) = (lists, spans)
+    (self.lists, self.spans) = ([], [])
+    defer { (self.lists, self.spans) = (lists, spans) }
+    spans.removeAll(keepingCapacity: true)
     while candidates.document != DocumentNumber.end {
       for (index, part) in parts.enumerated() {
         lists[index].removeAll(keepingCapacity: true)
         try part.appendSpans(to: &lists[index])
       }
-      spans.removeAll(keepingCapacity: true)
       appendMatches(lists, to: &spans)
       if !spans.isEmpty { return }
       try candidates.advance(to: candidates.document + 1)

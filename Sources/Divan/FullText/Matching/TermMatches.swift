@@ -19,11 +19,12 @@ protocol PostingsSource: AnyObject {
 /// It keeps one block of the postings in memory.
 final class TermMatches: MatchCursor {
   private let source: any PostingsSource
-  private var cursor: PostingsCursor?
   private let fieldCount: Int
   private let fields: FieldSet
   /// The number of the ranked part of the query that the term belongs to; nil if it is not ranked.
   private let part: Int?
+  /// The documents of the current block; at the end, none.
+  private var cursor: PostingsCursor
   private var occurrences: [Occurrence] = []
   private(set) var document: UInt64 = 0
 
@@ -32,6 +33,7 @@ final class TermMatches: MatchCursor {
     _ source: any PostingsSource, fieldCount: Int, fields: FieldSet = .all, part: Int? = nil
   ) throws(DatabaseError) {
     (self.source, self.fieldCount, self.fields, self.part) = (source, fieldCount, fields, part)
+    cursor = PostingsCursor(fieldCount: fieldCount)
     try move(to: 0)
   }
 
@@ -44,19 +46,21 @@ final class TermMatches: MatchCursor {
   private func move(to target: UInt64) throws(DatabaseError) {
     var target = target
     while true {
-      cursor?.advance(to: target)
-      if cursor?.document ?? DocumentNumber.end == DocumentNumber.end {
+      cursor.advance(to: target)
+      document = cursor.document
+      if document == DocumentNumber.end {
         guard let block = try source.block(notBefore: target) else {
-          cursor = nil
-          document = DocumentNumber.end
+          cursor = PostingsCursor(fieldCount: fieldCount)
           return
         }
-        cursor = try reading { () throws(ByteError) in
-          try PostingsCursor(block.bytes, first: block.first, fieldCount: fieldCount)
+        do throws(ByteError) {
+          try cursor.read(block.bytes, first: block.first)
+        } catch {
+          throw DatabaseError(postings: error)
         }
-        cursor?.advance(to: target)
+        cursor.advance(to: target)
+        document = cursor.document
       }
-      document = cursor?.document ?? DocumentNumber.end
       if try hasField() { return }
       target = document + 1
     }
@@ -69,25 +73,32 @@ final class TermMatches: MatchCursor {
       count += 1
       try move(to: document + 1)
     }
-    guard let cursor else { return count }
-    self.cursor = nil
+    guard document != DocumentNumber.end else { return count }
+    count = cursor.remainingCount + source.countRest()
+    cursor = PostingsCursor(fieldCount: fieldCount)
     document = DocumentNumber.end
-    return cursor.remainingCount + source.countRest()
+    return count
   }
 
   /// Whether the term is in one of the properties in the current document.
   private func hasField() throws(DatabaseError) -> Bool {
     guard fields != .all, document != DocumentNumber.end else { return true }
     var isFound = false
-    try reading { () throws(ByteError) in
-      try cursor?.forEachField { isFound = isFound || fields.contains($0.field) }
+    do throws(ByteError) {
+      try cursor.forEachField { isFound = isFound || fields.contains($0.field) }
+    } catch {
+      throw DatabaseError(postings: error)
     }
     return isFound
   }
 
   func appendSpans(to spans: inout [MatchSpan]) throws(DatabaseError) {
     occurrences.removeAll(keepingCapacity: true)
-    try reading { () throws(ByteError) in try cursor?.appendOccurrences(to: &occurrences) }
+    do throws(ByteError) {
+      try cursor.appendOccurrences(to: &occurrences)
+    } catch {
+      throw DatabaseError(postings: error)
+    }
     for occurrence in occurrences where fields.contains(occurrence.field) {
       spans.append(MatchSpan(field: occurrence.field, start: occurrence.position, length: 1))
     }
@@ -95,16 +106,14 @@ final class TermMatches: MatchCursor {
 
   func addFrequencies(to frequencies: inout TermFrequencies) throws(DatabaseError) {
     guard let part else { return }
-    try reading { () throws(ByteError) in
-      try cursor?.forEachField { frequency in
+    do throws(ByteError) {
+      try cursor.forEachField { frequency in
         guard fields.contains(frequency.field) else { return }
         frequencies.add(frequency.count, part: part, field: frequency.field)
       }
+    } catch {
+      throw DatabaseError(postings: error)
     }
-  }
-
-  private func reading<R>(_ body: () throws(ByteError) -> R) throws(DatabaseError) -> R {
-    do throws(ByteError) { return try body() } catch { throw DatabaseError(postings: error) }
   }
 }
 

@@ -2,47 +2,47 @@ internal import DivanLog
 
 /// Reads the documents of one block, and the places of its term in each.
 ///
-/// The documents are decoded at once, at most 128, and positions only when asked. Any bytes can be
-/// read: what is no block throws, and nothing is allocated for counts that the bytes cannot have.
+/// The numbers of documents are decoded at once, at most 128, and all else when it is asked for. Any
+/// bytes can be read: what is no block throws, and nothing is allocated for counts that the bytes
+/// cannot have.
 struct PostingsCursor {
-  private let bytes: [UInt8]
+  private var bytes: [UInt8] = []
   private let fieldCount: Int
   private var documents: [UInt64] = []
-  /// The offset of the fields of each document, and the number of occurrences.
+  /// The offset of the properties of each document.
   private var fields: [Int] = []
-  private var counts: [Int] = []
   private var index = 0
   /// The document whose positions begin at ``positionsOffset``.
   private var positionsIndex = 0
-  private var positionsOffset: Int
+  private var positionsOffset = 0
 
   /// The current document, or ``DocumentNumber/end``.
   var document: UInt64 { index < documents.count ? documents[index] : DocumentNumber.end }
   /// The number of documents from the current one on.
   var remainingCount: Int { max(0, documents.count - index) }
 
+  /// Creates a cursor without documents.
+  init(fieldCount: Int) { self.fieldCount = fieldCount }
+
   /// Creates a cursor at the first document of a block, whose numbers count from `first`.
   ///
   /// - Throws: `ByteError` if the bytes are no block.
   init(_ bytes: [UInt8], first: UInt64, fieldCount: Int) throws(ByteError) {
-    (self.bytes, self.fieldCount) = (bytes, fieldCount)
-    let header = try PostingsBlock.header(of: bytes.span)
-    positionsOffset = header.positionsStart
-    try decode(header, first)
+    self.init(fieldCount: fieldCount)
+    try read(bytes, first: first)
   }
 
-  private mutating func decode(
-    _ header: PostingsBlock.Header, _ first: UInt64
-  ) throws(ByteError) {
-    let bytes = bytes
+  /// Moves to the first document of another block, and uses the memory again.
+  mutating func read(_ bytes: [UInt8], first: UInt64) throws(ByteError) {
+    self.bytes = bytes
+    (index, positionsIndex) = (0, 0)
+    documents.removeAll(keepingCapacity: true)
+    fields.removeAll(keepingCapacity: true)
     let span = bytes.span
-    let positionsSize = bytes.count - header.positionsStart
+    let header = try PostingsBlock.header(of: span)
+    positionsOffset = header.positionsStart
     var offset = header.documentsStart
     var before: UInt64?
-    var total = 0
-    documents.reserveCapacity(header.documentCount)
-    fields.reserveCapacity(header.documentCount)
-    counts.reserveCapacity(header.documentCount)
     for _ in 0..<header.documentCount {
       let distance = try span.readVarint(at: &offset)
       let number = try PostingsBlock.number(distance, after: before, at: offset)
@@ -53,22 +53,9 @@ struct PostingsCursor {
       }
       documents.append(document)
       fields.append(offset)
-      var own = 0
-      var nextField: UInt64 = 0
-      while true {
-        let entry = try span.readVarint(at: &offset)
-        let field = entry >> 1 % UInt64(fieldCount)
-        guard field >= nextField else {
-          throw ByteError(offset: offset, reason: "the properties of a posting do not ascend")
-        }
-        nextField = field + 1
-        own += try PostingsBlock.occurrences(entry, fieldCount, limit: positionsSize, at: offset)
-        if entry & 1 == 1 { break }
-      }
-      counts.append(own)
-      total += own
+      while try span.readVarint(at: &offset) & 1 == 0 {}
     }
-    guard offset == header.positionsStart, before == header.last, total <= positionsSize else {
+    guard offset == header.positionsStart, before == header.last else {
       throw ByteError(offset: offset, reason: "a block of postings differs from its figures")
     }
   }
@@ -97,12 +84,23 @@ extension PostingsCursor {
   /// - Throws: `ByteError` if the bytes are no block.
   func forEachField(_ body: (FieldFrequency) -> Void) throws(ByteError) {
     guard index < documents.count else { return }
+    try forEachField(of: index) { (frequency) throws(ByteError) in body(frequency) }
+  }
+
+  private func forEachField(
+    of index: Int, _ body: (FieldFrequency) throws(ByteError) -> Void
+  ) throws(ByteError) {
     let span = bytes.span
     var offset = fields[index]
+    var nextField = 0
     while true {
       let entry = try span.readVarint(at: &offset)
       let field = Int(entry >> 1 % UInt64(fieldCount))
-      body(
+      guard field >= nextField else {
+        throw ByteError(offset: offset, reason: "the properties of a posting do not ascend")
+      }
+      nextField = field + 1
+      try body(
         (field, try PostingsBlock.occurrences(entry, fieldCount, limit: bytes.count, at: offset)))
       if entry & 1 == 1 { return }
     }
@@ -113,29 +111,26 @@ extension PostingsCursor {
   /// - Throws: `ByteError` if the bytes are no block.
   mutating func appendOccurrences(to result: inout [Occurrence]) throws(ByteError) {
     guard index < documents.count else { return }
-    if positionsIndex < index {
-      try PostingsBlock.skip(
-        counts[positionsIndex..<index].reduce(0, +), of: bytes, &positionsOffset)
-      positionsIndex = index
+    var passed = 0
+    while positionsIndex < index {
+      try forEachField(of: positionsIndex) { (frequency) throws(ByteError) in
+        passed += frequency.count
+      }
+      positionsIndex += 1
     }
+    try PostingsBlock.skip(passed, of: bytes, &positionsOffset)
     var offset = positionsOffset
     let span = bytes.span
-    var fieldsOffset = fields[index]
-    while true {
-      let entry = try span.readVarint(at: &fieldsOffset)
-      let field = Int(entry >> 1 % UInt64(fieldCount))
-      let count = try PostingsBlock.occurrences(
-        entry, fieldCount, limit: bytes.count, at: fieldsOffset)
+    try forEachField(of: index) { (frequency) throws(ByteError) in
       var next: UInt64 = 0
-      for _ in 0..<count {
+      for _ in 0..<frequency.count {
         let distance = try span.readVarint(at: &offset)
         guard distance <= UInt64(UInt32.max), next + distance <= UInt64(UInt32.max) else {
           throw ByteError(offset: offset, reason: "a position is too great")
         }
-        result.append(Occurrence(field: field, position: Int(next + distance)))
+        result.append(Occurrence(field: frequency.field, position: Int(next + distance)))
         next += distance + 1
       }
-      if entry & 1 == 1 { return }
     }
   }
 }
