@@ -76,8 +76,11 @@ extension FullTextBuild {
 
   /// Reads partitions until a batch has its share of the memory.
   private func read(_ view: ReadView) {
-    // There is one for each thread.
-    guard var batch = common.withLock({ $0.batches.popLast() }) else { return }
+    // There is one for each call, also if a thread makes several of them.
+    let next = common.withLock { common in
+      common.batches.firstIndex { !$0.hasLists }.map { common.batches.remove(at: $0) }
+    }
+    guard var batch = next else { return }
     var last: UInt64 = 0
     do throws(DatabaseError) {
       while hasRoom(batch), let partition = try takePartition() {
@@ -92,6 +95,8 @@ extension FullTextBuild {
         common.failure = (last, error)
       }
     }
+    // Here, because the threads do it side by side.
+    batch.makeLists()
     common.withLock { $0.batches.append(batch) }
   }
 
@@ -130,8 +135,8 @@ extension FullTextBuild {
     _ batch: inout FullTextBatch, readFrom view: ReadView
   ) throws(DatabaseError) -> Int {
     let count = batch.items.count
-    guard count > 0 else { return 0 }
     defer { batch.removeAll() }
+    guard count > 0 else { return 0 }
     let lists = batch.takeLists()
     var dropped = DroppedItems(view)
     let first = try changing(&dropped, batch) { (tree, batch, _) throws(PageError) in
@@ -140,14 +145,16 @@ extension FullTextBuild {
     for start in stride(from: 0, to: count, by: itemsPerSlice) {
       let range = start..<min(start + itemsPerSlice, count)
       let known = try changing(&dropped, batch) { (tree, batch, dropped) throws(PageError) in
-        try batch.addItems(range, first: first, to: &tree, without: dropped)
+        try batch.addItems(range, first: first, to: &tree, without: dropped.items)
       }
       dropped.items.formUnion(known)
     }
     for start in stride(from: 0, to: lists.count, by: termsPerSlice) {
       let slice = lists[start..<min(start + termsPerSlice, lists.count)]
       try changing(&dropped, batch) { (tree, batch, dropped) throws(PageError) in
-        try batch.add(slice, first: first, to: &tree, without: dropped)
+        try batch.add(
+          slice, first: first, to: &tree, without: dropped.items,
+          isUndisturbed: dropped.isUndisturbed)
       }
     }
     return count
@@ -157,16 +164,16 @@ extension FullTextBuild {
   /// were read.
   private func changing<R>(
     _ dropped: inout DroppedItems, _ batch: FullTextBatch,
-    _ body: (inout LayeredTree, FullTextBatch, Set<Int>) throws(PageError) -> R
+    _ body: (inout LayeredTree, FullTextBatch, DroppedItems) throws(PageError) -> R
   ) throws(DatabaseError) -> R {
     try store.withWriter { (writer) throws(DatabaseError) in
       try writer.newest.requireBuilding(definition, path: store.path)
       let newest = writer.view(of: store)
       try dropped.update(batch, newest)
-      let items = dropped.items
+      let dropped = dropped
       let (texts, result) = try newest.repairing { (version) throws(PageError) in
         var texts = version.state.texts
-        let result = try body(&texts, batch, items)
+        let result = try body(&texts, batch, dropped)
         return (texts, result)
       }
       writer.changeNewest { $0.texts = texts }
@@ -178,6 +185,8 @@ extension FullTextBuild {
 /// The documents of a batch that writers have changed since they were read, and added themselves.
 private struct DroppedItems {
   var items: Set<Int> = []
+  /// Whether nothing has been written since the documents were read.
+  private(set) var isUndisturbed = true
   /// The counter that shows whether anything has changed since.
   private var changesAndPurges: UInt64
 
@@ -186,6 +195,7 @@ private struct DroppedItems {
   mutating func update(_ batch: FullTextBatch, _ newest: ReadView) throws(DatabaseError) {
     guard newest.state.changesAndPurges != changesAndPurges else { return }
     changesAndPurges = newest.state.changesAndPurges
+    isUndisturbed = false
     for (index, item) in batch.items.enumerated() where !items.contains(index) {
       // Not the revision: a document may be purged and written again with the same one.
       if try newest.newestEntry(item.id)?.sequence != item.sequence { items.insert(index) }

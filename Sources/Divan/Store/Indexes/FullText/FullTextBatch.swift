@@ -21,6 +21,8 @@ struct FullTextBatch: Sendable {
   /// Kept for its cache of terms.
   private var cursor: TokenCursor
   private var builder: PostingsBuilder
+  /// The postings by term, once they are made.
+  private var lists: [PostingsBuilder.List]?
   /// The documents with a term; a document's number in the batch is its index.
   private(set) var items: [Item] = []
 
@@ -39,6 +41,7 @@ struct FullTextBatch: Sendable {
 
   /// Adds the terms of a document that the index does not have.
   mutating func add(_ id: SharedBytes, _ properties: EncodedValue, sequence: UInt64 = 0) {
+    precondition(!hasLists, "a document is added to a batch whose postings are made")
     let number = UInt64(items.count)
     var lengths = [Int](repeating: 0, count: analyser.fieldCount)
     analyser.forEachTerm(of: properties, with: &cursor) { term, occurrence in
@@ -49,12 +52,22 @@ struct FullTextBatch: Sendable {
     items.append(Item(id: SharedBytes(copying: id.array), lengths: lengths, sequence: sequence))
   }
 
+  /// Whether the postings are made, so that nothing can be added until they are taken.
+  var hasLists: Bool { lists != nil }
+
+  /// Makes the postings by term.
+  ///
+  /// Nothing can be added until they are taken.
+  mutating func makeLists() { lists = builder.finish() }
+
   /// Removes the postings by term, in the order of the terms.
-  mutating func takeLists() -> ArraySlice<PostingsBuilder.List> { ArraySlice(builder.finish()) }
+  mutating func takeLists() -> ArraySlice<PostingsBuilder.List> {
+    ArraySlice(lists.take() ?? builder.finish())
+  }
 
   /// Removes all documents.
   mutating func removeAll() {
-    _ = builder.finish()
+    _ = takeLists()
     items.removeAll(keepingCapacity: true)
   }
 }
@@ -64,7 +77,7 @@ extension FullTextBatch {
   mutating func move(to tree: inout LayeredTree) throws(PageError) {
     let first = try reserveNumbers(in: &tree)
     _ = try addItems(items.indices, first: first, to: &tree, without: [])
-    try add(takeLists(), first: first, to: &tree, without: [])
+    try add(takeLists(), first: first, to: &tree, without: [], isUndisturbed: true)
     items.removeAll(keepingCapacity: true)
   }
 
@@ -98,16 +111,19 @@ extension FullTextBatch {
 
   /// Adds the postings of some terms.
   ///
-  /// Other writers may have added documents with greater numbers since the numbers were reserved.
+  /// Unless it is undisturbed, other writers may have changed the documents since their numbers were
+  /// reserved, and may have added documents with greater numbers.
   func add(
     _ lists: ArraySlice<PostingsBuilder.List>, first: UInt64, to tree: inout LayeredTree,
-    without dropped: Set<Int>
+    without dropped: Set<Int>, isUndisturbed: Bool
   ) throws(PageError) {
     var edit = try FullTextEdit(tree.tables(of: definition))
     var late: [(term: [UInt8], blocks: [PostingsBuilder.Block])] = []
     for list in lists {
       let blocks = try kept(list.blocks, first, without: dropped)
-      if try !edit.append(blocks, of: list.term) { late.append((list.term, blocks)) }
+      if try !edit.append(blocks, of: list.term, after: isUndisturbed ? first : nil) {
+        late.append((list.term, blocks))
+      }
     }
     edit.apply(to: &tree)
     for (term, blocks) in late {

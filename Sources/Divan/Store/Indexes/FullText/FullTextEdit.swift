@@ -215,16 +215,17 @@ extension FullTextEdit {
 extension FullTextEdit {
   /// Puts blocks of a term between those whose numbers are smaller and those with greater ones.
   ///
-  /// Returns false, and changes nothing, if a block has both.
+  /// Returns false, and changes nothing, if a block has both. With a number in `start`, all others
+  /// are below it.
   mutating func append(
-    _ blocks: [PostingsBuilder.Block], of term: [UInt8]
+    _ blocks: [PostingsBuilder.Block], of term: [UInt8], after start: UInt64?
   ) throws(PageError) -> Bool {
     var rest = ArraySlice(blocks)
     guard let first = rest.first else { return true }
-    let last = try tables.block(of: term, with: first.first)
+    let last = start == 0 ? nil : try tables.block(of: term, with: first.first)
     if let last, last.first + last.postings.header.last >= first.first { return false }
     // A writer may have added a document between them since their numbers were reserved.
-    if let end = rest.last, let next = try tables.block(of: term, after: first.first),
+    if start == nil, let end = rest.last, let next = try tables.block(of: term, after: first.first),
       next.first <= end.first + end.postings.header.last
     {
       return false
