@@ -59,7 +59,8 @@ extension Database {
 
   /// Builds an index in place of any other one with its name.
   ///
-  /// If it cannot be built, the other index is restored.
+  /// If it cannot be built, the other index is restored. A full-text index whose weights alone are
+  /// new is not built again.
   func replaceIndex(
     with index: DocumentIndex, isCancelled: @escaping () -> Bool = { false },
     progress: ((Double) throws -> Void)? = nil
@@ -67,6 +68,7 @@ extension Database {
     // Before the other index is removed.
     try index.validate(path)
     let other = try indexes().first { haveSameUTF8($0.name, index.name) && $0 != index }
+    if let other, other.hasSameTerms(as: index), try write({ try $0.reweigh(index) }) { return }
     if other != nil { try removeIndex(named: index.name) }
     do {
       try buildIndex(index, isCancelled: isCancelled, progress: progress)

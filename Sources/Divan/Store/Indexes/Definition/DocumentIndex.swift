@@ -46,7 +46,7 @@ public struct DocumentIndex: Sendable {
   /// The conditions for documents to be in the index; empty if all documents are.
   public let conditions: [IndexCondition]
   /// The options of a full-text index; nil if the index orders documents by values.
-  public let fullText: FullTextOptions?
+  public private(set) var fullText: FullTextOptions?
 
   /// The path to the first property: its name, preceded by the names of the objects around it.
   public var path: [String] { paths.first ?? [] }
@@ -180,6 +180,16 @@ extension DocumentIndex: Hashable {
     hasher.combine(eachElement)
     hasher.combine(conditions)
     hasher.combine(fullText)
+  }
+}
+
+extension DocumentIndex {
+  /// Whether two full-text indexes have the same terms: they differ at most in their weights.
+  func hasSameTerms(as other: DocumentIndex) -> Bool {
+    guard fullText != nil, let weights = other.fullText?.weights else { return false }
+    var index = self
+    index.fullText?.weights = weights
+    return index == other
   }
 }
 

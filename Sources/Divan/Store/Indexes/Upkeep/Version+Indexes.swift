@@ -47,7 +47,10 @@ extension Version {
     indexes.removeAll { !$0.isReady }
     var whole: [IndexDefinition] = []
     for index in indexes {
-      guard let base, base.indexes.contains(index), try !base.isOutdated(index) else { continue }
+      // Weights may have changed since, without another number.
+      guard let base, base.indexes.contains(where: { $0.number == index.number && $0.isReady }),
+        try !base.isOutdated(index)
+      else { continue }
       whole.append(index)
     }
     let numbers = Set(whole.map(\.number))

@@ -26,6 +26,19 @@ extension WriteTransaction {
     return definition
   }
 
+  /// Gives a full-text index that is ready other weights, on which its terms do not depend.
+  ///
+  /// Returns false if there is no such index.
+  func reweigh(_ index: DocumentIndex) throws(DatabaseError) -> Bool {
+    let found = state.indexes.first { $0.isReady && $0.index.hasSameTerms(as: index) }
+    guard let found else { return false }
+    try append(
+      IndexDefinitionRecord(
+        name: SharedBytes(utf8: index.name), superseded: try locator(of: index.name),
+        definition: IndexDefinition(index: index, number: found.number, isReady: true)))
+    return true
+  }
+
   /// Marks an index as complete and ready for use.
   func finish(_ definition: IndexDefinition) throws(DatabaseError) {
     try state.requireBuilding(definition, path: store.path)
