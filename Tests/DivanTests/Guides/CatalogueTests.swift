@@ -902,6 +902,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 269)
+    #expect(count == 270)
   }
 }

@@ -139,6 +139,16 @@ struct FullTextGuideTests {
     #expect(newest.map(\.id) == ["a", "b"])
   }
 
+  @Test func `a function ranks notes by the share of the title that was searched for`() throws {
+    let query = Query<Note>().filter(.matches(.fullText("milk"), index: "model:Note.all"))
+    let byTitle = FullTextOrder.score { match in
+      match.relevance + 10 * Double(match.count(in: "title"))
+        / Double(1 + match.wordCount(in: "title"))
+    }
+    let notes = try context.find(query.sort(byTitle).limit(10))
+    #expect(notes.map(\.id) == ["b", "a"])
+  }
+
   @Test func `what matches is highlighted`() throws {
     let note = try #require(try context.model(Note.self, id: "a"))
     var lines: [String] = []

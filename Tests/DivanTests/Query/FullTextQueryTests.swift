@@ -186,6 +186,42 @@ struct FullTextQueryTests {
     #expect(index.description == #"text matches "a \"b\"" in index "x", at most 2"#)
   }
 
+  @Test func `a function of the figures of a match can rank the results`() throws {
+    let query = documents.filter(.matches(.fullText("milk urgent"), index: "text"))
+    let relevant = try ids(query.sort(.relevance))
+    #expect(Set(relevant) == ["a", "b", "d"])
+    #expect(try ids(query.sort(.score { $0.relevance })) == relevant)
+    #expect(try ids(query.sort(.score { -$0.relevance })) == relevant.reversed())
+    // Equal scores leave the order in which the index first had the documents.
+    #expect(try ids(query.sort(.score { _ in 1 })) == ["a", "b", "d"])
+    let byTags = FullTextOrder.score { Double($0.count(in: "tags")) }
+    #expect(try ids(query.sort(byTags)) == ["d", "a", "b"])
+    #expect(try ids(query.sort(byTags).limit(1)) == ["d"])
+    #expect(try ids(query.sort(byTags).offset(2)) == ["b"])
+    let shortest = FullTextOrder.score { -Double($0.wordCount(in: "body")) }
+    #expect(try ids(query.sort(shortest)) == ["d", "a", "b"])
+    // The query has two parts. What is not a number comes last.
+    let ofParts = FullTextOrder.score { match in
+      guard match.partCount == 2, match.documentCount == 5, match.documentCount(ofPart: 0) == 3,
+        match.averageWordCount(in: "title") == 7.0 / 5
+      else { return 100 }
+      let count = match.count(ofPart: 0, in: "body") + match.count(ofPart: 0, in: "nothing")
+      return count == 0 ? .nan : Double(count)
+    }
+    #expect(try ids(query.sort(ofParts)) == ["a", "b", "d"])
+  }
+
+  @Test func `an order by a function equals itself only`() throws {
+    let milk = documents.filter { $0["body"].matches(.fullText("milk")) }
+    let order = FullTextOrder.score { $0.relevance }
+    #expect(order == order && order != .relevance && order != .score { $0.relevance })
+    #expect(Set([order, order, .relevance]).count == 2)
+    #expect(milk.sort(order) == milk.sort(order))
+    #expect(milk.sort(order) != milk.sort(.relevance))
+    #expect(milk.sort(order).description == "body matches \"milk\", by a score")
+    #expect(try database.snapshot().explain(milk.sort(order)).order == "by a score")
+  }
+
   // MARK: Errors
 
   @Test func `a search of a property that no index has says how to create one`() throws {

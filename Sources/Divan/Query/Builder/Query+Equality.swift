@@ -8,7 +8,7 @@ extension Query: Equatable {
 
 extension QueryCore: Equatable {
   static func == (a: QueryCore, b: QueryCore) -> Bool {
-    a.limit == b.limit && a.offset == b.offset && a.isByRelevance == b.isByRelevance
+    a.limit == b.limit && a.offset == b.offset && a.textOrder == b.textOrder
       && a.sorts == b.sorts && a.kind == b.kind && a.filter == b.filter
   }
 }

@@ -58,8 +58,8 @@ struct QueryCore: Sendable {
   var conditions: Filter?
   /// The sort keys, the most significant first; equal results are sorted by the bytes of their IDs.
   var sorts: [QuerySort] = []
-  /// Whether the documents that match its condition on text best come first.
-  var isByRelevance = false
+  /// The order by the condition on text, if results have it.
+  var textOrder: FullTextOrder?
   var limit: Int?
   var offset = 0
 }
@@ -90,6 +90,9 @@ extension QueryCore {
 }
 
 extension QueryCore {
+  /// Whether the documents that match its condition on text best come first.
+  var isByRelevance: Bool { textOrder != nil }
+
   /// Throws if the results cannot be ordered by relevance, and are to be.
   func refuseOrder() throws(DatabaseError) {
     guard isByRelevance else { return }
@@ -185,7 +188,7 @@ extension Query {
   /// read.
   public func sort(_ order: FullTextOrder) -> Query {
     var query = self
-    query.core.isByRelevance = true
+    query.core.textOrder = order
     return query
   }
 
@@ -240,7 +243,7 @@ extension Query: CustomStringConvertible {
 extension QueryCore: CustomStringConvertible {
   var description: String {
     var text = whole.description
-    if isByRelevance { text += ", by relevance" }
+    if let textOrder { text += ", \(textOrder)" }
     if !sorts.isEmpty {
       text +=
         ", by "

@@ -23,7 +23,7 @@ extension QueryExecution {
     switch plan.order {
     case .byID: return "by the IDs"
     case .fromIndex: return "as in the index"
-    case .byRelevance: return "by relevance"
+    case .byRelevance: return query.textOrder?.description ?? ""
     case .sorted:
       let limit = query.limit.map { ", keeping the first \($0)" } ?? ""
       return "sorted" + limit

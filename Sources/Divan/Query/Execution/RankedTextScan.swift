@@ -12,7 +12,8 @@ struct RankedTextScan: ~Copyable {
   init(_ execution: QueryExecution, _ access: FullTextAccess) throws(DatabaseError) {
     self.execution = execution
     matches = try access.takeSearch(in: execution.view)
-      .ranked(expectedCount: execution.expectedMatchCount)
+      .ranked(
+        by: execution.query.textOrder?.scoring, expectedCount: execution.expectedMatchCount)
     waiting = PrefetchQueue(execution, areRead: execution.readsCandidates, areAllWanted: false)
   }
 

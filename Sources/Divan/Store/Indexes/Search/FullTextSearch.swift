@@ -85,24 +85,37 @@ struct RankedMatch: Sendable {
 }
 
 extension FullTextSearch {
-  /// Ranks the matches, and returns them from the best one on.
+  /// Ranks the matches by a function, or by BM25, and returns them from the best one on.
   ///
   /// All of them are scored. If the caller expects to need only some, no more than twice as many are
   /// sorted; then further ones cost another search.
-  consuming func ranked(expectedCount: Int?) throws(DatabaseError) -> RankedMatchCursor {
+  consuming func ranked(
+    by scoring: FullTextScoring? = nil, expectedCount: Int?
+  ) throws(DatabaseError) -> RankedMatchCursor {
     let search = copy self
     let limit = expectedCount.map { min($0, 1 << 20) * 2 + 16 }
-    return RankedMatchCursor(search, try search.top(limit), limit: limit)
+    return RankedMatchCursor(search, scoring, try search.top(limit, scoring), limit: limit)
   }
 
   /// Returns the best matches, up to a number of them; nil for all.
-  fileprivate func top(_ limit: Int?) throws(DatabaseError) -> [TopMatches.Match] {
+  fileprivate func top(
+    _ limit: Int?, _ scoring: FullTextScoring?
+  ) throws(DatabaseError) -> [TopMatches.Match] {
     guard let cursor else { return [] }
     let figures = try figures()
     let weights = definition.index.fullText?.weights ?? [:]
     let ranking = RelevanceRanking(
       documentCount: figures.documentCount, partCounts: partCounts,
       averageLengths: figures.averageLengths, weights: request.fieldNames.map { weights[$0] ?? 1 })
+    if let scoring {
+      let search = FullTextScoring.Search(
+        request.fieldNames, ranking, documentCount: figures.documentCount, partCounts: partCounts,
+        averageLengths: figures.averageLengths)
+      return try top(limit, cursor) { frequencies, lengths, start in
+        let score = scoring.function(FullTextMatch(search, frequencies, lengths, at: start))
+        return score.isNaN ? -.infinity : score
+      }.sorted
+    }
     guard partCounts.count == 1 else {
       return try top(limit, cursor) { ranking.score($0, $1, at: $2) }.sorted
     }
@@ -177,13 +190,17 @@ extension FullTextSearch {
 /// Matches that are equally good come in the order in which the index first had them.
 struct RankedMatchCursor {
   private let search: FullTextSearch
+  private let scoring: FullTextScoring?
   private var matches: [TopMatches.Match]
   /// The number of matches that were asked for; nil if these are all.
   private var limit: Int?
   private var index = 0
 
-  fileprivate init(_ search: FullTextSearch, _ matches: [TopMatches.Match], limit: Int?) {
-    (self.search, self.matches, self.limit) = (search, matches, limit)
+  fileprivate init(
+    _ search: FullTextSearch, _ scoring: FullTextScoring?, _ matches: [TopMatches.Match],
+    limit: Int?
+  ) {
+    (self.search, self.scoring, self.matches, self.limit) = (search, scoring, matches, limit)
   }
 
   /// Returns the next match; nil at the end.
@@ -191,7 +208,7 @@ struct RankedMatchCursor {
     while true {
       if index == matches.count, let limit, matches.count == limit {
         self.limit = nil
-        matches = try search.restarted().top(nil)
+        matches = try search.restarted().top(nil, scoring)
       }
       guard index < matches.count else { return nil }
       let match = matches[index]
