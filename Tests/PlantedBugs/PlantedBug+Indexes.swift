@@ -58,12 +58,14 @@ extension PlantedBug {
     PlantedBug(
       "index-by-half", rule: "indexes", "a half-built index of a checkpoint is used",
       in: Place.indexing,
-      find:
-        "guard let base, base.indexes.contains(index), try !base.isOutdated(index) else { continue }",
+      find: """
+        guard let base, base.indexes.contains(where: { $0.number == index.number && $0.isReady }),
+        """,
       plant: """
-        let isThere = base?.indexes.contains { PLANTED ? $0.number == index.number : $0 == index }
-        guard let base, isThere == true, try !base.isOutdated(index) else { continue }
-        """, killedBy: .rules("an index that a checkpoint contains half-built is rebuilt")),
+        guard let base,
+          base.indexes.contains(where: { $0.number == index.number && ($0.isReady || PLANTED) }),
+        """,
+      killedBy: .rules("an index that a checkpoint contains half-built is rebuilt")),
     PlantedBug(
       "index-unfinished-used", rule: "indexes", "an index is ready before it is built",
       in: Place.indexMaking,

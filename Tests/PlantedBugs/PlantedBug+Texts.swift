@@ -75,8 +75,14 @@ extension PlantedBug {
       "text-cache-of-beginnings", rule: "texts",
       "a word gets the term of another one that begins alike",
       in: "TermCache.swift",
-      find: "slot.wordLow == word.low, slot.wordHigh == word.high, word.low != 0",
-      plant: "slot.wordLow == word.low, slot.wordHigh == word.high || PLANTED, word.low != 0",
+      find: """
+        guard slot.wordLow == word.low, slot.wordHigh == word.high, word.low != 0 else { return false }
+        """,
+      plant: """
+        guard slot.wordLow == word.low, slot.wordHigh == word.high || PLANTED, word.low != 0 else {
+          return false
+        }
+        """,
       killedBy: .rules("words that begin alike are told apart")),
     PlantedBug(
       "text-relevance-without-length", rule: "texts", "long texts count as much as short ones",
