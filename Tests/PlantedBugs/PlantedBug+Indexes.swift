@@ -59,11 +59,11 @@ extension PlantedBug {
       "index-by-half", rule: "indexes", "a half-built index of a checkpoint is used",
       in: Place.indexing,
       find: """
-        guard let base, base.indexes.contains(where: { $0.number == index.number && $0.isReady }),
+        guard let base, base.indexes.contains(where: { $0.isReady && $0.hasEntries(of: index) }),
         """,
       plant: """
         guard let base,
-          base.indexes.contains(where: { $0.number == index.number && ($0.isReady || PLANTED) }),
+          base.indexes.contains(where: { ($0.isReady || PLANTED) && $0.hasEntries(of: index) }),
         """,
       killedBy: .rules("an index that a checkpoint contains half-built is rebuilt")),
     PlantedBug(

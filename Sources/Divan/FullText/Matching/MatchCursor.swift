@@ -69,6 +69,12 @@ struct FieldSet: Hashable, Sendable {
 
   private init(bits: UInt64) { self.bits = bits }
 
+  /// The set of one property of an index that has some number of them.
+  static func only(_ field: Int, of fieldCount: Int) -> FieldSet {
+    // Postings of all properties need not be looked into.
+    fieldCount == 1 ? .all : FieldSet([field])
+  }
+
   init(_ fields: some Sequence<Int>) {
     bits = fields.reduce(0) { $0 | 1 << UInt64($1) }
   }

@@ -51,7 +51,8 @@ struct QueryMatches {
           .invalidQuery, "the full-text index has no property \(name.debugDescription)",
           hint: "It has " + fieldNames.joined(separator: ", "))
       }
-      return try cursor(inner, in: fields.intersection(FieldSet([field])), ranked: ranked)
+      return try cursor(
+        inner, in: fields.intersection(.only(field, of: fieldNames.count)), ranked: ranked)
     case .all(let parts):
       let cursors = try cursors(parts, fields, ranked)
       return cursors.count > 1 ? try AllMatches(cursors) : cursors.first

@@ -5,6 +5,8 @@ internal import DivanLog
 /// ``FullTextOrder/score(_:)`` makes a score of it. The parts of a query are its words, phrases and
 /// prefixes, in order; those that are excluded are no parts. Properties are named by their paths, with
 /// dots, as the index has them.
+///
+/// More than 255 occurrences in a property count as 255, where a part is the beginning of many words.
 public struct FullTextMatch: Sendable {
   private let search: FullTextScoring.Search
   private let frequencies: TermFrequencies

@@ -26,9 +26,12 @@ public struct FullTextOrder: Sendable {
   /// let notes = try context.find(query.sort(order).limit(10))
   /// ```
   ///
-  /// The function is called once for each match, before any document is read, on the thread that
-  /// executes the query. It returns the same for equal figures. A result that is not a number is the
-  /// lowest score.
+  /// The function is called for each match, on the thread that executes the query, and again if
+  /// further results are needed. So it returns the same for equal figures. A result that is not a
+  /// number is the lowest score.
+  ///
+  /// Each call of this function makes another order, and queries with different orders are not equal.
+  /// Keep an order in a constant where queries are compared, as in a SwiftUI view.
   public static func score(
     _ function: @escaping @Sendable (FullTextMatch) -> Double
   ) -> FullTextOrder {

@@ -314,6 +314,41 @@ struct FullTextIndexTests {
     #expect(noticed > 0)
   }
 
+  /// Regression test: a zero byte, which ends a term in keys, came into a term.
+  ///
+  /// Then the document could be stored, and neither be changed nor deleted.
+  @Test func `a word that begins with a zero byte has a term without it`() throws {
+    let database = try store.open()
+    try database.addIndex(index)
+    let texts = ["\u{0}\u{200D}😀", "\u{0}\u{200D}\u{2764} oak", "a\u{0}b", "\u{0}"]
+    for round in 0..<3 {
+      try database.write { transaction in
+        for (number, text) in texts.enumerated() {
+          _ = try transaction.replace(
+            "d\(number)", with: ["title": .string(text), "round": .int(Int64(round))])
+          _ = try transaction.replace(
+            "e\(number)", with: ["tags": [.string(text), .string("\(round)")]])
+        }
+      }
+      #expect(try database.check().problems.isEmpty)
+    }
+    #expect(try found("😀", database.snapshot()) == ["d0", "e0"])
+    #expect(try found("\u{0}\u{200D}😀", database.snapshot()) == ["d0", "e0"])
+    #expect(try found("b oak", database.snapshot()) == [])
+    _ = try database.snapshot().suggestions(for: "oka", index: "text")
+    try database.write { transaction in
+      for number in texts.indices {
+        _ = try transaction.delete("d\(number)")
+        try transaction.purge("e\(number)")
+      }
+    }
+    try expectSound(database, "after deletions")
+    #expect(
+      try database.store.view().state.texts.tables(
+        of: #require(database.store.view().state.indexes.first)
+      ).figures().documentCount == 0)
+  }
+
   @Test func `words of a document that could not be read are neither found nor counted`() throws {
     let database = try store.open()
     try database.addIndex(index)

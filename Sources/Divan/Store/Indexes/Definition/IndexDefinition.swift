@@ -26,6 +26,13 @@ final class IndexDefinition: Sendable {
   }
 }
 
+extension IndexDefinition {
+  /// Whether this index has the entries of another one: it is the same, or has other weights.
+  func hasEntries(of other: IndexDefinition) -> Bool {
+    number == other.number && (index == other.index || index.hasSameTerms(as: other.index))
+  }
+}
+
 extension IndexDefinition: Equatable {
   /// Whether both describe the same state of the same index.
   static func == (a: IndexDefinition, b: IndexDefinition) -> Bool {

@@ -35,7 +35,7 @@ struct FullTextRequest: Sendable {
           "the index \(index.name.debugDescription) does not have the property "
             + path.joined(separator: ".").debugDescription)
       }
-      fields = FieldSet([field])
+      fields = .only(field, of: names.count)
     } else {
       fields = .all
     }

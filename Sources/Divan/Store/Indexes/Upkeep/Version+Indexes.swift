@@ -47,8 +47,7 @@ extension Version {
     indexes.removeAll { !$0.isReady }
     var whole: [IndexDefinition] = []
     for index in indexes {
-      // Weights may have changed since, without another number.
-      guard let base, base.indexes.contains(where: { $0.number == index.number && $0.isReady }),
+      guard let base, base.indexes.contains(where: { $0.isReady && $0.hasEntries(of: index) }),
         try !base.isOutdated(index)
       else { continue }
       whole.append(index)
