@@ -111,7 +111,8 @@ extension RuleCase {
     },
     RuleCase(name: "words of a document that could not be read are neither found nor counted") {
       let bench = try DamageBench.filled(300)
-      let database = try bench.fixture.openQuiet()
+      // What is mapped in memory does not see the damage.
+      let database = try bench.fixture.openQuiet { $0.readMode = .buffered }
       try database.addIndex(DocumentIndex("words", fullText: "text"))
       func expectCount(_ expected: Int) throws {
         let query = Query<Document>().filter(.matches(.fullText("300"), index: "words"))
@@ -119,8 +120,8 @@ extension RuleCase {
         try expect(count == expected, "\(count) of \(expected) are counted")
       }
       try expectCount(300)
-      try bench.damage("150 of 300")
-      // What the index has of it is not known any more.
+      // Its record has another ID then, so what the index has of it is not known any more.
+      try bench.damage("document 150.")
       try database.write { _ = try $0.replace("document 150.", with: ["text": "elm"]) }
       try expectCount(299)
       try expectWords(["elm": ["document 150."]], database)
