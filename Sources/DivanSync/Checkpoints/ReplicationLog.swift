@@ -33,6 +33,12 @@ public struct ReplicationLog: Hashable, Sendable {
   public var isOfTargetOnly = false
 
   /// A revision that the source is asked for again.
+  ///
+  /// ```swift
+  /// log.retries = [ReplicationLog.Retry(id: "film", revision: revision)]
+  /// let requests = log.retries.map { RevisionRequest(id: $0.id, revision: $0.revision) }
+  /// let answers = try await source.revisions(requests[...], sizeLimit: 4 << 20)
+  /// ```
   public struct Retry: Hashable, Sendable {
     /// The ID of the document.
     public var id: String
@@ -47,6 +53,12 @@ public struct ReplicationLog: Hashable, Sendable {
   }
 
   /// A revision that could not be copied.
+  ///
+  /// ```swift
+  /// log.failures.append(
+  ///   ReplicationLog.Failure(id: "film", revision: revision, reason: "a film has a title"))
+  /// for failure in log.failures { print(failure.id, "was not copied:", failure.reason) }
+  /// ```
   public struct Failure: Hashable, Sendable {
     /// The ID of the document.
     public var id: String
@@ -64,6 +76,12 @@ public struct ReplicationLog: Hashable, Sendable {
   }
 
   /// A change of a document in the source.
+  ///
+  /// ```swift
+  /// let change = ReplicationLog.Change(id: "film", leaves: [revision])
+  /// let missing = try await source.missingRevisions(among: [change.id: change.leaves])
+  /// if !missing.isEmpty { print("The source is an older copy of itself") }
+  /// ```
   public struct Change: Hashable, Sendable {
     /// The ID of the document.
     public var id: String
@@ -78,6 +96,12 @@ public struct ReplicationLog: Hashable, Sendable {
   }
 
   /// How far a session came.
+  ///
+  /// ```swift
+  /// var entry = ReplicationLog.Entry(sessionID: "s1", position: changes.position)
+  /// entry.counts.revisionsWritten = changes.changes.count
+  /// try await target.setReplicationLog(ReplicationLog(entry), "films")
+  /// ```
   public struct Entry: Hashable, Sendable {
     /// The session.
     public var sessionID: String
@@ -188,6 +212,12 @@ extension ReplicationLog {
 }
 
 /// What a replication did.
+///
+/// ```swift
+/// let counts = try await replicator.replicate().push.counts
+/// print(counts.revisionsWritten, "of", counts.revisionsMissing, "revisions were sent")
+/// print(counts.attachmentBytes, "bytes of attachments")
+/// ```
 public struct ReplicationCounts: Hashable, Sendable {
   /// Revisions that the target was asked for.
   public var revisionsChecked = 0

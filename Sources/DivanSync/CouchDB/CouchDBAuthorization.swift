@@ -2,6 +2,13 @@ import Foundation
 
 /// How a peer proves who it is.
 ///
+/// ```swift
+/// let authorization = CouchDBAuthorization.bearer { isRenewal in
+///   try await account.token(isNew: isRenewal)
+/// }
+/// let server = CouchDBPeer(url: url, authorization: authorization)
+/// ```
+///
 /// Credentials are sent to the peer's host only. They are in no error, log, checkpoint or store.
 public struct CouchDBAuthorization: Sendable {
   enum Kind: Sendable {

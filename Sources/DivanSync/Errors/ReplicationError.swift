@@ -15,6 +15,14 @@ import Foundation
 /// ```
 public struct ReplicationError: Error, Sendable {
   /// What happened.
+  ///
+  /// ```swift
+  /// do {
+  ///   try await replicator.replicate()
+  /// } catch let error as ReplicationError where error.code == .unauthorized {
+  ///   print("Check the name and the password:", error)
+  /// }
+  /// ```
   public enum Code: Sendable {
     /// The peer cannot be reached, or the connection was cut.
     case unreachable

@@ -3,7 +3,18 @@ public import Foundation
 /// What sends requests over HTTP.
 ///
 /// ``URLSessionTransport`` is the usual one. Another one can send requests through a proxy, or to a
-/// service in this process, as tests do.
+/// service in this process, as tests do. This one logs them:
+///
+/// ```swift
+/// struct LoggedTransport: HTTPTransport {
+///   let base: any HTTPTransport
+///
+///   func send(_ request: HTTPRequest) async throws -> HTTPResponse {
+///     print(request.method, request.url.path)
+///     return try await base.send(request)
+///   }
+/// }
+/// ```
 public protocol HTTPTransport: Sendable {
   /// Sends a request, and returns the response as soon as its headers are there.
   ///
@@ -16,6 +27,13 @@ public protocol HTTPTransport: Sendable {
 }
 
 /// A request over HTTP.
+///
+/// ```swift
+/// var request = HTTPRequest("PUT", url, headers: ["Content-Type": "application/json"])
+/// request.body = .data(Data(#"{"title": "Metropolis"}"#.utf8))
+/// request.progress = { print($0, "bytes were sent") }
+/// let response = try await transport.send(request)
+/// ```
 public struct HTTPRequest: Sendable {
   /// The method, such as `GET`.
   public var method: String
@@ -32,6 +50,15 @@ public struct HTTPRequest: Sendable {
   public var progress: (@Sendable (_ sentCount: Int) -> Void)?
 
   /// The body of a request.
+  ///
+  /// ```swift
+  /// let data: Data? =
+  ///   switch request.body {
+  ///   case .none: nil
+  ///   case .data(let data): data
+  ///   case .file(let file): try Data(contentsOf: file)
+  ///   }
+  /// ```
   public enum Body: Sendable {
     /// There is no body.
     case none
@@ -87,6 +114,14 @@ extension HTTPRequest {
 }
 
 /// A response over HTTP.
+///
+/// ```swift
+/// struct BusyTransport: HTTPTransport {
+///   func send(_ request: HTTPRequest) async throws -> HTTPResponse {
+///     HTTPResponse(status: 503, headers: ["retry-after": "30"])
+///   }
+/// }
+/// ```
 public struct HTTPResponse: Sendable {
   /// The status, such as 200.
   public var status: Int
@@ -104,8 +139,21 @@ public struct HTTPResponse: Sendable {
 }
 
 /// The body of a response or of a request that is served, which can be read once.
+///
+/// ```swift
+/// let body = HTTPBody(pieces: [Data(#"{"title": "#.utf8), Data(#""Metropolis"}"#.utf8)])
+/// var data = Data()
+/// for try await piece in body { data += piece }
+/// ```
 public struct HTTPBody: AsyncSequence, Sendable {
   /// Reads a body.
+  ///
+  /// ```swift
+  /// var pieces = response.body.makeAsyncIterator()
+  /// while let piece = try await pieces.next() {
+  ///   try await connection.write(piece)
+  /// }
+  /// ```
   public struct AsyncIterator: AsyncIteratorProtocol {
     let next: () async throws -> Data?
 

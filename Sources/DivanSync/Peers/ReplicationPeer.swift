@@ -75,6 +75,14 @@ public protocol ReplicationPeer: Sendable {
 }
 
 /// Some changes of a peer, in its order.
+///
+/// ```swift
+/// var changes = ReplicationChanges([], position: nil, isEnd: false)
+/// while !changes.isEnd {
+///   changes = try await peer.changes(since: changes.position, limit: 100, filter: .all)
+///   for (id, leaves) in changes.changes { print(id, leaves) }
+/// }
+/// ```
 public struct ReplicationChanges: Sendable {
   /// The changed documents with their leaf revisions, deleted ones too.
   public var changes: [(id: String, leaves: [RevisionID])]
@@ -100,6 +108,12 @@ public struct ReplicationChanges: Sendable {
 }
 
 /// A revision to read from a peer.
+///
+/// ```swift
+/// let request = RevisionRequest(id: "film", revision: revision, knownAncestors: [known])
+/// let answers = try await peer.revisions([request], sizeLimit: 4 << 20)
+/// if case .found(let film)? = answers.first { print(film.document["title"] ?? .null) }
+/// ```
 public struct RevisionRequest: Hashable, Sendable {
   /// The ID of the document.
   public var id: String
@@ -117,6 +131,14 @@ public struct RevisionRequest: Hashable, Sendable {
 }
 
 /// The answer to a request for a revision.
+///
+/// ```swift
+/// switch answer {
+/// case .found(let revision): print(revision.document.id, revision.document["title"] ?? .null)
+/// case .gone: print("It was purged, or has successors")
+/// case .failed(let error): print("It cannot be read:", error)
+/// }
+/// ```
 public enum RevisionAnswer: Sendable {
   /// The revision.
   case found(ReplicatedRevision)

@@ -2,6 +2,13 @@ public import Divan
 public import Foundation
 
 /// What a replication does, and what it has done.
+///
+/// ```swift
+/// let status = try await replicator.replicate()
+/// print(status.push.counts.revisionsWritten, "sent")
+/// print(status.pull.counts.revisionsWritten, "received")
+/// for failure in status.failures { print(failure.id, failure.error) }
+/// ```
 public struct ReplicationStatus: Sendable {
   /// The status of copying from the peer; nothing is counted if it does not.
   public var pull = Side()
@@ -20,6 +27,12 @@ public struct ReplicationStatus: Sendable {
   public static let failureLimit = 100
 
   /// The status of one direction.
+  ///
+  /// ```swift
+  /// let push = run.status.push
+  /// print(push.pendingCount ?? 0, "changes to look at")
+  /// print(push.batchAttachmentBytesDone, "of", push.batchAttachmentBytes, "bytes in this batch")
+  /// ```
   public struct Side: Sendable {
     /// What it is doing.
     public var phase = Phase.inactive
@@ -45,6 +58,16 @@ public struct ReplicationStatus: Sendable {
   }
 
   /// What one direction of a replication is doing.
+  ///
+  /// ```swift
+  /// let text =
+  ///   switch run.status.push.phase {
+  ///   case .inactive: "Not running"
+  ///   case .active: "Sending"
+  ///   case .upToDate: "Up to date"
+  ///   case .offline(let next): "Offline, next attempt at \(next.formatted())"
+  ///   }
+  /// ```
   public enum Phase: Sendable, Equatable {
     /// It has not begun, has ended, or is not part of the replication.
     case inactive
@@ -57,6 +80,12 @@ public struct ReplicationStatus: Sendable {
   }
 
   /// A revision that could not be copied.
+  ///
+  /// ```swift
+  /// for failure in status.failures where failure.isPulled {
+  ///   print(failure.id, "was not received:", failure.error)
+  /// }
+  /// ```
   public struct Failure: Sendable {
     /// The ID of the document; empty if it cannot be read.
     public var id: String

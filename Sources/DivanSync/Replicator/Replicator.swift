@@ -16,6 +16,12 @@ public import Divan
 /// either process was killed: it compares the changes since then, and copies those that are missing.
 public struct Replicator: Sendable {
   /// The directions in which a replication copies.
+  ///
+  /// ```swift
+  /// let direction: Replicator.Direction = isArchive ? .push : .both
+  /// let replicator = Replicator(database, peer, direction: direction)
+  /// try await replicator.replicate()
+  /// ```
   public enum Direction: Sendable, CaseIterable {
     /// From the peer to the database.
     case pull

@@ -2,6 +2,12 @@ public import Divan
 public import Foundation
 
 /// A revision on its way from one peer to another.
+///
+/// ```swift
+/// let document = Document(id: "film", ["title": "Metropolis"])
+/// let revision = ReplicatedRevision(document, history: history, isDeleted: false)
+/// let results = try await peer.insert([revision], from: "https://example.com/films")
+/// ```
 public struct ReplicatedRevision: Sendable {
   /// The ID and the properties of the document, without its attachments.
   public var document: Document
@@ -70,6 +76,14 @@ extension ReplicatedAttachment {
 }
 
 /// An attachment on its way from one peer to another.
+///
+/// ```swift
+/// let poster = ReplicatedAttachment(
+///   name: "poster.png", contentType: "image/png", length: data.count, generation: 1,
+///   .sent { HTTPBody(data) })
+/// let revision = ReplicatedRevision(
+///   document, history: history, isDeleted: false, attachments: [poster])
+/// ```
 public struct ReplicatedAttachment: Sendable {
   /// The name.
   public var name: String
@@ -103,6 +117,15 @@ public struct ReplicatedAttachment: Sendable {
   var onSharing: (@Sendable () -> Void)?
 
   /// The content of an attachment, which is not in memory.
+  ///
+  /// ```swift
+  /// var data = Data()
+  /// switch attachment.content {
+  /// case .stored(let stored): data = try await stored.data()
+  /// case .sent(let open): for try await piece in try await open() { data += piece }
+  /// case .known: print("An ancestor of the revision has it")
+  /// }
+  /// ```
   public enum Content: Sendable {
     /// It is in a store of this process.
     case stored(Document.Attachment)

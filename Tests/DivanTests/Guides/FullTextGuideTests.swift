@@ -149,6 +149,27 @@ struct FullTextGuideTests {
     #expect(notes.map(\.id) == ["b", "a"])
   }
 
+  @Test func `a function ranks notes with a part of the query in their title first`() throws {
+    let query = Query<Note>().filter(.matches(.fullText("milk"), index: "model:Note.all"))
+    let order = FullTextOrder.score { match in
+      let isInTitle = (0..<match.partCount).contains { match.count(ofPart: $0, in: "title") > 0 }
+      return isInTitle ? 2 * match.relevance : match.relevance
+    }
+    let notes = try context.find(query.sort(order).limit(10))
+    #expect(notes.map(\.id) == ["b", "a"])
+  }
+
+  @Test(arguments: ["german", "klingon"])
+  func `the language of an index is a setting`(setting: String) throws {
+    let database = try Database.inMemory()
+    let language = FullTextOptions.Language(rawValue: setting)  // such as "german"
+    let options = FullTextOptions(stemming: language, stopWords: language.map { [$0] } ?? [])
+    try database.addIndex(DocumentIndex("text", fullText: "body", options: options))
+    try database.write { _ = try $0.put(Document(id: "a", ["body": "Die Kinder spielen"])) }
+    let found = Query<Document>().filter { $0["body"].matches(.fullText("Kind")) }
+    #expect(try database.snapshot().count(found) == (setting == "german" ? 1 : 0))
+  }
+
   @Test func `what matches is highlighted`() throws {
     let note = try #require(try context.model(Note.self, id: "a"))
     var lines: [String] = []

@@ -12,6 +12,12 @@
 /// those of the index.
 public struct FullTextOptions: Hashable, Sendable {
   /// A language whose stemmer or stop words are used.
+  ///
+  /// ```swift
+  /// let language = FullTextOptions.Language(rawValue: setting)  // such as "german"
+  /// let options = FullTextOptions(stemming: language, stopWords: language.map { [$0] } ?? [])
+  /// try database.addIndex(DocumentIndex("text", fullText: "body", options: options))
+  /// ```
   public enum Language: String, Hashable, Sendable, CaseIterable {
     /// English.
     case english

@@ -6,6 +6,14 @@ internal import DivanLog
 /// prefixes, in order; those that are excluded are no parts. Properties are named by their paths, with
 /// dots, as the index has them.
 ///
+/// ```swift
+/// let order = FullTextOrder.score { match in
+///   let isInTitle = (0..<match.partCount).contains { match.count(ofPart: $0, in: "title") > 0 }
+///   return isInTitle ? 2 * match.relevance : match.relevance
+/// }
+/// let notes = try context.find(query.sort(order).limit(10))
+/// ```
+///
 /// More than 255 occurrences in a property count as 255, where a part is the beginning of many words.
 public struct FullTextMatch: Sendable {
   private let search: FullTextScoring.Search
