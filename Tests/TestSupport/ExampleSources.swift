@@ -29,6 +29,36 @@ public struct ExampleSources {
     text.matches(of: /```swift\n([\s\S]*?)```/).map { lines($0.output.1) }
   }
 
+  /// Returns the names of the public types in a folder of the project, each with its comment.
+  public static func typeComments(in path: String) throws -> [(type: String, comment: String)] {
+    let root = ProjectFolder.url.appending(path: path)
+    return try FileManager.default.subpathsOfDirectory(atPath: root.path)
+      .filter { $0.hasSuffix(".swift") }
+      .flatMap { name in
+        comments(ofTypesIn: try String(contentsOf: root.appending(path: name), encoding: .utf8))
+      }
+  }
+
+  /// Returns the names of the public types in a file, each with its comment.
+  private static func comments(ofTypesIn source: String) -> [(type: String, comment: String)] {
+    let declaration =
+      /^(?:nonisolated )?(?:public|open) (?:final )?(?:struct|class|enum|protocol) (?!var |func )(\w+)/
+    var types: [(type: String, comment: String)] = []
+    var comment = ""
+    for line in source.split(separator: "\n", omittingEmptySubsequences: false) {
+      let text = line.trimmingCharacters(in: .whitespaces)
+      if text.hasPrefix("///") {
+        comment += text.dropFirst(3) + "\n"
+      } else if !text.hasPrefix("@") {
+        if let match = text.firstMatch(of: declaration) {
+          types.append((String(match.output.1), comment))
+        }
+        comment = ""
+      }
+    }
+    return types
+  }
+
   /// Returns whether the lines of an example follow each other in a file.
   public func contains(_ example: [String]) -> Bool {
     !example.isEmpty && files.contains { $0.contains(example) }

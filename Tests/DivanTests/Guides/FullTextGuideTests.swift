@@ -149,7 +149,7 @@ struct FullTextGuideTests {
     #expect(notes.map(\.id) == ["b", "a"])
   }
 
-  @Test func `a function ranks notes with a part of the query in their title first`() throws {
+  @Test func `a function ranks notes with a part of the query in their title higher`() throws {
     let query = Query<Note>().filter(.matches(.fullText("milk"), index: "model:Note.all"))
     let order = FullTextOrder.score { match in
       let isInTitle = (0..<match.partCount).contains { match.count(ofPart: $0, in: "title") > 0 }

@@ -12,26 +12,6 @@ struct TypeExampleTests {
     "PreviewStore", "Schema", "SimulatedDisk", "ThreeWayMerge", "ValueConvertible", "ViewQuery",
   ]
 
-  /// Returns the names of the public types in a file, each with its comment.
-  private func comments(ofTypesIn source: String) throws -> [(type: String, comment: String)] {
-    let declaration =
-      /^(?:nonisolated )?(?:public|open) (?:final )?(?:struct|class|enum|protocol) (?!var |func )(\w+)/
-    var types: [(type: String, comment: String)] = []
-    var comment = ""
-    for line in source.split(separator: "\n", omittingEmptySubsequences: false) {
-      let text = line.trimmingCharacters(in: .whitespaces)
-      if text.hasPrefix("///") {
-        comment += text.dropFirst(3) + "\n"
-      } else if !text.hasPrefix("@") {
-        if let match = text.firstMatch(of: declaration) {
-          types.append((String(match.output.1), comment))
-        }
-        comment = ""
-      }
-    }
-    return types
-  }
-
   @Test func `the examples of types are code of tests`() throws {
     let folder = ProjectFolder.url.appending(path: "Tests/DivanTestingTests")
     let tests = try ExampleSources(
@@ -39,16 +19,10 @@ struct TypeExampleTests {
     var missing: Set<String> = []
     var count = 0
     for path in ["Sources/Divan", "Sources/DivanTesting"] {
-      let root = ProjectFolder.url.appending(path: path)
-      let files = try #require(FileManager.default.enumerator(atPath: root.path))
-      while let name = files.nextObject() as? String {
-        guard name.hasSuffix(".swift") else { continue }
-        let source = try String(contentsOf: root.appending(path: name), encoding: .utf8)
-        for (type, comment) in try comments(ofTypesIn: source) {
-          for example in ExampleSources.examples(in: comment) {
-            count += 1
-            if !tests.contains(example) { missing.insert(type) }
-          }
+      for (type, comment) in try ExampleSources.typeComments(in: path) {
+        for example in ExampleSources.examples(in: comment) {
+          count += 1
+          if !tests.contains(example) { missing.insert(type) }
         }
       }
     }
