@@ -30,9 +30,10 @@ final class CountedMatches: MatchCursor {
     withSeveral: Bool, _ body: (UInt64, ArraySlice<UInt8>) throws(Failure) -> Void
   ) throws(Failure) {
     for index in numbers.indices {
-      let own = counts[index * fieldCount..<(index + 1) * fieldCount]
-      let total = fieldCount == 1 ? Int(counts[index]) : own.reduce(0) { $0 + Int($1) }
-      if (total > 1) == withSeveral { try body(numbers[index], own) }
+      let places = index * fieldCount..<(index + 1) * fieldCount
+      var total = 0
+      for place in places { total += Int(counts[place]) }
+      if (total > 1) == withSeveral { try body(numbers[index], counts[places]) }
     }
   }
 

@@ -8,7 +8,7 @@ struct TextLengths {
   let fieldCount: Int
   /// A bit for each document that there is.
   private var bits: UInt64 = 0
-  /// The lengths of all numbers, also of those without a document.
+  /// The lengths of all numbers; those of numbers without a document mean nothing.
   private(set) var lengths: [Int]
 
   init(fieldCount: Int) {
@@ -24,6 +24,9 @@ struct TextLengths {
 
   /// Whether there is a document with a number.
   func contains(_ number: UInt64) -> Bool { bits >> UInt64(TextLengths.slot(number)) & 1 == 1 }
+
+  /// Removes all documents, and keeps the memory.
+  mutating func removeAll() { bits = 0 }
 
   /// The index in ``lengths`` of the first length of a document.
   func start(of number: UInt64) -> Int { TextLengths.slot(number) * fieldCount }

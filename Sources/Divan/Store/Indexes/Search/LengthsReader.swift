@@ -35,7 +35,7 @@ struct LengthsReader {
   }
 
   private mutating func read(_ wanted: UInt64) throws(DatabaseError) {
-    found = TextLengths(fieldCount: terms.tables.fieldCount)
+    found.removeAll()
     if block.map({ wanted < $0 || wanted - $0 > LengthsReader.stepLimit }) ?? true {
       let keys = terms.tables.keys
       scan = terms.tables.tree.scan(
