@@ -4,7 +4,9 @@
 /// cache has a fixed number of slots, each for one word at a time: a word whose slot has another one
 /// takes its place. Words and terms of up to 16 bytes are kept, in two numbers each.
 struct TermCache: Sendable {
-  /// A word of up to 16 bytes, none of which is zero, as a key of the cache.
+  /// A word of up to 16 bytes as a key of the cache.
+  ///
+  /// Its last byte is never zero, so the bytes after it are told apart from it.
   struct Word: Equatable, Sendable {
     fileprivate let low: UInt64
     fileprivate let high: UInt64
@@ -20,7 +22,7 @@ struct TermCache: Sendable {
     }
   }
 
-  /// A word and its term; the term is zero if the word has none.
+  /// A word and its term, which has no zero byte; the term is zero if the word has none.
   private struct Slot {
     var wordLow: UInt64 = 0
     var wordHigh: UInt64 = 0
