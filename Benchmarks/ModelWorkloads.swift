@@ -12,6 +12,12 @@ final class SampleModel: Model {
   @Persisted var created = ""
 }
 
+/// A model that notifies no observers of its properties.
+private final class UnobservedModel: Model {
+  override class var isObservable: Bool { false }
+  @Persisted var year = 0
+}
+
 /// The same as a plain class that is never stored, for comparison.
 final class PlainModel {
   var year = 0
@@ -89,6 +95,14 @@ extension Workload {
       return try measureAccesses { sum, _ in sum &+= readYear(model) }
     },
     Workload(
+      name: "property-read-unobserved", title: "the same for a class that is not observable",
+      unit: .nanoseconds
+    ) { _ in
+      let model = UnobservedModel()
+      model.year = 1927
+      return try measureAccesses { sum, _ in sum &+= readYear(model) }
+    },
+    Workload(
       name: "property-read-plain", title: "the same for a class that is not a model",
       unit: .nanoseconds
     ) { _ in
@@ -100,6 +114,16 @@ extension Workload {
       _ in
       let model = SampleModel()
       model.year = 1927
+      return try measureAccesses { sum, index in
+        writeYear(model, index)
+        sum &+= index
+      }
+    },
+    Workload(
+      name: "property-write-unobserved", title: "the same for a class that is not observable",
+      unit: .nanoseconds
+    ) { _ in
+      let model = UnobservedModel()
       return try measureAccesses { sum, index in
         writeYear(model, index)
         sum &+= index
@@ -171,9 +195,13 @@ extension Workload {
   @inline(never)
   private static func readYear(_ model: SampleModel) -> Int { model.year }
   @inline(never)
+  private static func readYear(_ model: UnobservedModel) -> Int { model.year }
+  @inline(never)
   private static func readYear(_ model: PlainModel) -> Int { model.year }
   @inline(never)
   private static func writeYear(_ model: SampleModel, _ year: Int) { model.year = year }
+  @inline(never)
+  private static func writeYear(_ model: UnobservedModel, _ year: Int) { model.year = year }
   @inline(never)
   private static func writeYear(_ model: PlainModel, _ year: Int) { model.year = year }
 }

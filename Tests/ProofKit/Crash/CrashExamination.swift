@@ -59,8 +59,9 @@ extension CrashExplorer {
   }
 
   func fixture(_ disk: SimulatedFileSystem, _ writer: CrashWriter) -> CrashFixture {
+    let life = lives.wrappingAdd(1, ordering: .relaxed).newValue
     return CrashFixture(
-      disk, writer, isMapped: isMapped, life: lives.wrappingAdd(1, ordering: .relaxed).newValue)
+      disk, writer, isMapped: alternatesReading ? life % 2 == 0 : isMapped, life: life)
   }
 
   func check(_ database: Database) throws {

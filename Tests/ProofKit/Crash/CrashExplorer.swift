@@ -7,7 +7,11 @@ import Divan
 /// Runs a workload once, and at each of its changing calls tries losses of power.
 package final class CrashExplorer: Sendable {
   package let workload: CrashWorkload
+  /// Whether the workload reads mapped files.
   package let isMapped: Bool
+  /// Whether stores are opened with mapped and with buffered reading in turn, and not always as the
+  /// workload reads.
+  package let alternatesReading: Bool
   package let failures = Recorder<String>()
   let effort: CrashEffort
   let seed: UInt64
@@ -28,11 +32,13 @@ package final class CrashExplorer: Sendable {
   }
 
   package init(
-    _ workload: CrashWorkload, isMapped: Bool = true, effort: CrashEffort = CrashEffort(.test),
-    seed: UInt64 = 0, losesNothing: Bool = ProofRun.losesNothing
+    _ workload: CrashWorkload, isMapped: Bool = true, alternatesReading: Bool = false,
+    effort: CrashEffort = CrashEffort(.test), seed: UInt64 = 0,
+    losesNothing: Bool = ProofRun.losesNothing
   ) {
     self.workload = workload
     self.isMapped = isMapped
+    self.alternatesReading = alternatesReading
     self.effort = effort
     self.seed = seed
     self.losesNothing = losesNothing
