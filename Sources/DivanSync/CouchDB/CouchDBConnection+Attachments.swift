@@ -1,12 +1,17 @@
 import Foundation
 
 extension CouchDBConnection {
-  /// The waits before an attachment is asked for again that was not sent.
-  private static let attachmentRetryDelays: [Duration] = [.milliseconds(100), .milliseconds(500)]
+  /// The waits before a request is made again that failed for one document or attachment.
+  static let retryDelays: [Duration] = [.milliseconds(100), .milliseconds(500)]
   /// The longest of these waits that a server can ask for.
   ///
   /// One that wants more is asked later, by the next session.
-  private static let longestAttachmentRetryDelay = Duration.seconds(2)
+  private static let longestRetryDelay = Duration.seconds(2)
+
+  /// Waits before a request is made again: for `delay`, or longer if the error says so.
+  static func wait(_ delay: Duration, after error: ReplicationError) async throws {
+    try await Task.sleep(for: max(delay, min(error.retryDelay ?? .zero, longestRetryDelay)))
+  }
 
   /// Asks for the content of an attachment.
   ///
@@ -17,7 +22,7 @@ extension CouchDBConnection {
   /// - Throws: ``ReplicationError`` with the code `unavailableContent` if the server answers other
   ///   requests, and not this one. If it does not answer those either, the error is theirs.
   func attachment(_ target: Target, isPage: Bool) async throws -> HTTPBody {
-    var delays = Self.attachmentRetryDelays[...]
+    var delays = Self.retryDelays[...]
     while true {
       let response = try await send(target)
       do {
@@ -31,8 +36,7 @@ extension CouchDBConnection {
           unavailable.status = response.status
           throw unavailable
         }
-        try await Task.sleep(
-          for: max(delay, min(error.retryDelay ?? .zero, Self.longestAttachmentRetryDelay)))
+        try await Self.wait(delay, after: error)
       }
     }
   }
@@ -54,9 +58,13 @@ extension ReplicationError {
   ///
   /// A server that was asked too often, or too early, says so of all requests.
   fileprivate var mayConcernOneAttachment: Bool {
-    code == .invalidAnswer || code == .refused
-      || code == .busy && ![408, 425, 429].contains(status)
+    // A page has no status.
+    code == .invalidAnswer || code == .refused || code == .busy && status == nil
+      || isFailureOfServer
   }
+
+  /// Whether a server failed, other than by being asked too often or too early.
+  var isFailureOfServer: Bool { code == .busy && ![nil, 408, 425, 429].contains(status) }
 }
 
 /// The content of an attachment that a peer sends.

@@ -74,14 +74,10 @@ extension CouchDBPeer {
     let body = "{\"new_edits\":false,\"docs\":[\(batch.map(\.json).joined(separator: ","))]}"
     let response = try await connection.send(target, .data(Data(body.utf8)))
     if let refusal = try await refusalOfOne(response, target, &insertion) {
-      // One of the documents is too large or invalid, and all are refused.
+      // One of the documents is too large or invalid, or lets the server fail, and none is stored.
       guard batch.count > 1 else {
         let index = batch[batch.startIndex].index
-        insertion.results[index] = .failure(
-          ReplicationError(
-            .refused,
-            "\(name) refuses the document “\(insertion.id(index))”"
-              + (response.status == 413 ? ", which is too large" : ""), underlying: refusal))
+        insertion.results[index] = .failure(refusal(refusal, of: insertion.id(index)))
         return
       }
       let middle = batch.startIndex + batch.count / 2
@@ -127,31 +123,47 @@ extension CouchDBPeer {
     return failures
   }
 
-  /// Returns the error of a response that refuses a request for one of its documents.
+  /// Returns the error of a response that can be due to one of the documents of a request.
   ///
   /// - Returns: The error; nil if the response does not say that.
-  /// - Throws: The error if the server refuses a request without documents as well.
+  /// - Throws: The error if a request without documents fails as well.
   private func refusalOfOne(
     _ response: HTTPResponse, _ target: CouchDBConnection.Target, _ insertion: inout Insertion
   ) async throws -> ReplicationError? {
-    guard response.status == 413 || response.status == 400 && !response.isPage else { return nil }
+    // Gateways answer with 502 to 504 for a server that is away.
+    let isOfOne = [400, 500].contains(response.status) && !response.isPage
+    guard response.status == 413 || isOfOne else { return nil }
     do {
       try await CouchDBConnection.check(response, of: target)
       return nil
     } catch let error as ReplicationError {
-      if response.status == 400 { try await checkAcceptsDocuments(or: error, &insertion) }
+      if isOfOne { try await checkAcceptsDocuments(or: error, &insertion) }
       return error
     }
   }
 
-  /// Throws an error if the server also refuses a request without documents.
+  /// Returns the error of a document that was sent alone, for the error of its request.
+  private func refusal(_ error: ReplicationError, of id: String) -> ReplicationError {
+    guard error.isFailureOfServer else {
+      let size = error.status == 413 ? ", which is too large" : ""
+      return ReplicationError(
+        .refused, "\(name) refuses the document “\(id)”\(size)", underlying: error)
+    }
+    var refusal = ReplicationError(
+      .notStored, "\(name) fails to store the document “\(id)”", underlying: error)
+    refusal.status = error.status
+    return refusal
+  }
+
+  /// Throws an error if the server also refuses a request without documents, or fails.
   ///
   /// Something between here and the server can refuse every request with the status 400. No document
-  /// must be left out for that.
+  /// must be left out for that, or because the server is away for a time.
   private func checkAcceptsDocuments(
     or error: ReplicationError, _ insertion: inout Insertion
   ) async throws {
-    guard !insertion.isAccepting else { return }
+    // A server that accepted documents may fail now.
+    guard !insertion.isAccepting || error.isFailureOfServer else { return }
     let target = CouchDBConnection.Target("POST", "_bulk_docs")
     let response = try await connection.send(
       target, .data(Data(#"{"new_edits":false,"docs":[]}"#.utf8)))
@@ -168,6 +180,23 @@ extension CouchDBPeer {
   }
 
   private func resultOfPutting(
+    _ revision: ReplicatedRevision, _ insertion: inout Insertion
+  ) async throws -> Result<Bool, any Error> {
+    var delays = CouchDBConnection.retryDelays[...]
+    while true {
+      do {
+        return try await resultOfOnePut(revision, &insertion)
+      } catch let error as ReplicationError where error.isFailureOfServer {
+        try await checkAcceptsDocuments(or: error, &insertion)
+        guard let delay = delays.popFirst() else {
+          return .failure(refusal(error, of: revision.document.id))
+        }
+        try await CouchDBConnection.wait(delay, after: error)
+      }
+    }
+  }
+
+  private func resultOfOnePut(
     _ revision: ReplicatedRevision, _ insertion: inout Insertion
   ) async throws -> Result<Bool, any Error> {
     do {

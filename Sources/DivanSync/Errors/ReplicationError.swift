@@ -46,6 +46,11 @@ public struct ReplicationError: Error, Sendable {
     /// again: the next replication, or a continuous one after
     /// ``Replicator/Options/retryDelayLimit``.
     case unavailableContent
+    /// The peer fails to store a document, though it accepts others.
+    ///
+    /// The document is one of the ``ReplicationStatus/failures``. The next session sends it again:
+    /// the next replication, or a continuous one after ``Replicator/Options/retryDelayLimit``.
+    case notStored
     /// An earlier session could not copy a revision, which is not asked for again.
     ///
     /// It is only the error of one of the ``ReplicationStatus/failures``. The message has the reason.
@@ -85,7 +90,7 @@ public struct ReplicationError: Error, Sendable {
     switch code {
     case .unreachable, .busy: true
     case .unknownPosition, .unauthorized, .forbidden, .notFound, .refused, .missingContent,
-      .unavailableContent, .failedBefore, .invalidAnswer, .invalidSelector:
+      .unavailableContent, .notStored, .failedBefore, .invalidAnswer, .invalidSelector:
       false
     }
   }

@@ -63,15 +63,15 @@ struct ReplicationSession {
 
   /// Remembers what could not be copied.
   ///
-  /// The next session asks again for a revision whose content may be sent then. What failed before of
-  /// the ancestors of `settled`, or of them, is forgotten.
+  /// The next session tries a revision again whose content may be sent, or that may be stored, then.
+  /// What failed before of the ancestors of `settled`, or of them, is forgotten.
   mutating func remember(
     _ failed: [ReplicationBatch.Failure], after settled: [ReplicatedRevision]
   ) {
     for revision in settled { failures.removeAncestors(of: revision) }
     for (id, revision, error) in failed {
-      let isRefused = (error as? ReplicationError)?.code == .unavailableContent
-      if let revision, isRefused {
+      let code = (error as? ReplicationError)?.code
+      if let revision, code == .unavailableContent || code == .notStored {
         retryLater(.init(id: id, revision: revision))
       } else {
         failures.add(.init(id: id, revision: revision, error))
