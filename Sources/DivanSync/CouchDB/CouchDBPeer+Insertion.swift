@@ -73,11 +73,11 @@ extension CouchDBPeer {
     let target = CouchDBConnection.Target("POST", "_bulk_docs")
     let body = "{\"new_edits\":false,\"docs\":[\(batch.map(\.json).joined(separator: ","))]}"
     let response = try await connection.send(target, .data(Data(body.utf8)))
-    if let refusal = try await refusalOfOne(response, target, &insertion) {
+    if let error = try await refusalOfOne(response, target, &insertion) {
       // One of the documents is too large or invalid, or lets the server fail, and none is stored.
       guard batch.count > 1 else {
         let index = batch[batch.startIndex].index
-        insertion.results[index] = .failure(refusal(refusal, of: insertion.id(index)))
+        insertion.results[index] = .failure(refusal(error, of: insertion.id(index)))
         return
       }
       let middle = batch.startIndex + batch.count / 2
