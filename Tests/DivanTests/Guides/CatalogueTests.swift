@@ -90,6 +90,9 @@ struct CatalogueTests {
     }
     let branches = try database.snapshot().branches(of: "note")
     #expect(branches.count == 2)
+    let inConflict = try database.snapshot().changes(since: 0)
+      .filter { $0.hasConflicts }.map { $0.id }.collect()
+    #expect(inConflict == ["note"])
 
     let merged = try database.write { transaction in
       try transaction.resolve("note") { overlap in
@@ -808,6 +811,22 @@ struct CatalogueTests {
     }
   }
 
+  @Test func `a difference changes a list of rows to the new results`() {
+    for seed in 0..<100 as Range<UInt64> {
+      var random = SeededGenerator(seed: seed)
+      func list() -> [(id: Int, text: Int)] {
+        (0..<8).filter { _ in Bool.random(using: &random) }.shuffled(using: &random)
+          .map { ($0, Int.random(in: 0..<2, using: &random)) }
+      }
+      let (old, new) = (list(), list())
+      let difference = ListDifference(from: old, to: new, id: \.id) { $0.text == $1.text }
+      var rows = old
+      difference.apply(to: &rows, new: new)
+      #expect(
+        rows.map(\.id) == new.map(\.id) && rows.map(\.text) == new.map(\.text), "seed \(seed)")
+    }
+  }
+
   class Errand: Model {
     @Persisted(index: .unique) var number: Int?
     @Persisted var done = false
@@ -902,6 +921,15 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 270)
+    #expect(count == 273)
+  }
+}
+
+extension ListDifference {
+  func apply<Row>(to rows: inout [Row], new: [Row]) {
+    let moved = moves.map { $0.from }
+    for index in (deletions + moved).sorted(by: >) { rows.remove(at: index) }
+    for index in (insertions + moves.map { $0.to }).sorted() { rows.insert(new[index], at: index) }
+    for update in updates { rows[update.to] = new[update.to] }
   }
 }

@@ -18,6 +18,26 @@ struct ModelGuideTests {
     @Persisted var episodes = 0
   }
 
+  final class Sample: Model {
+    @Persisted var temperature = 0.0
+
+    override class var isObservable: Bool { false }
+  }
+
+  @Test func `a live query reports changes of models that cannot be observed`() throws {
+    let database = try Database.inMemory(schema: Schema(Sample.self))
+    let context = database.makeContext()
+    let warm = context.liveQuery(Query<Sample>().filter { $0.temperature > 20 })
+    var updateCounts: [Int] = []
+    warm.onChange = { updateCounts.append($0.updates.count) }
+    let sample = Sample(in: context)
+    sample.temperature = 21
+    try context.save()
+    sample.temperature = 22
+    try context.save()
+    #expect(warm.results == [sample] && updateCounts == [0, 1])
+  }
+
   private func makeDatabase() throws -> Database {
     let database = try Database.inMemory(schema: Schema(Work.self, Film.self, Series.self))
     let context = database.makeContext()

@@ -16,9 +16,12 @@ extension ReadView {
         // This throws if the index's record is unreadable, which differs from a missing index.
         _ = try indexDefinition(at: locator)
       }
+      let others = state.indexes.filter(\.isReady).map { $0.index.name.debugDescription }
       throw DatabaseError(
         .notFound, "there is no index \(name.debugDescription)",
-        hint: "Create it with `addIndex` each time you open the database", path: store.path)
+        hint: others.isEmpty
+          ? "Create it with `addIndex`, or name the class that declares it in the schema"
+          : "The indexes are \(others.sorted().joined(separator: ", "))", path: store.path)
     }
     return definition
   }
