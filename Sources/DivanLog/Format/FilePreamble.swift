@@ -5,7 +5,6 @@ package enum FormatVersion {
   /// Files with a higher minor version can be read, but not everything in them is understood.
   package static let minor: UInt16 = 0
   /// The known features, a bit each; a reader must know every feature of a file.
-  ///
   package static let knownFeatures: UInt64 = sealed
   /// The parts of the file are sealed with the key that its preamble names.
   package static let sealed: UInt64 = 1
@@ -16,7 +15,9 @@ package enum FormatVersion {
 /// A reader refuses larger values, so that adding to a value that was read cannot overflow.
 package let counterLimit: UInt64 = 1 << 60
 
-/// The first 64 bytes of every file of a store. FILE_FORMAT.md §2
+/// The first 64 bytes of segments, checkpoints, `HEAD`, `FLUSHED` and files of views.
+///
+/// FILE_FORMAT.md §2
 package struct FilePreamble: Equatable, Sendable {
   package enum Kind: UInt32, Sendable {
     case segment = 1

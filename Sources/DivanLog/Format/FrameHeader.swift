@@ -74,7 +74,7 @@ extension FrameHeader {
   /// Returns the payload of a frame of a checkpoint or of a view's file, checked.
   ///
   /// Every payload of such a file that is read passes here. `padded` is the payload with its
-  /// padding, `part` and `sealing` those of the frame and its file.
+  /// padding, `offset` the frame's, and `salt` and `sealing` those of the file.
   func payload(
     in padded: SharedBytes, at offset: Int, salt: UInt64, sealedBy sealing: Sealing?
   ) throws(ByteError) -> SharedBytes {

@@ -8,7 +8,8 @@
 /// ```
 ///
 /// A record can be read by itself, at its ``RecordLocator``, and every read checks it. Its bytes do
-/// not depend on their position, so a compaction copies them unchanged. FILE_FORMAT.md §6
+/// not depend on their position, so a compaction copies them unchanged, unless the file has another
+/// key. FILE_FORMAT.md §6
 package struct Record: Sendable {
   package let kind: Kind
   package let payload: SharedBytes

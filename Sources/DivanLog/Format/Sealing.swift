@@ -22,8 +22,9 @@ package final class Sealing: Sendable {
   package enum Part: Sendable {
     /// The payload of a record of a kind.
     ///
-    /// Its position is not in the context: compactions and recovery copy records unchanged. The
-    /// index and the log name the document and the sequence number, which are within.
+    /// Its position is not in the context: compactions and recovery copy records unchanged between
+    /// files of one key. The index and the log name the document and the sequence number, which are
+    /// within.
     case record(kind: UInt8)
     /// The payload of a frame of a checkpoint or of a view's file.
     case frame(kind: UInt8, offset: Int, salt: UInt64)

@@ -26,7 +26,7 @@ struct QueryCost: Sendable, Hashable {
   static let collectedID = 0.25
   static let lookup = 4.0
   static let sortedResult = 1.0
-  /// Some hundred words take about as long as some reads.
+  /// Text of some hundred words is divided into terms in the time of eight reads of a scan.
   static let analysis = 8.0
 
   var cost: Double {

@@ -24,7 +24,7 @@ struct MatchResults: Sendable {
   private static let resultsPerWord = 32
   private static let wordsPerPage = PredicateCacheSlot.pageSize / resultsPerWord
 
-  /// Creates an empty entry, which takes at most `sizeLimit` bytes; more results are not recorded.
+  /// Creates results of no documents, which take at most `sizeLimit` bytes; more results are not recorded.
   init(firstPage: UInt64, sizeLimit: Int) {
     self.firstPage = firstPage
     self.sizeLimit = sizeLimit
@@ -68,7 +68,7 @@ extension MatchResults {
     return true
   }
 
-  /// Adds the results of another entry of the same filter.
+  /// Adds other results of the same filter.
   mutating func add(_ other: MatchResults) {
     precondition(other.firstPage == firstPage, "Match results with different first pages")
     for page in other.pages.indices where !other.pages[page].isEmpty {

@@ -90,7 +90,7 @@ extension GroupCommit {
   /// The reason why nothing is committed any more; nil if commits go on.
   var failure: DatabaseError? { state.withLock { $0.failure } }
 
-  /// Adds a new version.
+  /// Adds a version that waits for its flush, if it needs one, and for the versions before it.
   func add(_ version: Version, needsFlush: Bool) {
     let reached = state.withLock {
       $0.waiting.append(PendingVersion(state: version, needsFlush: needsFlush))

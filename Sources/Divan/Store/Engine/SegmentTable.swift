@@ -6,7 +6,8 @@ struct SegmentTable: Sendable {
   struct Usage: Equatable, Sendable {
     /// Bytes of records.
     var total: UInt64 = 0
-    /// Bytes of records that nothing in the newest version refers to.
+    /// Bytes of records that nothing in the newest version refers to, except removals, which are
+    /// not counted.
     var dead: UInt64 = 0
   }
 

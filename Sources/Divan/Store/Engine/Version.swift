@@ -10,9 +10,10 @@ struct Version: Sendable {
   var sequences: LayeredTree
   /// ``RetainedKey`` → ``RecordLocator`` of a retained record that is not a document's newest one.
   ///
-  /// Its revision is another leaf, or an earlier revision while history is kept.
+  /// Its revision is another leaf, or an earlier one that history or a named snapshot keeps.
   var retained: LayeredTree
-  /// ``CatalogKey`` → a value by kind: attachments, local documents, expiries, named snapshots.
+  /// ``CatalogKey`` → a value by kind: local documents, indexes and their entries, expiries, named
+  /// snapshots and their commit points, attachments and the references to them.
   var catalog: LayeredTree
   /// ``FullTextKeys`` → the tables of full-text indexes.
   var texts: LayeredTree

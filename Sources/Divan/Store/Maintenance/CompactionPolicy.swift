@@ -83,7 +83,9 @@ extension CompactionPolicy {
     return group[range].map(\.segment)
   }
 
-  /// Returns six or more small neighbours of similar size, to copy each byte only a few times.
+  /// Returns six or more neighbours of the smallest size limit at which there are so many.
+  ///
+  /// The limits grow by a factor, so each byte is copied only a few times.
   private func small(_ groups: [[Candidate]]) -> [Segment]? {
     var limit = UInt64(1) << 16
     while limit <= segmentSizeGoal {
