@@ -68,6 +68,13 @@ extension CouchDBConnection {
   }
 }
 
+extension ReplicationError {
+  /// Whether a server failed, other than by being asked too often or too early.
+  ///
+  /// A page in the place of an answer has no status.
+  var isFailureOfServer: Bool { code == .busy && ![nil, 408, 425, 429].contains(status) }
+}
+
 extension HTTPResponse {
   /// Whether the body is a page in HTML.
   var isPage: Bool { headers["content-type"]?.lowercased().contains("html") == true }

@@ -62,9 +62,6 @@ extension ReplicationError {
     code == .invalidAnswer || code == .refused || code == .busy && status == nil
       || isFailureOfServer
   }
-
-  /// Whether a server failed, other than by being asked too often or too early.
-  var isFailureOfServer: Bool { code == .busy && ![nil, 408, 425, 429].contains(status) }
 }
 
 /// The content of an attachment that a peer sends.
