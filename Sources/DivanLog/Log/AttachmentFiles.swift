@@ -21,8 +21,8 @@ import Synchronization
 package final class AttachmentFiles: Sendable {
   let directory: StoreDirectory
   let settings: Settings
-  /// Guards changes of names, too: otherwise a folder could be removed while a file is moved into it,
-  /// and a file while its blob is being pinned.
+  /// Guards changes of names, too: otherwise a folder could be removed while a file is moved into
+  /// it, and a file while its blob is being pinned.
   let state = Guarded(State())
 
   package init(_ directory: StoreDirectory, _ settings: Settings) {

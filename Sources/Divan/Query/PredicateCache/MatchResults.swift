@@ -24,7 +24,9 @@ struct MatchResults: Sendable {
   private static let resultsPerWord = 32
   private static let wordsPerPage = PredicateCacheSlot.pageSize / resultsPerWord
 
-  /// Creates results of no documents, which take at most `sizeLimit` bytes; more results are not recorded.
+  /// Creates results of no documents.
+  ///
+  /// They take at most `sizeLimit` bytes; more results are not recorded.
   init(firstPage: UInt64, sizeLimit: Int) {
     self.firstPage = firstPage
     self.sizeLimit = sizeLimit
