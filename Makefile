@@ -55,7 +55,7 @@ tests: ## all tests
 
 threads: ## tests of concurrency under the thread sanitizer
 	DIVAN_OPTIMIZE= DIVAN_THREADS=1 DIVAN_NO_INDEX=1 nice -n 5 swift test --scratch-path .build/thread \
-	  --disable-index-store $(SWIFT_TESTING) --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
+	  --disable-index-store $(SWIFT_TESTING) --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER $(THREAD_FLAGS)
 
 checks: ## all tests, with the invariants of trees checked after each change
 	swift test --scratch-path .build/checks $(FLAGS) -Xswiftc -DDIVAN_INTERNAL_CHECKS

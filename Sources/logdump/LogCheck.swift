@@ -167,7 +167,7 @@ extension LogCheck {
   private func checkRecords(
     _ records: SharedBytes, at offset: Int, _ segment: Segment
   ) throws -> UInt32 {
-    var reader = RecordReader(records, at: offset, sealedBy: segment.file.sealing)
+    var reader = RecordReader(records, at: offset, encryptedBy: segment.file.encryption)
     var count: UInt32 = 0
     do {
       while let (record, start, _) = try reader.next() {

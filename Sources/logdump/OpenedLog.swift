@@ -161,7 +161,7 @@ extension OpenedLog {
           Segment(
             file: SegmentFile(
               name: name, path: path, header: header,
-              headerChain: SegmentHeader.chain(of: block), file: file, sealing: nil),
+              headerChain: SegmentHeader.chain(of: block), file: file, encryption: nil),
             mapped: .empty,
             end: LogEnd(
               offset: min(size, successor?.header.predecessor.offset ?? size), commit: 0, chain: 0))

@@ -108,7 +108,7 @@ extension Rescue {
       guard !bytes.isEmpty else { return }
       // Records that begin later are read whole in the next step.
       let end = position + bytes.count < range.upperBound ? Rescue.gapStep : bytes.count
-      let search = RecordSearch(bytes, sealedBy: segments[index].file.sealing)
+      let search = RecordSearch(bytes, encryptedBy: segments[index].file.encryption)
       var next = 0
       while let found = search.next(from: next, before: end) {
         take(found.record, index, at: position + found.position, found.size)
@@ -124,18 +124,18 @@ extension Rescue {
   private mutating func readRecords(
     _ records: SharedBytes, at offset: Int, _ index: Int
   ) {
-    let sealing = segments[index].file.sealing
+    let encryption = segments[index].file.encryption
     var position = 0
     while position < records.count {
       let rest = records.suffix(from: position)
-      guard let (record, size) = try? Record.decode(rest, sealedBy: sealing) else { break }
+      guard let (record, size) = try? Record.decode(rest, encryptedBy: encryption) else { break }
       take(record, index, at: offset + position, size)
       position += size
     }
     guard position < records.count else { return }
     // From here on a record may begin at any byte.
     let start = position
-    let search = RecordSearch(records.suffix(from: start), sealedBy: sealing)
+    let search = RecordSearch(records.suffix(from: start), encryptedBy: encryption)
     while position < records.count {
       if let found = search.record(at: position - start) {
         take(found.record, index, at: offset + position, found.size)

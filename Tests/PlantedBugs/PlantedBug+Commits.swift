@@ -266,7 +266,7 @@ extension PlantedBug {
     PlantedBug(
       "record-checksum-ignored", rule: "promise 9",
       "the checksum of a record is not verified when it is read",
-      in: Place.record,
+      in: Place.recordCoding,
       find: "guard check.checksum == expected else {",
       plant: "guard PLANTED || check.checksum == expected else {",
       killedBy: .rules("a document's checksum is verified at every read")),

@@ -145,9 +145,10 @@ extension PlantedBug {
       "index-condition-forgotten", rule: "indexes",
       "a partial index ignores the last of its conditions",
       in: Place.indexKeys,
-      find: "definition.index.conditions.allSatisfy { $0.isFulfilled(by: properties) }",
+      find:
+        "!isPartial || definition.index.conditions.allSatisfy { $0.isFulfilled(by: properties) }",
       plant: """
-        definition.index.conditions.dropLast(PLANTED ? 1 : 0).allSatisfy { $0.isFulfilled(by: properties) }
+        !isPartial || definition.index.conditions.dropLast(PLANTED ? 1 : 0).allSatisfy { $0.isFulfilled(by: properties) }
         """, killedBy: .rules("a document is in a partial index while it satisfies")),
   ]
 }

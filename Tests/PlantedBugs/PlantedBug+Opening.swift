@@ -324,8 +324,8 @@ extension PlantedBug {
       find: "version[keyPath: tree].replaceImmutable(with: runs)",
       plant: """
         if PLANTED, version[keyPath: tree].immutableMemtable != nil {
-          version[keyPath: tree].unsealMemtable()
-          version[keyPath: tree].sealMemtable()
+          version[keyPath: tree].unfreezeMemtable()
+          version[keyPath: tree].freezeMemtable()
         }
         version[keyPath: tree].replaceImmutable(with: runs)
         """, killedBy: .rules("changes made while a checkpoint is written are kept")),

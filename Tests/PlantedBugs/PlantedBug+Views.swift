@@ -13,12 +13,12 @@ extension PlantedBug {
       in: Place.viewFrames,
       find: """
         payload = try frame.payload(
-          in: padded, at: offset, salt: header.preamble.salt, sealedBy: sealing)
+          in: padded, at: offset, salt: header.preamble.salt, encryptedBy: encryption)
         """,
       plant: """
         if PLANTED { payload = padded.prefix(frame.payloadSize) } else {
           payload = try frame.payload(
-            in: padded, at: offset, salt: header.preamble.salt, sealedBy: sealing)
+            in: padded, at: offset, salt: header.preamble.salt, encryptedBy: encryption)
         }
         """,
       killedBy: .rules("a view's file with a changed byte is not used")),

@@ -89,8 +89,10 @@ struct PlantedBuild {
       "swift", "build", "-c", "release", "--product", product, "--package-path", directory.path,
       // The internal checks must notice some of the bugs.
       "-Xswiftc", "-DDIVAN_INTERNAL_CHECKS",
-      // Compiling is most of the work. No debugger looks at the copy.
-      "-Xswiftc", "-gnone",
+      // Compiling is most of the work: small code takes less than fast code. No debugger looks at the copy, and the
+      // compiler does not check its own intermediate code.
+      "-Xswiftc", "-Osize", "-Xswiftc", "-gnone",
+      "-Xswiftc", "-Xfrontend", "-Xswiftc", "-disable-llvm-verify",
     ]
     try process.run()
     process.waitUntilExit()

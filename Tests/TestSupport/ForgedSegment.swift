@@ -85,7 +85,7 @@ extension ForgedSegment {
   /// Returns the bytes of a record.
   package static func record(_ kind: UInt8, _ payload: [UInt8]) -> [UInt8] {
     var writer = ByteWriter()
-    _ = Record.append(kind: Record.Kind(rawValue: kind), to: &writer, sealedBy: nil) {
+    _ = Record.append(kind: Record.Kind(rawValue: kind), to: &writer, encryptedBy: nil) {
       $0.append(payload)
     }
     return writer.array
@@ -104,7 +104,7 @@ extension ForgedSegment {
 }
 
 /// Returns a header block after a change, with its checksum corrected.
-package func resealed(_ block: SharedBytes, _ change: (inout [UInt8]) -> Void) -> SharedBytes {
+package func rechecksummed(_ block: SharedBytes, _ change: (inout [UInt8]) -> Void) -> SharedBytes {
   var bytes = block.array
   change(&bytes)
   let checksum = CRC32C.checksum(SharedBytes(copying: Array(bytes.dropLast(4))))

@@ -167,7 +167,7 @@ extension LayeredTree {
   /// Makes the memtable immutable, to be written to a run; later changes go to a new memtable.
   ///
   /// - Precondition: there is no immutable memtable.
-  mutating func sealMemtable() {
+  mutating func freezeMemtable() {
     precondition(immutableMemtable == nil, "A checkpoint is already writing this index")
     immutableMemtable = memtable
     memtable = BTree(pageSize: memtable.pageSize)
@@ -182,8 +182,8 @@ extension LayeredTree {
     if self.runs.isEmpty { dropTombstones() }
   }
 
-  /// Undoes ``sealMemtable()`` because the checkpoint failed.
-  mutating func unsealMemtable() {
+  /// Undoes ``freezeMemtable()`` because the checkpoint failed.
+  mutating func unfreezeMemtable() {
     guard var merged = immutableMemtable else { return }
     immutableMemtable = nil
     var changes = memtable.scan()

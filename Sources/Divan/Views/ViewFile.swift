@@ -136,9 +136,9 @@ extension ViewContents {
     try translating { () throws(LogError) in
       let name = store.directory.fileName(ofView: view.name)
       let file = try store.directory.install(name) { (file) throws(LogError) in
-        let sealing = try store.directory.sealing(preamble, path: file.path)
+        let encryption = try store.directory.encryption(preamble, path: file.path)
         var writer = ViewFileWriter(
-          file, preamble: preamble, origin: origin, sealedBy: sealing)
+          file, preamble: preamble, origin: origin, encryptedBy: encryption)
         try write(view, to: &writer, file.path)
       }
       try attempt { () throws(SystemError) in try file.close() }

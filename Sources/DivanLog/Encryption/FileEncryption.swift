@@ -1,8 +1,8 @@
-/// The sealing of the parts of one file, with one key.
+/// The encryption of the parts of one file, with one key.
 ///
 /// Everything that a cipher seals or opens passes here. A file that is not encrypted has no
-/// sealing: nil.
-package final class Sealing: Sendable {
+/// encryption: nil.
+package final class FileEncryption: Sendable {
   private let cipher: any Cipher
   /// The key that the file's header names.
   package let keyID: UInt64
@@ -46,7 +46,7 @@ package struct BlobSalt: Equatable, Sendable {
   }
 }
 
-extension Sealing {
+extension FileEncryption {
   /// Seals the bytes that a writer has from `start` on, in place.
   package func seal(_ writer: inout ByteWriter, from start: Int, as part: Part) {
     let plain = writer.copy(from: start)
@@ -64,22 +64,23 @@ extension Sealing {
       }
     }
     precondition(
-      writer.count - start == bytes.count + Sealing.overhead, "The cipher sealed to a wrong size")
+      writer.count - start == bytes.count + FileEncryption.overhead,
+      "The cipher sealed to a wrong size")
   }
 
   /// Returns a part that was sealed; throws if it is not authentic.
   package func open(_ sealed: SharedBytes, as part: Part) throws(ByteError) -> SharedBytes {
-    guard sealed.count >= Sealing.overhead else {
+    guard sealed.count >= FileEncryption.overhead else {
       throw ByteError(offset: 0, reason: "there are too few bytes for a sealed part")
     }
-    var writer = ByteWriter(capacity: sealed.count - Sealing.overhead)
+    var writer = ByteWriter(capacity: sealed.count - FileEncryption.overhead)
     let context = context(of: part)
     let isAuthentic = sealed.withSpan { sealed in
       context.withSpan { context in
         cipher.open(sealed, key: keyID, authenticating: context, to: &writer)
       }
     }
-    guard isAuthentic, writer.count == sealed.count - Sealing.overhead else {
+    guard isAuthentic, writer.count == sealed.count - FileEncryption.overhead else {
       throw ByteError(
         offset: 0, reason: "the bytes are not those that were encrypted with this key")
     }
@@ -119,14 +120,14 @@ extension Sealing {
 }
 
 extension SharedBytes {
-  /// Returns these bytes as they were before they were sealed; the same bytes without a sealing.
+  /// Returns these bytes as they were before they were sealed; the same bytes without encryption.
   ///
   /// Everything that is read from a file that may be encrypted passes here, after its checksum was
   /// compared. Throws if the bytes are not authentic.
   package func opened(
-    _ part: Sealing.Part, by sealing: Sealing?
+    _ part: FileEncryption.Part, by encryption: FileEncryption?
   ) throws(ByteError) -> SharedBytes {
-    guard let sealing else { return self }
-    return try sealing.open(self, as: part)
+    guard let encryption else { return self }
+    return try encryption.open(self, as: part)
   }
 }

@@ -24,9 +24,9 @@ package struct CheckpointHeader: Equatable, Sendable {
   /// The size of a page without its frame's header.
   package static let pageSize = pageFrameSize - FrameHeader.size
 
-  /// Returns the size of a page that is written with a sealing, which makes it larger.
-  package static func pageSize(sealedBy sealing: Sealing?) -> Int {
-    sealing == nil ? pageSize : pageSize - Sealing.overhead
+  /// Returns the size of a page that is written with an encryption, which makes it larger.
+  package static func pageSize(encryptedBy encryption: FileEncryption?) -> Int {
+    encryption == nil ? pageSize : pageSize - FileEncryption.overhead
   }
 
   /// Returns the offset of page `number`.

@@ -74,15 +74,15 @@ extension FrameHeader {
   /// Returns the payload of a frame of a checkpoint or of a view's file, checked.
   ///
   /// Every payload of such a file that is read passes here. `padded` is the payload with its
-  /// padding, `offset` the frame's, and `salt` and `sealing` those of the file.
+  /// padding, `offset` the frame's, and `salt` and `encryption` those of the file.
   func payload(
-    in padded: SharedBytes, at offset: Int, salt: UInt64, sealedBy sealing: Sealing?
+    in padded: SharedBytes, at offset: Int, salt: UInt64, encryptedBy encryption: FileEncryption?
   ) throws(ByteError) -> SharedBytes {
     guard padded.count == paddedSize, CRC32C.checksum(padded) == payloadChecksum else {
       throw ByteError(offset: 0, reason: "the frame's payload does not match its checksum")
     }
     return try padded.prefix(payloadSize)
-      .opened(.frame(kind: kind.rawValue, offset: offset, salt: salt), by: sealing)
+      .opened(.frame(kind: kind.rawValue, offset: offset, salt: salt), by: encryption)
   }
 
   /// Writes the header at `position` of a writer, and returns the next frame's chain value.

@@ -8,15 +8,15 @@
 /// time. It takes four bytes of memory for each byte.
 package struct RecordSearch {
   private let bytes: SharedBytes
-  private let sealing: Sealing?
+  private let encryption: FileEncryption?
   /// At index `n`, the remainder of the first `n` bytes.
   private let remainders: [UInt32]
   private let shift = ZeroBytes.shared
 
-  /// Prepares the search; `sealing` is that of the file that the bytes are from.
-  package init(_ bytes: SharedBytes, sealedBy sealing: Sealing?) {
+  /// Prepares the search; `encryption` is that of the file that the bytes are from.
+  package init(_ bytes: SharedBytes, encryptedBy encryption: FileEncryption?) {
     self.bytes = bytes
-    self.sealing = sealing
+    self.encryption = encryption
     var remainders: [UInt32] = [0]
     remainders.reserveCapacity(bytes.count + 1)
     bytes.withSpan { bytes in
@@ -60,7 +60,7 @@ package struct RecordSearch {
       return nil
     }
     // The search has already proved that the checksum is right.
-    return try? Record.decode(bytes.suffix(from: position), sealedBy: sealing)
+    return try? Record.decode(bytes.suffix(from: position), encryptedBy: encryption)
   }
 
   /// Checks as ``Record/check(_:)`` does, without reading the record's content.

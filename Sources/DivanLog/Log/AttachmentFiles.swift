@@ -30,7 +30,7 @@ package final class AttachmentFiles: Sendable {
     var settings = settings
     if directory.cipher != nil {
       // Whole pieces are sealed, except for the last one.
-      let size = BlobSeal.pieceSize
+      let size = BlobEncryption.pieceSize
       settings.bufferSize = (settings.bufferSize + size - 1) / size * size
     }
     self.settings = settings
@@ -103,7 +103,9 @@ extension AttachmentFiles {
   }
 
   /// Returns how a new file is sealed; nil if the store is not encrypted.
-  func makeSeal() -> BlobSeal? { directory.cipher.map { BlobSeal($0, random: settings.random) } }
+  func makeEncryption() -> BlobEncryption? {
+    directory.cipher.map { BlobEncryption($0, random: settings.random) }
+  }
 }
 
 // MARK: Pins

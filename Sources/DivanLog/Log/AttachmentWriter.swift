@@ -25,8 +25,8 @@ package final class AttachmentWriter {
   /// Bytes that are not written yet.
   private var buffer: ByteWriter
   private var temporary: (any OpenFile)?
-  /// The sealing of the file; nil if the store is not encrypted.
-  private let seal: BlobSeal?
+  /// The encryption of the file; nil if the store is not encrypted.
+  private let encryption: BlobEncryption?
   private var writtenSize = 0
   private var isFinished = false
   /// The number of bytes added.
@@ -36,7 +36,7 @@ package final class AttachmentWriter {
     self.files = files
     session = files.session
     knownDigest = digest
-    seal = files.makeSeal()
+    encryption = files.makeEncryption()
     chunks = AttachmentChunks.Maker(files.settings.chunks)
     buffer = ByteWriter(capacity: files.settings.bufferSize)
   }
@@ -134,8 +134,8 @@ extension AttachmentWriter {
       temporary = file
     }
     do throws(SystemError) {
-      if let seal {
-        try write(sealedBy: seal, to: file)
+      if let encryption {
+        try write(encryptedBy: encryption, to: file)
       } else {
         try file.write(buffer, at: writtenSize)
       }
@@ -147,11 +147,13 @@ extension AttachmentWriter {
   }
 
   /// Writes the buffer, which begins with a piece, and contains whole ones or ends the blob.
-  private func write(sealedBy seal: BlobSeal, to file: any OpenFile) throws(SystemError) {
-    let index = writtenSize / BlobSeal.pieceSize
-    var sealed = ByteWriter(capacity: BlobSeal.fileSize(ofLength: buffer.count))
-    seal.seal(buffer.sharedCopy, fromPiece: index, to: &sealed)
-    try file.write(sealed, at: BlobSeal.offset(ofPiece: index))
+  private func write(encryptedBy encryption: BlobEncryption, to file: any OpenFile)
+    throws(SystemError)
+  {
+    let index = writtenSize / BlobEncryption.pieceSize
+    var sealed = ByteWriter(capacity: BlobEncryption.fileSize(ofLength: buffer.count))
+    encryption.seal(buffer.sharedCopy, fromPiece: index, to: &sealed)
+    try file.write(sealed, at: BlobEncryption.offset(ofPiece: index))
   }
 
   /// Makes the blob durable, unless its record contains it, and returns it.
@@ -173,7 +175,7 @@ extension AttachmentWriter {
     if buffer.count > 0 { try writeOut() }
     guard let file = temporary else { preconditionFailure("A blob that was written has a file") }
     try attempt { () throws(SystemError) in
-      if let seal { try file.write(seal.head(of: digest, length: length), at: 0) }
+      if let encryption { try file.write(encryption.head(of: digest, length: length), at: 0) }
       try file.flush()
       // Some systems report only now that bytes could not be written.
       try file.close()

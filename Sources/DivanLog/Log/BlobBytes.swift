@@ -7,7 +7,7 @@ struct BlobBytes: Sendable {
   private let sealed: Sealed?
 
   private struct Sealed: Sendable {
-    let seal: BlobSeal
+    let encryption: BlobEncryption
     /// The length of the blob, in bytes.
     let length: Int
   }
@@ -21,9 +21,10 @@ struct BlobBytes: Sendable {
       sealed = nil
       return
     }
-    let head = try attempt { () throws(SystemError) in try file.read(BlobSeal.headSize, at: 0) }
-    let (seal, length) = try BlobSeal.decode(head, of: digest, cipher, path: file.path)
-    sealed = Sealed(seal: seal, length: length)
+    let head = try attempt { () throws(SystemError) in try file.read(BlobEncryption.headSize, at: 0)
+    }
+    let (encryption, length) = try BlobEncryption.decode(head, of: digest, cipher, path: file.path)
+    sealed = Sealed(encryption: encryption, length: length)
   }
 
   var path: String { file.path }
@@ -36,7 +37,7 @@ extension BlobBytes {
   func length() throws(LogError) -> Int {
     let size = try attempt { () throws(SystemError) in try file.size() }
     guard let sealed else { return size }
-    let expected = BlobSeal.fileSize(ofLength: sealed.length)
+    let expected = BlobEncryption.fileSize(ofLength: sealed.length)
     guard size == expected else {
       throw .damaged(
         Damage(
@@ -75,18 +76,18 @@ extension BlobBytes {
     _ count: Int, at offset: Int, _ sealed: Sealed
   ) throws(LogError) -> SharedBytes {
     guard count > 0 else { return .empty }
-    let first = offset / BlobSeal.pieceSize
-    let last = (offset + count - 1) / BlobSeal.pieceSize
-    let start = BlobSeal.offset(ofPiece: first)
+    let first = offset / BlobEncryption.pieceSize
+    let last = (offset + count - 1) / BlobEncryption.pieceSize
+    let start = BlobEncryption.offset(ofPiece: first)
     let end = min(
-      BlobSeal.offset(ofPiece: last + 1), BlobSeal.fileSize(ofLength: sealed.length))
+      BlobEncryption.offset(ofPiece: last + 1), BlobEncryption.fileSize(ofLength: sealed.length))
     var rest = try attempt { () throws(SystemError) in try file.read(end - start, at: start) }
     var writer = ByteWriter(capacity: rest.count)
     for index in first...last {
-      let place = BlobSeal.offset(ofPiece: index)
-      let piece = rest.prefix(min(rest.count, BlobSeal.offset(ofPiece: index + 1) - place))
+      let place = BlobEncryption.offset(ofPiece: index)
+      let piece = rest.prefix(min(rest.count, BlobEncryption.offset(ofPiece: index + 1) - place))
       do throws(ByteError) {
-        writer.append(try sealed.seal.open(piece, index: index))
+        writer.append(try sealed.encryption.open(piece, index: index))
       } catch {
         throw .damaged(
           Damage(
@@ -95,7 +96,7 @@ extension BlobBytes {
       }
       rest = rest.suffix(from: piece.count)
     }
-    let skipped = offset - first * BlobSeal.pieceSize
+    let skipped = offset - first * BlobEncryption.pieceSize
     guard writer.count >= skipped + count else {
       throw .damaged(
         Damage(path: path, offset: end, reason: "the attachment's file ends too early"))

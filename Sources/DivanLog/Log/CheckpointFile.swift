@@ -5,18 +5,18 @@ package final class CheckpointFile: Sendable {
   package let file: any OpenFile
   /// The whole file as memory; empty if the file is not mapped.
   package let mapped: SharedBytes
-  /// The sealing of the pages; nil if the store is not encrypted.
-  private let sealing: Sealing?
+  /// The encryption of the pages; nil if the store is not encrypted.
+  private let encryption: FileEncryption?
 
   private init(
     path: String, header: CheckpointHeader, file: any OpenFile, mapped: SharedBytes,
-    sealing: Sealing?
+    encryption: FileEncryption?
   ) {
     self.path = path
     self.header = header
     self.file = file
     self.mapped = mapped
-    self.sealing = sealing
+    self.encryption = encryption
   }
 
   /// Opens a checkpoint and checks its header and its size.
@@ -46,18 +46,18 @@ package final class CheckpointFile: Sendable {
         Damage(path: path, offset: 0, reason: "the file is shorter than its header states"))
     }
     // Sealed pages are decrypted to memory, so a map would be of no use.
-    let sealing = try directory.sealing(header.preamble, path: path)
+    let encryption = try directory.encryption(header.preamble, path: path)
     let mapped =
-      isMapped && sealing == nil
+      isMapped && encryption == nil
       ? try attempt { () throws(SystemError) in try file.map(size) } : SharedBytes.empty
     return CheckpointFile(
-      path: path, header: header, file: file, mapped: mapped, sealing: sealing)
+      path: path, header: header, file: file, mapped: mapped, encryption: encryption)
   }
 }
 
 extension CheckpointFile {
   /// The size of a page without its frame's header, and as it was before it was sealed, in bytes.
-  package var pageSize: Int { CheckpointHeader.pageSize(sealedBy: sealing) }
+  package var pageSize: Int { CheckpointHeader.pageSize(encryptedBy: encryption) }
 
   /// Returns the bytes of a page, after its frame was checked.
   package func page(_ number: UInt32) throws(LogError) -> SharedBytes {
@@ -98,7 +98,7 @@ extension CheckpointFile {
     do throws(ByteError) {
       return try frameHeader.payload(
         in: frame.suffix(from: FrameHeader.size), at: offset, salt: header.preamble.salt,
-        sealedBy: sealing)
+        encryptedBy: encryption)
     } catch {
       throw .damaged(Damage(path: path, offset: offset, size: size, reason: error.reason))
     }
@@ -114,16 +114,17 @@ package struct CheckpointFileWriter: ~Copyable {
   package private(set) var pageCount: UInt32 = 0
 
   package init(
-    _ file: any OpenFile, preamble: FilePreamble, commit: UInt64, sealedBy sealing: Sealing? = nil
+    _ file: any OpenFile, preamble: FilePreamble, commit: UInt64,
+    encryptedBy encryption: FileEncryption? = nil
   ) {
     self.preamble = preamble
-    pageSize = CheckpointHeader.pageSize(sealedBy: sealing)
+    pageSize = CheckpointHeader.pageSize(encryptedBy: encryption)
     frames = FrameFileWriter(
       file, preamble: preamble, commit: commit, headerSize: CheckpointHeader.size,
-      sealedBy: sealing)
+      encryptedBy: encryption)
   }
 
-  /// Writes a page of ``CheckpointHeader/pageSize(sealedBy:)`` bytes and returns its number.
+  /// Writes a page of ``CheckpointHeader/pageSize(encryptedBy:)`` bytes and returns its number.
   package mutating func append(page: Span<UInt8>) throws(LogError) -> UInt32 {
     precondition(page.count == pageSize, "The page has a wrong size")
     try frames.append(page, .page)

@@ -3,7 +3,7 @@ struct FrameFileWriter: ~Copyable {
   private let file: any OpenFile
   private let salt: UInt64
   private let commit: UInt64
-  private let sealing: Sealing?
+  private let encryption: FileEncryption?
   private var buffer = ByteWriter(capacity: bufferSize)
   /// The file offset of the bytes in `buffer`.
   private var writtenSize: Int
@@ -17,13 +17,13 @@ struct FrameFileWriter: ~Copyable {
   ///   - preamble: the start of its header, from which the chain begins.
   ///   - commit: the commit of all frames.
   ///   - headerSize: the offset of the first frame.
-  ///   - sealing: the sealing of the payloads, if the file is encrypted.
+  ///   - encryption: the encryption of the payloads, if the file is encrypted.
   init(
     _ file: any OpenFile, preamble: FilePreamble, commit: UInt64, headerSize: Int,
-    sealedBy sealing: Sealing?
+    encryptedBy encryption: FileEncryption?
   ) {
     self.file = file
-    self.sealing = sealing
+    self.encryption = encryption
     self.commit = commit
     salt = preamble.salt
     writtenSize = headerSize
@@ -42,8 +42,8 @@ struct FrameFileWriter: ~Copyable {
     let start = buffer.count
     buffer.appendZeros(FrameHeader.size)
     buffer.append(payload)
-    if let sealing {
-      sealing.seal(
+    if let encryption {
+      encryption.seal(
         &buffer, from: start + FrameHeader.size,
         as: .frame(kind: kind.rawValue, offset: writtenSize + start, salt: salt))
     }

@@ -161,7 +161,7 @@ extension LogWriter {
       flushedThrough: tail.flushedEnd(in: segment.fileID)?.offset ?? UInt64(SegmentHeader.size),
       // A forged file may have brought in larger numbers, with which readers refuse the trailer.
       time: min(lastTime, counterLimit), documentCount: min(documentCount, counterLimit))
-    let end = buffer.seal(
+    let end = buffer.finish(
       after: segment.end, salt: segment.header.preamble.salt, trailer: trailer)
     do throws(SystemError) {
       try buffer.write(to: segment.file.file)
@@ -243,7 +243,7 @@ extension LogWriter {
       flushedSize: UInt64(SegmentHeader.size) + (reappend?.size ?? 0), compaction: nil)
     let block = header.encode()
     let chain = SegmentHeader.chain(of: block)
-    let sealing = try directory.sealing(header.preamble, path: directory.path(of: name))
+    let encryption = try directory.encryption(header.preamble, path: directory.path(of: name))
     var end = LogEnd(offset: UInt64(SegmentHeader.size), commit: predecessor.commit, chain: chain)
     let begun = end
     let file: any OpenFile
@@ -252,7 +252,7 @@ extension LogWriter {
         try attempt { () throws(SystemError) in try file.write(block, at: 0) }
         if let reappend {
           end = try LogWriter.copy(
-            reappend, to: file, after: begun, salt: header.preamble.salt, sealing)
+            reappend, to: file, after: begun, salt: header.preamble.salt, encryption)
         }
       }
     } catch {
@@ -262,7 +262,7 @@ extension LogWriter {
     last = (number, header.preamble.salt, end)
     let segmentFile = SegmentFile(
       name: name, path: directory.path(of: name), header: header, headerChain: chain, file: file,
-      sealing: sealing)
+      encryption: encryption)
     active = Segment(file: segmentFile, mapped: .empty, end: end)
     isEnded = false
     marks.begin(header, at: end)
@@ -289,7 +289,7 @@ extension LogWriter {
   /// Copies transactions into a new segment, with the same commit numbers and new frame headers.
   private static func copy(
     _ reappend: Reappend, to file: any OpenFile, after begun: LogEnd, salt: UInt64,
-    _ sealing: Sealing?
+    _ encryption: FileEncryption?
   ) throws(LogError) -> LogEnd {
     var end = begun
     var frames = FrameReader(
@@ -298,7 +298,7 @@ extension LogWriter {
     while case .frame(var header, _, let payload) = try frames.next() {
       writer.removeAll()
       writer.appendZeros(FrameHeader.size)
-      try append(payload, header, of: reappend.segment, to: &writer, sealing)
+      try append(payload, header, of: reappend.segment, to: &writer, encryption)
       if header.flags.contains(.last), var trailer = CommitTrailer.decode(endOf: payload) {
         // The promise was about another file.
         trailer.flushedThrough = UInt64(SegmentHeader.size)
@@ -335,15 +335,15 @@ extension LogWriter {
   /// The records are copied, or sealed with the key of this segment, which keeps their sizes.
   private static func append(
     _ payload: SharedBytes, _ header: FrameHeader, of segment: Segment,
-    to writer: inout ByteWriter, _ sealing: Sealing?
+    to writer: inout ByteWriter, _ encryption: FileEncryption?
   ) throws(LogError) {
-    guard segment.file.sealing?.keyID != sealing?.keyID else { return writer.append(payload) }
+    guard segment.file.encryption?.keyID != encryption?.keyID else { return writer.append(payload) }
     let trailerSize = header.flags.contains(.last) ? CommitTrailer.size : 0
     let records = payload.prefix(max(0, payload.count - trailerSize))
-    var reader = RecordReader(records, at: 0, sealedBy: segment.file.sealing)
+    var reader = RecordReader(records, at: 0, encryptedBy: segment.file.encryption)
     do throws(ByteError) {
       while let (record, _, _) = try reader.next() {
-        _ = Record.append(kind: record.kind, to: &writer, sealedBy: sealing) {
+        _ = Record.append(kind: record.kind, to: &writer, encryptedBy: encryption) {
           $0.append(record.payload)
         }
       }

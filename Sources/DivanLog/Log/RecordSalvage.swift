@@ -54,9 +54,9 @@ struct RecordSalvage {
     guard recordOffset < payload.count else { return nil }
     if search == nil {
       let rest = payload.suffix(from: recordOffset)
-      let sealing = segment.file.sealing
-      if let found = try? Record.decode(rest, sealedBy: sealing) { return found }
-      search = (recordOffset, RecordSearch(rest, sealedBy: sealing))
+      let encryption = segment.file.encryption
+      if let found = try? Record.decode(rest, encryptedBy: encryption) { return found }
+      search = (recordOffset, RecordSearch(rest, encryptedBy: encryption))
     }
     guard let (start, records) = search else { return nil }
     while recordOffset < payload.count {

@@ -59,7 +59,7 @@ package struct RecordScan {
       segment.header.compaction == nil
       ? .transactions(TransactionReader(segment, from: start, limit: limit, passesLost: salvages))
       : .compacted(FrameReader(segment, limit: limit))
-    records = RecordReader(.empty, at: 0, sealedBy: nil)
+    records = RecordReader(.empty, at: 0, encryptedBy: nil)
   }
 }
 
@@ -98,7 +98,7 @@ extension RecordScan {
       } catch {
         isOfOneRecord = false
         let offset = records.offset
-        records = RecordReader(.empty, at: 0, sealedBy: nil)
+        records = RecordReader(.empty, at: 0, encryptedBy: nil)
         return .damage(Damage(path: segment.file.path, offset: offset, reason: error.reason))
       }
       if let part = parts.popFirst() {
@@ -110,7 +110,7 @@ extension RecordScan {
               reason: "the record does not match its checksum"))
         }
         records = RecordReader(
-          part.records, at: part.offset, sealedBy: segment.file.sealing)
+          part.records, at: part.offset, encryptedBy: segment.file.encryption)
         continue
       }
       if let done = transaction {
@@ -190,7 +190,7 @@ extension RecordScan {
       switch header.kind {
       case .compacted:
         records = RecordReader(
-          payload, at: offset + FrameHeader.size, sealedBy: segment.file.sealing)
+          payload, at: offset + FrameHeader.size, encryptedBy: segment.file.encryption)
       case .footer:
         source = .nothing
       default:

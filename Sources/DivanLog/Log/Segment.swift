@@ -27,19 +27,19 @@ package final class SegmentFile: Sendable {
   /// The chain value that the first frame carries.
   package let headerChain: UInt32
   package let file: any OpenFile
-  /// The sealing of the records; nil if the store is not encrypted.
-  package let sealing: Sealing?
+  /// The encryption of the records; nil if the store is not encrypted.
+  package let encryption: FileEncryption?
 
   package init(
     name: FileName, path: String, header: SegmentHeader, headerChain: UInt32,
-    file: any OpenFile, sealing: Sealing?
+    file: any OpenFile, encryption: FileEncryption?
   ) {
     self.name = name
     self.path = path
     self.header = header
     self.headerChain = headerChain
     self.file = file
-    self.sealing = sealing
+    self.encryption = encryption
   }
 
   /// Opens a segment and reads its header.
@@ -59,7 +59,7 @@ package final class SegmentFile: Sendable {
     }
     self.init(
       name: name, path: path, header: header, headerChain: SegmentHeader.chain(of: block),
-      file: file, sealing: try directory.sealing(header.preamble, path: path))
+      file: file, encryption: try directory.encryption(header.preamble, path: path))
   }
 
   /// Opens a segment; nil if its header cannot be read.
@@ -119,7 +119,7 @@ extension Segment {
     do throws(ByteError) {
       let found = try bytes.withSpan { (bytes) throws(ByteError) in try Record.checkWhole(bytes) }
       let payload = try bytes.suffix(from: found.payload.lowerBound)
-        .opened(.record(kind: found.kind.rawValue), by: file.sealing)
+        .opened(.record(kind: found.kind.rawValue), by: file.encryption)
       return Record(kind: found.kind, payload: payload)
     } catch {
       throw .damaged(

@@ -6,7 +6,7 @@
 package struct SegmentCompaction: ~Copyable {
   private let file: any OpenFile
   private let salt: UInt64
-  private let sealing: Sealing?
+  private let encryption: FileEncryption?
   private var writer = ByteWriter(capacity: TransactionBuffer.frameSizeGoal + (1 << 16))
   private var offset = SegmentHeader.size
   private var chain: UInt32
@@ -72,10 +72,10 @@ extension SegmentCompaction {
     var header = order.header(from: oldest.header, to: newest.header, keyID: directory.keyID)
     let name = FileName.segment(header.numbers)
     let end = newest.header.compaction?.end ?? newest.end
-    let sealing = try directory.sealing(header.preamble, path: directory.path(of: name))
+    let encryption = try directory.encryption(header.preamble, path: directory.path(of: name))
     let file = try directory.install(name, beforeRename: flushLog) { (file) throws(LogError) in
       var compaction = SegmentCompaction(
-        file: file, salt: order.salt, sealing: sealing,
+        file: file, salt: order.salt, encryption: encryption,
         chain: SegmentHeader.chain(of: header.encode()))
       for input in order.inputs {
         let last = try compaction.copy(input, keep: keep)
@@ -94,7 +94,7 @@ extension SegmentCompaction {
     }
     let segmentFile = SegmentFile(
       name: name, path: directory.path(of: name), header: header,
-      headerChain: SegmentHeader.chain(of: header.encode()), file: file, sealing: sealing)
+      headerChain: SegmentHeader.chain(of: header.encode()), file: file, encryption: encryption)
     let size = Int(header.flushedSize)
     let mapped =
       order.isMapped
@@ -104,10 +104,10 @@ extension SegmentCompaction {
       end: LogEnd(offset: UInt64(size), commit: end.commit, chain: end.chain))
   }
 
-  private init(file: any OpenFile, salt: UInt64, sealing: Sealing?, chain: UInt32) {
+  private init(file: any OpenFile, salt: UInt64, encryption: FileEncryption?, chain: UInt32) {
     self.file = file
     self.salt = salt
-    self.sealing = sealing
+    self.encryption = encryption
     self.chain = chain
     writer.appendZeros(FrameHeader.size)
   }
@@ -136,7 +136,7 @@ extension SegmentCompaction {
   ) throws(LogError) {
     if writer.count >= TransactionBuffer.frameSizeGoal { try endFrame(.compacted) }
     if markedCommit != entry.commit || writer.count == FrameHeader.size {
-      _ = Record.append(kind: .commitMark, to: &writer, sealedBy: sealing) {
+      _ = Record.append(kind: .commitMark, to: &writer, encryptedBy: encryption) {
         $0.appendVarint(entry.commit)
         $0.appendVarint(entry.time)
       }
@@ -144,9 +144,9 @@ extension SegmentCompaction {
     }
     commit = entry.commit
     recordCount += 1
-    guard input.file.sealing?.keyID == sealing?.keyID else {
+    guard input.file.encryption?.keyID == encryption?.keyID else {
       // The store has got another key, and what is copied is to be sealed with that.
-      _ = Record.append(kind: entry.record.kind, to: &writer, sealedBy: sealing) {
+      _ = Record.append(kind: entry.record.kind, to: &writer, encryptedBy: encryption) {
         $0.append(entry.record.payload)
       }
       return

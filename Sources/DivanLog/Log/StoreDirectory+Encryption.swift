@@ -2,13 +2,13 @@ extension StoreDirectory {
   /// The ID of the key for new files; 0 if they are not sealed.
   package var keyID: UInt64 { cipher?.keyID ?? 0 }
 
-  /// Returns the sealing of a file with this preamble; nil if the store is not encrypted.
+  /// Returns the encryption of a file with this preamble; nil if the store is not encrypted.
   ///
   /// Throws if the file is sealed with a key that is not known, or sealed or not unlike the store.
   /// That is no damage: with the right key the file can be read.
-  package func sealing(
+  package func encryption(
     _ preamble: FilePreamble, path: String
-  ) throws(LogError) -> Sealing? {
+  ) throws(LogError) -> FileEncryption? {
     guard let cipher else {
       guard preamble.keyID == 0 else { throw .missingKey(path: path, keyID: preamble.keyID) }
       return nil
@@ -18,7 +18,7 @@ extension StoreDirectory {
     guard cipher.hasKey(preamble.keyID) else {
       throw .missingKey(path: path, keyID: preamble.keyID)
     }
-    return Sealing(cipher, keyID: preamble.keyID, storeID: preamble.storeID)
+    return FileEncryption(cipher, keyID: preamble.keyID, storeID: preamble.storeID)
   }
 
   /// Returns the file name of a view, which an encrypted store does not give away.

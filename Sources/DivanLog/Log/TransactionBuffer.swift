@@ -11,16 +11,16 @@ package struct TransactionBuffer: ~Copyable {
   /// The offset of the first frame in the segment.
   private var base: Int
   package private(set) var recordCount = 0
-  /// The sealing of the segment that the transaction is for.
-  private let sealing: Sealing?
+  /// The encryption of the segment that the transaction is for.
+  private let encryption: FileEncryption?
 
   /// A frame is closed once its records have grown to this many bytes, so that damage stays local.
   package static let frameSizeGoal = 1 << 20
 
-  /// Creates a buffer for a segment with a sealing, or for one that is not encrypted.
-  package init(sealedBy sealing: Sealing? = nil) {
+  /// Creates a buffer for a segment with an encryption, or for one that is not encrypted.
+  package init(encryptedBy encryption: FileEncryption? = nil) {
     base = 0
-    self.sealing = sealing
+    self.encryption = encryption
   }
 
   /// Begins a transaction at `offset` of the segment.
@@ -45,7 +45,7 @@ package struct TransactionBuffer: ~Copyable {
       beginFrame()
     }
     let start = writer.count
-    let size = Record.append(kind: kind, to: &writer, sealedBy: sealing, encode: encode)
+    let size = Record.append(kind: kind, to: &writer, encryptedBy: encryption, encode: encode)
     recordCount += 1
     return (base + start, size)
   }
@@ -85,7 +85,7 @@ package struct TransactionBuffer: ~Copyable {
   }
 
   /// Completes the frames, and returns the position after them.
-  package mutating func seal(
+  package mutating func finish(
     after end: LogEnd, salt: UInt64, trailer: CommitTrailer
   ) -> LogEnd {
     var trailer = trailer
@@ -114,7 +114,7 @@ package struct TransactionBuffer: ~Copyable {
       offset: UInt64(base + writer.count), commit: end.commit + 1, chain: chain)
   }
 
-  /// Writes the sealed frames at their offset.
+  /// Writes the finished frames at their offset.
   package func write(to file: any OpenFile) throws(SystemError) {
     try file.write(writer, at: base)
   }

@@ -3,7 +3,7 @@ package struct ViewFileReader {
   package let path: String
   package let header: ViewFileHeader
   private let file: any OpenFile
-  private let sealing: Sealing?
+  private let encryption: FileEncryption?
   private var offset = ViewFileHeader.size
   private var chain: UInt32
   private var frameCount: UInt64 = 0
@@ -20,7 +20,7 @@ package struct ViewFileReader {
       try file.read(ViewFileHeader.size, at: 0)
     }
     header = try ViewFileHeader.decode(block, path: path)
-    sealing = try directory.sealing(header.preamble, path: path)
+    encryption = try directory.encryption(header.preamble, path: path)
     chain = CRC32C.checksum(block.prefix(FilePreamble.size))
     let size = try attempt { () throws(SystemError) in try file.size() }
     guard UInt64(size) == header.fileSize else {
@@ -52,7 +52,7 @@ package struct ViewFileReader {
     do throws(ByteError) {
       // The file may have become shorter since it was opened.
       payload = try frame.payload(
-        in: padded, at: offset, salt: header.preamble.salt, sealedBy: sealing)
+        in: padded, at: offset, salt: header.preamble.salt, encryptedBy: encryption)
     } catch {
       throw damage(error.reason)
     }

@@ -7,13 +7,13 @@ package struct ViewFileWriter: ~Copyable {
 
   package init(
     _ file: any OpenFile, preamble: FilePreamble, origin: ViewFileHeader.Origin,
-    sealedBy sealing: Sealing? = nil
+    encryptedBy encryption: FileEncryption? = nil
   ) {
     self.preamble = preamble
     self.origin = origin
     frames = FrameFileWriter(
       file, preamble: preamble, commit: origin.commit, headerSize: ViewFileHeader.size,
-      sealedBy: sealing)
+      encryptedBy: encryption)
   }
 
   /// Appends a frame: the first identifies the view, and the others contain rows.

@@ -88,17 +88,17 @@ import Testing
   @Test func `a segment header with a wrong size or impossible numbers is refused`() {
     let sound = ForgedSegment().header.encode()
     #expect(damage { _ = try SegmentHeader.decode(sound, path: "s") } == nil)
-    let short = resealed(sound.prefix(200)) { _ in }
+    let short = rechecksummed(sound.prefix(200)) { _ in }
     #expect(damage { _ = try SegmentHeader.decode(short, path: "s") }?.offset == 0)
     for (first, last) in [(0, 1), (2, 1)] as [(UInt64, UInt64)] {
-      let changed = resealed(sound) {
+      let changed = rechecksummed(sound) {
         put(first, in: &$0, at: 72)
         put(last, in: &$0, at: 80)
       }
       #expect(damage { _ = try SegmentHeader.decode(changed, path: "s") }?.offset == 72)
     }
     for offset in [64, 96, 104, 120, 128, 136] {
-      let changed = resealed(sound) { put(counterLimit + 1, in: &$0, at: offset) }
+      let changed = rechecksummed(sound) { put(counterLimit + 1, in: &$0, at: offset) }
       #expect(damage { _ = try SegmentHeader.decode(changed, path: "s") }?.offset == offset)
     }
   }
@@ -111,10 +111,10 @@ import Testing
       rowCount: 1, frameCount: 1, fileSize: 4096
     ).encode()
     #expect(damage { _ = try ViewFileHeader.decode(sound, path: "v") } == nil)
-    let short = resealed(sound.prefix(70)) { _ in }
+    let short = rechecksummed(sound.prefix(70)) { _ in }
     #expect(damage { _ = try ViewFileHeader.decode(short, path: "v") }?.offset == 0)
     for offset in [64, 72, 80, 104, 112, 120] {
-      let changed = resealed(sound) { put(counterLimit + 1, in: &$0, at: offset) }
+      let changed = rechecksummed(sound) { put(counterLimit + 1, in: &$0, at: offset) }
       #expect(damage { _ = try ViewFileHeader.decode(changed, path: "v") }?.offset == offset)
     }
   }
@@ -129,11 +129,11 @@ import Testing
     #expect(damage { _ = try Head.decode(sound, path: "HEAD") } == nil)
     for size in [100, 300] {
       let bytes = sound.array + [UInt8](repeating: 0, count: 300)
-      let other = resealed(SharedBytes(copying: Array(bytes[..<size]))) { _ in }
+      let other = rechecksummed(SharedBytes(copying: Array(bytes[..<size]))) { _ in }
       #expect(damage { _ = try Head.decode(other, path: "HEAD") }?.reason.contains("size") == true)
     }
     for offset in [64, 80, 88, 104, 112] {
-      let changed = resealed(sound) { put(.max, in: &$0, at: offset) }
+      let changed = rechecksummed(sound) { put(.max, in: &$0, at: offset) }
       #expect(damage { _ = try Head.decode(changed, path: "HEAD") }?.offset == offset)
     }
   }
@@ -145,9 +145,9 @@ import Testing
       number: 1, pageCount: 1, directorySize: 0
     ).encode()
     #expect(damage { _ = try CheckpointHeader.decode(sound, path: "c") } == nil)
-    let short = resealed(sound.prefix(200)) { _ in }
+    let short = rechecksummed(sound.prefix(200)) { _ in }
     #expect(damage { _ = try CheckpointHeader.decode(short, path: "c") } != nil)
-    let crowded = resealed(sound) { put(1 << 32, in: &$0, at: 72) }
+    let crowded = rechecksummed(sound) { put(1 << 32, in: &$0, at: 72) }
     #expect(damage { _ = try CheckpointHeader.decode(crowded, path: "c") } != nil)
   }
 

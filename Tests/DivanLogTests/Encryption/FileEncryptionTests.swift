@@ -5,37 +5,37 @@ import ProofKit
 import Testing
 
 /// Parts of files that pass through a cipher. FILE_FORMAT.md §21
-@Suite struct SealingTests {
+@Suite struct FileEncryptionTests {
   private let cipher = TestCipher(secret: 5)
   private let bytes = SharedBytes(copying: [UInt8](1...40))
 
-  private func sealing(store: UInt64 = 1) -> Sealing {
-    Sealing(cipher, keyID: cipher.keyID, storeID: StoreID(high: store, low: 2))
+  private func encryption(store: UInt64 = 1) -> FileEncryption {
+    FileEncryption(cipher, keyID: cipher.keyID, storeID: StoreID(high: store, low: 2))
   }
 
-  private func sealed(_ part: Sealing.Part) -> SharedBytes {
+  private func sealed(_ part: FileEncryption.Part) -> SharedBytes {
     var writer = ByteWriter()
-    sealing().seal(bytes, as: part, to: &writer)
+    encryption().seal(bytes, as: part, to: &writer)
     return writer.sharedCopy
   }
 
   private func isOpened(
-    _ sealed: SharedBytes, as part: Sealing.Part, by sealing: Sealing? = nil
+    _ sealed: SharedBytes, as part: FileEncryption.Part, by encryption: FileEncryption? = nil
   ) -> Bool {
-    (try? sealed.opened(part, by: sealing ?? self.sealing())) == bytes
+    (try? sealed.opened(part, by: encryption ?? self.encryption())) == bytes
   }
 
   @Test func `a sealed part is longer by a nonce and a tag, and opens in its context`() throws {
-    let part = Sealing.Part.record(kind: 1)
+    let part = FileEncryption.Part.record(kind: 1)
     let sealed = sealed(part)
-    #expect(sealed.count == bytes.count + Sealing.overhead)
+    #expect(sealed.count == bytes.count + FileEncryption.overhead)
     #expect(isOpened(sealed, as: part))
     #expect(try sealed.opened(part, by: nil) == sealed)
   }
 
   @Test func `a part in another place is not authentic`() {
     let digest = SHA256.digest(of: bytes)
-    let parts: [Sealing.Part] = [
+    let parts: [FileEncryption.Part] = [
       .record(kind: 1), .record(kind: 2), .frame(kind: 5, offset: 4096, salt: 7),
       .frame(kind: 6, offset: 4096, salt: 7), .frame(kind: 5, offset: 8192, salt: 7),
       .frame(kind: 5, offset: 4096, salt: 8), .blob(digest),
@@ -52,15 +52,15 @@ import Testing
   }
 
   @Test func `a part of another store, or sealed with another key, is not authentic`() {
-    let part = Sealing.Part.record(kind: 1)
-    #expect(!isOpened(sealed(part), as: part, by: sealing(store: 9)))
+    let part = FileEncryption.Part.record(kind: 1)
+    #expect(!isOpened(sealed(part), as: part, by: encryption(store: 9)))
     let other = TestCipher(secret: 6)
-    let stranger = Sealing(other, keyID: other.keyID, storeID: StoreID(high: 1, low: 2))
+    let stranger = FileEncryption(other, keyID: other.keyID, storeID: StoreID(high: 1, low: 2))
     #expect(!isOpened(sealed(part), as: part, by: stranger))
   }
 
   @Test func `every changed, missing or added byte is noticed`() {
-    let part = Sealing.Part.frame(kind: 5, offset: 4096, salt: 7)
+    let part = FileEncryption.Part.frame(kind: 5, offset: 4096, salt: 7)
     let sealed = sealed(part).array
     for index in sealed.indices {
       for bit in 0..<8 {
@@ -77,7 +77,7 @@ import Testing
     var writer = ByteWriter()
     for size in [0, 1, 90, 130, 20_000] {
       let start = writer.count
-      let written = Record.append(kind: .document, to: &writer, sealedBy: sealing()) {
+      let written = Record.append(kind: .document, to: &writer, encryptedBy: encryption()) {
         $0.appendZeros(size)
       }
       let record = writer.copy(from: start)
@@ -86,11 +86,11 @@ import Testing
       let found = try record.withSpan { (bytes) throws(ByteError) in
         try Record.checkWhole(bytes)
       }
-      #expect(found.payload.count == size + Sealing.overhead)
-      let decoded = try Record.decode(record, sealedBy: sealing())
+      #expect(found.payload.count == size + FileEncryption.overhead)
+      let decoded = try Record.decode(record, encryptedBy: encryption())
       #expect(decoded.0.payload == SharedBytes(copying: [UInt8](repeating: 0, count: size)))
     }
-    let search = RecordSearch(writer.sharedCopy, sealedBy: sealing())
+    let search = RecordSearch(writer.sharedCopy, encryptedBy: encryption())
     var position = 0
     var count = 0
     while let found = search.next(from: position) {
@@ -102,10 +102,12 @@ import Testing
 
   @Test func `a search passes over whole records that are not authentic`() throws {
     var writer = ByteWriter()
-    _ = Record.append(kind: .document, to: &writer, sealedBy: nil) { $0.appendZeros(60) }
+    _ = Record.append(kind: .document, to: &writer, encryptedBy: nil) { $0.appendZeros(60) }
     let forgedSize = writer.count
-    _ = Record.append(kind: .document, to: &writer, sealedBy: sealing()) { $0.appendZeros(60) }
-    let search = RecordSearch(writer.sharedCopy, sealedBy: sealing())
+    _ = Record.append(kind: .document, to: &writer, encryptedBy: encryption()) {
+      $0.appendZeros(60)
+    }
+    let search = RecordSearch(writer.sharedCopy, encryptedBy: encryption())
     #expect(search.next(from: 0)?.position == forgedSize)
     #expect(search.record(at: 0) == nil)
   }

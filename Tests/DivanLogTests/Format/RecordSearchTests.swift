@@ -12,14 +12,14 @@ struct RecordSearchTests {
         writer.append(UInt8.random(in: 0...255, using: &random))
       }
       let size = [0, 1, 200, 5000].randomElement(using: &random) ?? 0
-      _ = Record.append(kind: .document, to: &writer, sealedBy: nil) { payload in
+      _ = Record.append(kind: .document, to: &writer, encryptedBy: nil) { payload in
         for _ in 0..<size { payload.append(UInt8.random(in: 0...255, using: &random)) }
       }
     }
     var bytes = writer.sharedCopy.array
     for _ in 0..<4 { bytes[Int.random(in: bytes.indices, using: &random)] ^= 1 }
     let shared = SharedBytes(copying: bytes)
-    let search = RecordSearch(shared, sealedBy: nil)
+    let search = RecordSearch(shared, encryptedBy: nil)
     var found: [Int] = []
     var next = 0
     while let record = search.next(from: next) {
@@ -28,7 +28,7 @@ struct RecordSearchTests {
       next = record.position + 1
     }
     let expected = bytes.indices.filter {
-      (try? Record.decode(shared.suffix(from: $0), sealedBy: nil)) != nil
+      (try? Record.decode(shared.suffix(from: $0), encryptedBy: nil)) != nil
     }
     #expect(found == expected, "seed \(seed)")
     #expect(found.count >= 8, "seed \(seed)")
@@ -48,7 +48,7 @@ struct RecordSearchTests {
       bytes[index + 1] = 0xFF
       bytes[index + 2] = 0x1F
     }
-    let search = RecordSearch(SharedBytes(copying: bytes), sealedBy: nil)
+    let search = RecordSearch(SharedBytes(copying: bytes), encryptedBy: nil)
     #expect(search.next(from: 0) == nil)
   }
 }

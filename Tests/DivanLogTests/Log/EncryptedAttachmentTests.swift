@@ -5,15 +5,15 @@ import ProofKit
 import Testing
 
 /// Files of attachments that pass through a cipher. FILE_FORMAT.md §21
-@Suite struct SealedAttachmentTests {
+@Suite struct EncryptedAttachmentTests {
   private let disk = SimulatedFileSystem()
   private let files: AttachmentFiles
   private static let path = "/store"
 
   init() throws {
-    try disk.makeDirectory(SealedAttachmentTests.path)
-    try disk.makeDirectory("\(SealedAttachmentTests.path)/tmp")
-    files = SealedAttachmentTests.files(on: disk, TestCipher(secret: 3))
+    try disk.makeDirectory(EncryptedAttachmentTests.path)
+    try disk.makeDirectory("\(EncryptedAttachmentTests.path)/tmp")
+    files = EncryptedAttachmentTests.files(on: disk, TestCipher(secret: 3))
   }
 
   private static func files(
@@ -63,13 +63,13 @@ import Testing
 
   @Test func `another key is no damage`() throws {
     let record = try files.store(blob(5000)).record
-    let other = SealedAttachmentTests.files(on: disk, TestCipher(secret: 4))
+    let other = EncryptedAttachmentTests.files(on: disk, TestCipher(secret: 4))
     #expect {
       _ = try other.open(record)
     } throws: { error in
       (error as? LogError)?.isAboutKey == true
     }
-    let both = SealedAttachmentTests.files(on: disk, TestCipher(secret: 4, olderSecrets: [3]))
+    let both = EncryptedAttachmentTests.files(on: disk, TestCipher(secret: 4, olderSecrets: [3]))
     #expect(try both.open(record).readAll() == blob(5000))
   }
 
@@ -79,7 +79,7 @@ import Testing
     let (path, other) = (files.path(of: first.digest), files.path(of: second.digest))
     let sound = try disk.contents(of: path, limit: 1 << 20).array
     let foreign = try disk.contents(of: other, limit: 1 << 20).array
-    let piece = 65_536 + Sealing.overhead
+    let piece = 65_536 + FileEncryption.overhead
     let head = Array(sound[..<64])
     let (one, two) = (Array(sound[64..<64 + piece]), Array(sound[64 + piece..<64 + 2 * piece]))
     let rest = Array(sound[(64 + 2 * piece)...])

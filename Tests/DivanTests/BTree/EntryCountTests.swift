@@ -56,7 +56,7 @@ extension LayeredScan {
         tree.set(key.span, KeyShape.value(using: &generator, limit: limit).span)
       }
       switch Int.random(in: 0..<60, using: &generator) {
-      case 0 where tree.immutableMemtable == nil: tree.sealMemtable()
+      case 0 where tree.immutableMemtable == nil: tree.freezeMemtable()
       case 1...4 where tree.immutableMemtable != nil:
         let merged = Int.random(in: 0...tree.runs.count, using: &generator)
         let entries = tree.entriesToWrite(mergingNewestRuns: merged)

@@ -79,8 +79,8 @@ extension LayeredTree {
         copies.append((tree, model))
       }
       switch Int.random(in: 0..<40, using: &generator) {
-      case 0 where tree.immutableMemtable == nil: tree.sealMemtable()
-      case 1: tree.unsealMemtable()
+      case 0 where tree.immutableMemtable == nil: tree.freezeMemtable()
+      case 1: tree.unfreezeMemtable()
       case 2 where tree.immutableMemtable != nil:
         let merged = Int.random(in: 0...tree.runs.count, using: &generator)
         let packed = try PackedRun(
@@ -94,9 +94,9 @@ extension LayeredTree {
     for copy in copies { #expect(try copy.tree.model() == copy.model) }
 
     // After everything is removed and written, nothing is left.
-    tree.unsealMemtable()
+    tree.unfreezeMemtable()
     for entry in model.entries { tree.remove(entry.key.span) }
-    tree.sealMemtable()
+    tree.freezeMemtable()
     let rest = try PackedRun(
       tree.entriesToWrite(mergingNewestRuns: tree.runs.count), pageSize: pageSize)
     #expect(rest.summary.count == 0)
@@ -115,7 +115,7 @@ extension LayeredTree {
     var memtable = LayeredTree(pageSize: 512)
     for number in 0..<count { memtable.set(key(number).span, [1].span) }
     var immutableMemtable = memtable
-    immutableMemtable.sealMemtable()
+    immutableMemtable.freezeMemtable()
     let packed = try PackedRun(
       immutableMemtable.entriesToWrite(mergingNewestRuns: 0), pageSize: 512)
     var written = immutableMemtable
@@ -148,18 +148,18 @@ extension LayeredTree {
     tree.remove([1].span)
     #expect(tree.memtable.isEmpty)
     tree.set([1].span, [1].span)
-    tree.sealMemtable()
+    tree.freezeMemtable()
     tree.remove([1].span)
     #expect(tree.memtable.count == 1)
     #expect(try tree.find([1].span) == nil)
-    tree.unsealMemtable()
+    tree.unfreezeMemtable()
     #expect(tree.memtable.isEmpty)
   }
 
   @Test func `changes to a tree do not affect a scan that has begun`() throws {
     var tree = LayeredTree(pageSize: 256)
     for number in 0..<200 { tree.set([UInt8(number)].span, [1].span) }
-    tree.sealMemtable()
+    tree.freezeMemtable()
     for number in 100..<150 { tree.remove([UInt8(number)].span) }
     var scan = tree.scan()
     var keys: [UInt8] = []

@@ -186,7 +186,7 @@ import Testing
     let packed = try PackedRun([(key: [1], value: [1]), (key: [2], value: [1])], pageSize: 256)
     var tree = LayeredTree(runs: [try packed.open()], pageSize: 256)
     tree.remove([1 as UInt8].span)
-    tree.sealMemtable()
+    tree.freezeMemtable()
     tree.remove([2 as UInt8].span)
     tree.set([3 as UInt8].span, [1 as UInt8].span)
     #expect(tree.memtable.count == 2)

@@ -64,7 +64,7 @@ struct PlainQuery {
     }
   }
 
-  private func passes(_ test: FilterTest, _ found: Value?) -> Bool {
+  private func passes(_ test: ComparisonOperator, _ found: Value?) -> Bool {
     switch test {
     case .isMissing: return found == nil
     case .equal(let value): return PlainQuery.areEqual(found ?? .null, value)

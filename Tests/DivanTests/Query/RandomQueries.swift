@@ -95,7 +95,7 @@ struct RandomQueries {
     }
   }
 
-  mutating func test(_ path: QueryPath) -> FilterTest {
+  mutating func test(_ path: QueryPath) -> ComparisonOperator {
     if path.isDocumentID {
       let id = Value.string("doc-\(random.below(90))")
       return pick([
@@ -112,7 +112,7 @@ struct RandomQueries {
     case 5: return .oneOf((0..<random.below(4)).map { _ in value() })
     case 6: return .isMissing
     default:
-      let position: FilterTest.TextMatch = pick([
+      let position: ComparisonOperator.TextMatch = pick([
         .beginning, .beginning, .end, .anywhere, .pattern, .whole,
       ])
       var text = pick(RandomQueries.texts)

@@ -85,13 +85,13 @@ enum FuzzValues {
 
   /// Reads a sequence of records, as in the payload of a frame.
   static func readRecords(_ input: [UInt8]) throws {
-    var reader = RecordReader(SharedBytes(copying: input), at: 0, sealedBy: nil)
+    var reader = RecordReader(SharedBytes(copying: input), at: 0, encryptedBy: nil)
     do throws(ByteError) {
       while let (record, offset, size) = try reader.next() {
         do {
           try expect(offset >= 0 && size > 0 && offset + size <= input.count, "a record outside")
           var writer = ByteWriter()
-          let written = Record.append(kind: record.kind, to: &writer, sealedBy: nil) {
+          let written = Record.append(kind: record.kind, to: &writer, encryptedBy: nil) {
             $0.append(record.payload)
           }
           try expect(

@@ -139,7 +139,7 @@ extension RuleCase {
           .suffix(from: source.headSize)
         if !isExchanged { payload[payload.startIndex + payload.count - 30] ^= 1 }
         var forged = ByteWriter()
-        _ = Record.append(kind: .document, to: &forged, sealedBy: nil) {
+        _ = Record.append(kind: .document, to: &forged, encryptedBy: nil) {
           $0.append(Array(payload))
         }
         try left.fileSystem.overwrite(path, atOffset: Int(target.offset), with: forged.array)
@@ -321,7 +321,8 @@ extension CrashFixture {
         found.append(
           Place(
             offset: entry.locator.offset, size: entry.locator.size,
-            headSize: Int(entry.locator.size) - entry.record.payload.count - Sealing.overhead))
+            headSize: Int(entry.locator.size) - entry.record.payload.count - FileEncryption.overhead
+          ))
       case .commit: continue
       case .damage(let damage): throw damage
       case .end: return found

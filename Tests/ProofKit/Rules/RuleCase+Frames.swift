@@ -140,7 +140,7 @@ extension RuleCase {
       var buffer = TransactionBuffer()
       buffer.begin(at: Int(end.offset))
       _ = buffer.append(.document) { $0.append([1, 2, 3]) }
-      _ = buffer.seal(
+      _ = buffer.finish(
         after: LogEnd(offset: end.offset, commit: end.commit, chain: end.chain ^ 1),
         salt: header.preamble.salt,
         trailer: CommitTrailer(
@@ -201,7 +201,8 @@ extension RuleCase {
         writer.appendVarint(size)
         writer.append([1, 2, 3, 4, 1, 2, 3, 4])
         try expect(
-          (try? Record.decode(writer.sharedCopy, sealedBy: nil)) == nil, "a record of \(size) bytes"
+          (try? Record.decode(writer.sharedCopy, encryptedBy: nil)) == nil,
+          "\(size) bytes"
         )
       }
       // A frame with a valid header that would end after the end of the file.

@@ -40,7 +40,7 @@ extension RuleCase {
       buffer.begin(at: size)
       _ = buffer.append(.document) { $0.append([1, 2, 3]) }
       // It follows the last frame, but skips a number.
-      _ = buffer.seal(
+      _ = buffer.finish(
         after: LogEnd(offset: UInt64(size), commit: 2, chain: frames.chain),
         salt: segment.header.preamble.salt,
         trailer: CommitTrailer(

@@ -23,13 +23,13 @@ public struct QueryProperty<PropertyValue>: Sendable {
   }
 
   /// Returns the filter for a test of the property.
-  func test(_ test: FilterTest) -> Filter {
+  func test(_ test: ComparisonOperator) -> Filter {
     guard let refusal else { return Filter(.test(path, test)) }
     return Filter(.refused(refusal.error))
   }
 
   /// Returns the filter for a test with a constant; it is refused if the constant cannot be stored.
-  func test(_ constant: some Encodable, _ test: (Value) -> FilterTest) -> Filter {
+  func test(_ constant: some Encodable, _ test: (Value) -> ComparisonOperator) -> Filter {
     do throws(DatabaseError) {
       return self.test(test(try Value(queryConstant: constant)))
     } catch {

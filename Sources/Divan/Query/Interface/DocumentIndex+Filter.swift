@@ -111,7 +111,7 @@ extension FilterExpression {
   }
 }
 
-extension FilterTest {
+extension ComparisonOperator {
   fileprivate var indexTest: IndexCondition.Test? {
     switch self {
     case .equal(let value): .equal(value)

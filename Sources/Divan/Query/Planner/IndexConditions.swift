@@ -45,7 +45,7 @@ struct PropertyConditions {
   init(nullIsMissing: Bool) { self.nullIsMissing = nullIsMissing }
 
   /// Adds a test, if an index can answer it.
-  mutating func add(_ test: FilterTest, part: Int) {
+  mutating func add(_ test: ComparisonOperator, part: Int) {
     switch test {
     case .equal(let value) where nullIsMissing || !value.isNull:
       // One value selects less than several, and more than none.

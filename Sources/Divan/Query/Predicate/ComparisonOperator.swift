@@ -1,5 +1,5 @@
 /// A test of one value.
-enum FilterTest: Sendable {
+enum ComparisonOperator: Sendable {
   enum Order: String, Sendable {
     case less = "<"
     case lessOrEqual = "≤"
@@ -21,7 +21,7 @@ enum FilterTest: Sendable {
 
 // MARK: - Description
 
-extension FilterTest: CustomStringConvertible {
+extension ComparisonOperator: CustomStringConvertible {
   var description: String {
     switch self {
     case .equal(let value): "= \(value.json)"
@@ -35,7 +35,7 @@ extension FilterTest: CustomStringConvertible {
   }
 }
 
-extension FilterTest.TextMatch {
+extension ComparisonOperator.TextMatch {
   fileprivate var words: String {
     switch self {
     case .beginning: "begins with"

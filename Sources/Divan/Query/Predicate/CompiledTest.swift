@@ -7,7 +7,7 @@ import DivanLog
 struct CompiledTest: Sendable {
   private enum Kind: Sendable {
     case equal(ComparedValue)
-    case order(FilterTest.Order, ComparedValue)
+    case order(ComparisonOperator.Order, ComparedValue)
     case oneOf(ComparedValues)
     case text(TextMatcher)
     case isMissing
@@ -15,7 +15,7 @@ struct CompiledTest: Sendable {
 
   private let kind: Kind
 
-  init(_ test: FilterTest) {
+  init(_ test: ComparisonOperator) {
     kind =
       switch test {
       case .equal(let value): .equal(ComparedValue(value))
@@ -78,7 +78,7 @@ struct CompiledTest: Sendable {
   }
 }
 
-extension FilterTest.Order {
+extension ComparisonOperator.Order {
   fileprivate func allows(_ order: Int) -> Bool {
     switch self {
     case .less: order < 0

@@ -23,8 +23,8 @@ extension FilterExpression: Equatable {
   }
 }
 
-extension FilterTest: Equatable {
-  static func == (a: FilterTest, b: FilterTest) -> Bool {
+extension ComparisonOperator: Equatable {
+  static func == (a: ComparisonOperator, b: ComparisonOperator) -> Bool {
     switch (a, b) {
     case (.equal(let a), .equal(let b)): a == b
     case (.order(let orderA, let a), .order(let orderB, let b)): orderA == orderB && a == b

@@ -5,7 +5,7 @@ indirect enum FilterExpression: Sendable {
   case not(FilterExpression)
   case and([FilterExpression])
   case or([FilterExpression])
-  case test(QueryPath, FilterTest)
+  case test(QueryPath, ComparisonOperator)
   /// Whether any element of an array matches another expression, whose paths begin at the element.
   case anyElement(QueryPath, FilterExpression)
   /// Whether all elements match it.

@@ -38,7 +38,7 @@ extension FilterExpression {
   }
 }
 
-extension FilterTest {
+extension ComparisonOperator {
   /// Whether a value that passes this test meets a condition.
   fileprivate func implies(_ condition: IndexCondition.Test) -> Bool {
     switch self {
@@ -82,7 +82,7 @@ extension FilterTest {
 
 extension IndexCondition.Test {
   /// The bound that a condition of order sets for values.
-  private var bound: (order: FilterTest.Order, value: Value)? {
+  private var bound: (order: ComparisonOperator.Order, value: Value)? {
     switch self {
     case .less(let value): (.less, value)
     case .lessOrEqual(let value): (.lessOrEqual, value)
@@ -93,7 +93,7 @@ extension IndexCondition.Test {
   }
 
   /// Whether the condition holds for every value that compares to `value` in this order.
-  fileprivate func holds(_ order: FilterTest.Order, _ value: Value) -> Bool {
+  fileprivate func holds(_ order: ComparisonOperator.Order, _ value: Value) -> Bool {
     if value.isNotANumber || value.isNull { return true }
     if self == .isPresent { return true }
     guard let bound, let found = compared(value, bound.value) else { return false }

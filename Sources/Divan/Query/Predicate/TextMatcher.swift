@@ -6,7 +6,7 @@ import DivanLog
 /// A search takes time linear in the text's size; for a pattern, at most that times the size of the
 /// pattern, which is bounded. No text can therefore make it slow.
 struct TextMatcher: Sendable {
-  private let kind: FilterTest.TextMatch
+  private let kind: ComparisonOperator.TextMatch
   private let ignored: TextDifferences
   private let needle: [UInt8]
   /// For each prefix of the needle, the length of its longest proper prefix that is also a suffix
@@ -18,7 +18,7 @@ struct TextMatcher: Sendable {
   /// The maximum size of a pattern in bytes.
   static let patternSizeLimit = 256
 
-  init(_ kind: FilterTest.TextMatch, _ text: String, _ ignored: TextDifferences) {
+  init(_ kind: ComparisonOperator.TextMatch, _ text: String, _ ignored: TextDifferences) {
     self.kind = kind
     self.ignored = ignored
     needle = TextMatcher.folded(text, ignored)

@@ -76,7 +76,7 @@ extension QueryPath {
   }
 }
 
-extension FilterTest {
+extension ComparisonOperator {
   fileprivate func write(to writer: inout ByteWriter) -> Bool {
     switch self {
     case .isMissing: writer.append(0 as UInt8)

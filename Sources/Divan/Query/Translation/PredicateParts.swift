@@ -144,7 +144,7 @@ extension PredicateExpressions.Comparison: TranslatablePredicate {
     guard Output.self == Bool.self, LHS.Output.self is any _QueryOrdered.Type else {
       throw PredicateTranslation.refusal(self)
     }
-    let orders: (FilterTest.Order, reversed: FilterTest.Order)
+    let orders: (ComparisonOperator.Order, reversed: ComparisonOperator.Order)
     switch op {
     case .lessThan: orders = (.less, .greater)
     case .lessThanOrEqual: orders = (.lessOrEqual, .greaterOrEqual)

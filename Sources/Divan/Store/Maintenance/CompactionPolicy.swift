@@ -120,6 +120,6 @@ extension CompactionPolicy {
 
   private func pays(_ run: [Candidate]) -> Bool {
     run.count > 1
-      || run.contains { $0.total > $0.live || $0.segment.file.sealing?.keyID != keyID }
+      || run.contains { $0.total > $0.live || $0.segment.file.encryption?.keyID != keyID }
   }
 }

@@ -75,7 +75,7 @@ extension Store {
     guard isNeeded else { return nil }
     tail.noteCovered()
     writer.changeNewest { version in
-      for tree in Version.trees { version[keyPath: tree].sealMemtable() }
+      for tree in Version.trees { version[keyPath: tree].freezeMemtable() }
       version.immutableSequence = version.lastSequence
     }
     return BegunCheckpoint(
@@ -85,7 +85,7 @@ extension Store {
   /// Makes the immutable memtables part of the mutable ones again.
   private func abandonCheckpoint(_ writer: inout WriterState) {
     writer.changeNewest { version in
-      for tree in Version.trees { version[keyPath: tree].unsealMemtable() }
+      for tree in Version.trees { version[keyPath: tree].unfreezeMemtable() }
     }
   }
 
@@ -111,10 +111,10 @@ extension Store {
         // Otherwise the index could be ahead of the log.
         beforeRename: { () throws(LogError) in _ = try begun.tail.flush() }
       ) { (file) throws(LogError) in
-        let sealing = try directory.sealing(preamble, path: file.path)
+        let encryption = try directory.encryption(preamble, path: file.path)
         let sink = PageSink(
           CheckpointFileWriter(
-            file, preamble: preamble, commit: version.commit, sealedBy: sealing))
+            file, preamble: preamble, commit: version.commit, encryptedBy: encryption))
         do throws(DatabaseError) {
           for index in Version.trees.indices {
             let (count, locators) = try writeTree(index, of: begun, salt: salt, to: sink)

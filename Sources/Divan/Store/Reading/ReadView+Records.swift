@@ -177,7 +177,7 @@ extension ReadView {
   ) throws(DatabaseError) -> SharedBytes {
     do throws(ByteError) {
       return try stored.opened(
-        .record(kind: kind.rawValue), by: state.segments[locator.fileID]?.file.sealing)
+        .record(kind: kind.rawValue), by: state.segments[locator.fileID]?.file.encryption)
     } catch {
       throw damage(at: locator, size: Int(locator.size), error.reason)
     }

@@ -10,25 +10,6 @@ struct IndexDefinitionRecord: Sendable, Equatable {
   /// Nil if the index is removed.
   var definition: IndexDefinition?
 
-  /// The maximum size of a name in bytes of UTF-8.
-  static let nameSizeLimit = 240
-  /// The maximum number of names in a path, and the maximum size of a name in bytes.
-  static let pathLimit = 16
-  static let pathNameSizeLimit = 1000
-  /// The maximum number of properties.
-  static let propertyLimit = 8
-  /// The maximum number of conditions, and the maximum size of a stored value in one, in bytes.
-  static let conditionLimit = 16
-  static let conditionSizeLimit = 1000
-  /// The maximum number of values in a set condition, and their maximum size together, in bytes.
-  static let conditionValueLimit = 256
-  static let conditionSetSizeLimit = 16_000
-
-  /// Returns the maximum size of a condition's value, in bytes.
-  static func sizeLimit(ofConditionNumbered number: UInt8) -> Int {
-    number == IndexCondition.Test.isIn([]).number ? conditionSetSizeLimit : conditionSizeLimit
-  }
-
   private struct Flags: OptionSet {
     let rawValue: UInt8
     static let removed = Flags(rawValue: 1)
@@ -119,13 +100,13 @@ extension IndexDefinitionRecord {
       let number = try reader.readVarint()
       var paths = [try decodePath(&reader)]
       if flags.contains(.compound) {
-        for _ in 0..<(try decodeCount(&reader, limit: propertyLimit - 1)) {
+        for _ in 0..<(try decodeCount(&reader, limit: IndexLimits.propertyLimit - 1)) {
           paths.append(try decodePath(&reader))
         }
       }
       var conditions: [IndexCondition] = []
       if flags.contains(.partial) {
-        for _ in 0..<(try decodeCount(&reader, limit: conditionLimit)) {
+        for _ in 0..<(try decodeCount(&reader, limit: IndexLimits.conditionLimit)) {
           conditions.append(try decodeCondition(&reader))
         }
       }
@@ -158,8 +139,8 @@ extension IndexDefinitionRecord {
 
   private static func decodePath(_ reader: inout ByteReader) throws(ByteError) -> [String] {
     var path: [String] = []
-    for _ in 0..<(try reader.readCount(limit: pathLimit)) {
-      let bytes = try reader.readBytes(try reader.readCount(limit: pathNameSizeLimit))
+    for _ in 0..<(try reader.readCount(limit: IndexLimits.pathLimit)) {
+      let bytes = try reader.readBytes(try reader.readCount(limit: IndexLimits.pathNameSizeLimit))
       guard let name = bytes.text else {
         throw ByteError(offset: reader.offset, reason: "an index path that is not UTF-8")
       }
@@ -180,7 +161,8 @@ extension IndexDefinitionRecord {
     var value: Value?
     if number != IndexCondition.Test.isPresent.number {
       let stored = EncodedValue(
-        try reader.readBytes(try reader.readCount(limit: sizeLimit(ofConditionNumbered: number))))
+        try reader.readBytes(
+          try reader.readCount(limit: IndexLimits.sizeLimit(ofConditionNumbered: number))))
       do throws(DatabaseError) {
         try stored.validate()
         value = try stored.decode()

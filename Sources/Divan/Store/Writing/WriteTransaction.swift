@@ -65,9 +65,9 @@ public final class WriteTransaction {
     self.fileID = fileID
     self.base = base
     validations = store.currentValidations
-    let isSealed = store.directory.isEncrypted
+    let isEncrypted = store.directory.isEncrypted
     buffer = TransactionBuffer(
-      sealedBy: isSealed ? state.segments[fileID]?.file.sealing : nil)
+      encryptedBy: isEncrypted ? state.segments[fileID]?.file.encryption : nil)
     buffer.begin(at: base)
   }
 }

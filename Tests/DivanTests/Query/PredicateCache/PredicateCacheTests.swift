@@ -207,7 +207,7 @@ struct PredicateCacheTests {
 
   /// Filters that all differ.
   private static let filters: [FilterExpression] = {
-    func test(_ keys: [String], _ test: FilterTest) -> FilterExpression {
+    func test(_ keys: [String], _ test: ComparisonOperator) -> FilterExpression {
       .test(QueryPath(steps: keys.map { .key($0) }), test)
     }
     let n = QueryPath(steps: [.key("n")])

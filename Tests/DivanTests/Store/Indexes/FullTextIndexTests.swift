@@ -400,7 +400,7 @@ struct FullTextIndexTests {
 
   @Test func `an encrypted store has room for the parts of a long value`() throws {
     // Pages of an encrypted store are smaller, and a part of a value fills one entry.
-    let limit = BTree.entryLimit(pageSize: CheckpointHeader.pageSize - Sealing.overhead)
+    let limit = BTree.entryLimit(pageSize: CheckpointHeader.pageSize - FileEncryption.overhead)
     for treeLimit in [994, 1002, 298] {
       let key = FullTextKeys(1).blocks(of: Array("oak".utf8)) + UInt64(7).bigEndianBytes
       let entries = TextValue.entries(

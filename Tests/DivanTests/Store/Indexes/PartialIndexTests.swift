@@ -309,22 +309,22 @@ struct PartialIndexTests {
   @Test func `a condition on a set is implied by equal or stricter filters only`() {
     let path = QueryPath().appending(.key("p"))
     let condition = IndexCondition.isIn("p", ["a", "b", 1])
-    func implies(_ test: FilterTest) -> Bool {
+    func implies(_ test: ComparisonOperator) -> Bool {
       FilterExpression.test(path, test).implies(condition)
     }
-    for test in [.equal("a"), .equal(1.0), .oneOf(["b", "a"]), .oneOf([])] as [FilterTest] {
+    for test in [.equal("a"), .equal(1.0), .oneOf(["b", "a"]), .oneOf([])] as [ComparisonOperator] {
       #expect(implies(test), "\(test)")
     }
     for test in [
       .equal("c"), .equal(.null), .oneOf(["a", "c"]), .order(.less, "b"),
       .text(.beginning, "a", []), .isMissing,
-    ] as [FilterTest] {
+    ] as [ComparisonOperator] {
       #expect(!implies(test), "\(test)")
     }
     let or = FilterExpression.or([.test(path, .equal("a")), .test(path, .equal(1))])
     #expect(or.implies(condition))
     #expect(!FilterExpression.not(.test(path, .equal("a"))).implies(condition))
-    func isSame(_ test: FilterTest) -> Bool {
+    func isSame(_ test: ComparisonOperator) -> Bool {
       FilterExpression.test(path, test).isSame(as: condition)
     }
     #expect(isSame(.oneOf(["a", 1.0, "b"])) && isSame(.oneOf([1, "a", "b"])))

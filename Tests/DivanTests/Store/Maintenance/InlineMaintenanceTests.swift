@@ -6,7 +6,7 @@ import Testing
 
 /// Maintenance within the commits of several threads, as on a disk that is simulated.
 struct InlineMaintenanceTests {
-  // Each thread began a checkpoint of its own, and the second memtable was sealed twice.
+  // Each thread began a checkpoint of its own, and the second memtable was frozen twice.
   @Test func `threads that write to a simulated disk do not run maintenance at the same time`()
     throws
   {

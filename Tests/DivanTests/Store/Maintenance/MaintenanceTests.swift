@@ -29,12 +29,12 @@ struct MaintenanceTests {
     #expect(report.documentCount == model.entries.count)
   }
 
-  @Test func `compaction leaves no dead bytes in sealed segments`() throws {
+  @Test func `compaction leaves no dead bytes in segments that are full`() throws {
     let (database, model) = try MaintenanceTests.agedStore(MemoryFileSystem())
     try database.compact()
     try database.compact()
-    let sealed = try database.statistics.segments.filter { !$0.isActive }
-    #expect(sealed.allSatisfy { $0.deadSize == 0 })
+    let full = try database.statistics.segments.filter { !$0.isActive }
+    #expect(full.allSatisfy { $0.deadSize == 0 })
     try model.compare(with: database.snapshot())
   }
 

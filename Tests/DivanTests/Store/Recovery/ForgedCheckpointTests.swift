@@ -100,7 +100,7 @@ struct ForgedCheckpointTests {
         // The same pages under another salt.
         let file = try disk.open(path(1), .creating)
         var forged = Array(
-          resealed(SharedBytes(copying: Array(older[..<4096]))) {
+          rechecksummed(SharedBytes(copying: Array(older[..<4096]))) {
             put(12345, in: &$0, at: 40)
           }.array)
         forged += older[4096...]

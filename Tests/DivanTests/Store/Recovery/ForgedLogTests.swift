@@ -166,7 +166,8 @@ struct ForgedLogTests {
       commit: 2, invalid + (try document("last", sequence: 90)), lastSequence: 90,
       documentCount: 2)
     // Only the header is known to have been flushed.
-    let header = resealed(SharedBytes(copying: Array(forged.bytes.prefix(SegmentHeader.size)))) {
+    let header = rechecksummed(SharedBytes(copying: Array(forged.bytes.prefix(SegmentHeader.size))))
+    {
       put(UInt64(SegmentHeader.size), in: &$0, at: 136)
     }
     let fixture = try fixture
@@ -215,7 +216,7 @@ struct ForgedLogTests {
     let second = directory.path(of: .segment(2...2))
     let header = try disk.contents(of: second, limit: 1 << 20).prefix(SegmentHeader.size)
     try disk.overwrite(
-      second, atOffset: 0, with: resealed(header) { put(claim, in: &$0, at: 96) }.array)
+      second, atOffset: 0, with: rechecksummed(header) { put(claim, in: &$0, at: 96) }.array)
 
     let reopened = try open()
     #expect(try reopened.snapshot().count == 8)

@@ -106,7 +106,7 @@ extension IndexBuildBatch {
 
   /// Adds the entries of a document from the record of its winning revision.
   private mutating func addEntries(of record: StoredDocument) {
-    guard maker.includes(record) else { return }
+    guard maker.includes(EncodedValue(record.body)) else { return }
     let entryCount = entries.count
     let layout = record.layout
     record.payload.withSpan { bytes in

@@ -13,28 +13,28 @@ extension DocumentIndex {
         hint: refusal.hint, path: storePath)
     }
     let size = name.utf8.count
-    guard size > 0, size <= IndexDefinitionRecord.nameSizeLimit else {
+    guard size > 0, size <= IndexLimits.nameSizeLimit else {
       throw refuse(
-        "the name of an index has 1 to \(IndexDefinitionRecord.nameSizeLimit) bytes, and this one \(size)"
+        "the name of an index has 1 to \(IndexLimits.nameSizeLimit) bytes, and this one \(size)"
       )
     }
-    guard !paths.isEmpty, paths.count <= IndexDefinitionRecord.propertyLimit else {
+    guard !paths.isEmpty, paths.count <= IndexLimits.propertyLimit else {
       throw refuse(
-        "an index has 1 to \(IndexDefinitionRecord.propertyLimit) properties, and this one \(paths.count)"
+        "an index has 1 to \(IndexLimits.propertyLimit) properties, and this one \(paths.count)"
       )
     }
-    guard conditions.count <= IndexDefinitionRecord.conditionLimit else {
+    guard conditions.count <= IndexLimits.conditionLimit else {
       throw refuse(
-        "an index has at most \(IndexDefinitionRecord.conditionLimit) conditions, and this one "
+        "an index has at most \(IndexLimits.conditionLimit) conditions, and this one "
           + "\(conditions.count)")
     }
     for path in paths + conditions.map(\.path) {
-      guard !path.isEmpty, path.count <= IndexDefinitionRecord.pathLimit else {
+      guard !path.isEmpty, path.count <= IndexLimits.pathLimit else {
         throw refuse(
-          "the path of an index has 1 to \(IndexDefinitionRecord.pathLimit) names, and this one \(path.count)"
+          "the path of an index has 1 to \(IndexLimits.pathLimit) names, and this one \(path.count)"
         )
       }
-      guard path.allSatisfy({ $0.utf8.count <= IndexDefinitionRecord.pathNameSizeLimit }) else {
+      guard path.allSatisfy({ $0.utf8.count <= IndexLimits.pathNameSizeLimit }) else {
         throw refuse("a name in the path of an index is too long")
       }
     }
@@ -92,21 +92,21 @@ extension IndexCondition {
       return "the condition on \(subject) cannot be stored: \(error.message)"
     }
     if case .isIn(let values) = test {
-      guard (1...IndexDefinitionRecord.conditionValueLimit).contains(values.count) else {
-        let limit = IndexDefinitionRecord.conditionValueLimit
+      guard (1...IndexLimits.conditionValueLimit).contains(values.count) else {
+        let limit = IndexLimits.conditionValueLimit
         return "a condition asks for one of 1 to \(limit) values, and the one for \(subject) has "
           + "\(values.count)"
       }
       let isTooLarge = values.contains {
         let size = (try? ValueCoding.encode($0))?.count ?? .max
-        return size > IndexDefinitionRecord.conditionSizeLimit
+        return size > IndexLimits.conditionSizeLimit
       }
       if isTooLarge {
-        return "each value in a condition has at most \(IndexDefinitionRecord.conditionSizeLimit) "
+        return "each value in a condition has at most \(IndexLimits.conditionSizeLimit) "
           + "bytes, and one for \(subject) has more"
       }
     }
-    let limit = IndexDefinitionRecord.sizeLimit(ofConditionNumbered: test.number)
+    let limit = IndexLimits.sizeLimit(ofConditionNumbered: test.number)
     guard size <= limit else {
       return "the value in a condition has at most \(limit) bytes, and the one for \(subject) has "
         + "\(size)"

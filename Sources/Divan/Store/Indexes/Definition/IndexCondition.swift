@@ -187,7 +187,7 @@ extension IndexCondition.Test: Hashable {
     case (5, let value?): self = .greaterOrEqual(value)
     case (6, .string(let text)?): self = .hasPrefix(text)
     case (7, .array(let values)?)
-    where !values.isEmpty && values.count <= IndexDefinitionRecord.conditionValueLimit:
+    where !values.isEmpty && values.count <= IndexLimits.conditionValueLimit:
       self = .isIn(values)
     default: return nil
     }

@@ -36,12 +36,8 @@ struct IndexKeyMaker: ~Copyable {
   }
 
   /// Whether a document fulfils the conditions of the index.
-  func includes(_ record: StoredDocument) -> Bool {
-    !isPartial || includes(EncodedValue(record.body))
-  }
-
-  private func includes(_ properties: EncodedValue) -> Bool {
-    definition.index.conditions.allSatisfy { $0.isFulfilled(by: properties) }
+  func includes(_ properties: EncodedValue) -> Bool {
+    !isPartial || definition.index.conditions.allSatisfy { $0.isFulfilled(by: properties) }
   }
 
   /// Adds the entries of a document that fulfils the conditions.

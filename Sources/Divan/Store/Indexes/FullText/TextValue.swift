@@ -10,7 +10,7 @@ enum TextValue {
 
   /// The size of an entry that a page has room for, also in an encrypted store, in bytes.
   private static let pageLimit = BTree.entryLimit(
-    pageSize: CheckpointHeader.pageSize - Sealing.overhead)
+    pageSize: CheckpointHeader.pageSize - FileEncryption.overhead)
 
   /// Returns the entries of a value in a tree that takes entries up to a size.
   static func entries(
