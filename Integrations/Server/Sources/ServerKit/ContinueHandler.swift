@@ -4,8 +4,8 @@ import NIOHTTPTypes
 
 /// Tells clients that wait for it that they may send the body of their request.
 ///
-/// `curl` waits a second before it sends more than a mebibyte. A body that is longer than any that is
-/// accepted is not asked for: the answer that refuses it comes first.
+/// `curl` waits a second before it sends more than a mebibyte. A body that is longer than any that
+/// is accepted is not asked for: the answer that refuses it comes first.
 final class ContinueHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart

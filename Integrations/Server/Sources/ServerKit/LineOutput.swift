@@ -8,8 +8,8 @@ import Synchronization
 /// output.write("Listening at 127.0.0.1:5984.")
 /// ```
 ///
-/// A full disk is no reason for a server to end. The next line that can be written says how many were
-/// lost.
+/// A full disk is no reason for a server to end. The next line that can be written says how many
+/// were lost.
 public final class LineOutput: Sendable {
   private let send: @Sendable (Data) throws -> Void
   private let lost = Mutex(0)

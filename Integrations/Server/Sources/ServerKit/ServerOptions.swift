@@ -17,8 +17,8 @@ public struct ServerOptions: Sendable {
   public var keyFile: String?
   /// Whether all requests come through a proxy that encrypts the connections of clients.
   ///
-  /// The proxy says where a request comes from, in the ``proxyHeader``. Only the proxy may be able to
-  /// connect, since others could say anything.
+  /// The proxy says where a request comes from, in the ``proxyHeader``. Only the proxy may be able
+  /// to connect, since others could say anything.
   public var isBehindProxy = false
   /// The header in which the proxy says where a request comes from.
   ///

@@ -19,8 +19,8 @@ struct ServiceResponder: HTTPResponder {
   let idleTimeout: Duration
   /// Whether requests must come from this machine itself, because there are no users.
   ///
-  /// They must name this machine as their host: a web page can make the name of its own host lead to
-  /// this machine. And no proxy may have passed them on, which would do so for everyone.
+  /// They must name this machine as their host: a web page can make the name of its own host lead
+  /// to this machine. And no proxy may have passed them on, which would do so for everyone.
   let isLocal: Bool
   /// The header in which a proxy says where requests come from; nil without a proxy.
   let proxyHeader: ServerOptions.ProxyHeader?
