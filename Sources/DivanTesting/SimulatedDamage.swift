@@ -69,7 +69,7 @@ extension SimulatedFileSystem {
   /// Returns the bytes of a file as they are read now, without a call.
   package func bytes(of path: String) throws(SystemError) -> [UInt8] {
     try state.withLock { (state) throws(SystemError) in
-      state.files[try state.names.file(at: path, "look").index].cached
+      state.files[try state.names.simulatedFile(at: path, "look").index].cached
     }
   }
 
@@ -96,7 +96,7 @@ extension SimulatedFileSystem {
     _ path: String, _ body: (inout [UInt8]) -> Bool
   ) throws(SystemError) {
     try state.withLock { (state) throws(SystemError) in
-      let index = try state.names.file(at: path, "edit").index
+      let index = try state.names.simulatedFile(at: path, "edit").index
       var bytes = state.files[index].cached
       guard body(&bytes) else {
         throw SystemError(call: "edit", path: path, code: .invalidArgument)
@@ -147,12 +147,12 @@ extension SimulatedFileSystem {
 }
 
 extension SimulatedState {
-  fileprivate func addNames(of tree: FileTree<SimulatedFileID>, to hash: inout StableHash) {
-    addNames(of: tree, in: FileTree<SimulatedFileID>.root, to: &hash)
+  fileprivate func addNames(of tree: FileTree, to hash: inout StableHash) {
+    addNames(of: tree, in: FileTree.root, to: &hash)
   }
 
   private func addNames(
-    of tree: FileTree<SimulatedFileID>, in directory: FileTree<SimulatedFileID>.DirectoryID,
+    of tree: FileTree, in directory: FileTree.DirectoryID,
     to hash: inout StableHash
   ) {
     let names = tree.names(in: directory)
@@ -161,7 +161,7 @@ extension SimulatedState {
       hash.add(name)
       switch tree[.init(directory: directory, name: name)] {
       case .file(let file):
-        hash.add(Int(truncatingIfNeeded: files[file.index].durableHash))
+        hash.add(Int(truncatingIfNeeded: files[SimulatedFileID.of(file).index].durableHash))
       case .directory(let next): addNames(of: tree, in: next, to: &hash)
       case nil: break
       }
@@ -174,7 +174,7 @@ extension SimulatedState {
       for part in change.changes {
         hash.add(part.entry.directory.number)
         hash.add(part.entry.name)
-        if case .file(let file) = part.node { hash.add(file.index) }
+        if case .file(let file) = part.node { hash.add(SimulatedFileID.of(file).index) }
       }
     }
     for (index, file) in files.enumerated() {

@@ -184,7 +184,9 @@ extension SimulatedState {
       return [(file.index, requested)]
     }
     // A path without a file represents a part of the disk that belongs to no file.
-    let victim = try? path.map { path throws(SystemError) in try names.file(at: path, "write") }
+    let victim = try? path.map { path throws(SystemError) in
+      try names.simulatedFile(at: path, "write")
+    }
     let index = path == nil ? file.index : victim?.index
     guard let index else { return [(file.index, requested)] }
     let wrong = VolatileWrite(number: number, offset: wrongOffset, bytes: bytes)

@@ -102,7 +102,7 @@ extension SimulatedFileSystem {
     switch access {
     case .reading, .readingOwn:
       file = try perform(.open, path) { (state) throws(SystemError) in
-        try state.names.file(at: path, "open")
+        try state.names.simulatedFile(at: path, "open")
       }
     case .creating:
       file = try perform(.create, path) { (state) throws(SystemError) in
@@ -154,7 +154,7 @@ extension SimulatedFileSystem {
     try perform(.status, path) { (state) throws(SystemError) in
       switch try state.names.node(at: path, "stat") {
       case .file(let file):
-        let size = state.files[file.index].cached.count
+        let size = state.files[SimulatedFileID.of(file).index].cached.count
         return FileStatus(kind: .file, size: size, allocatedSize: size)
       case .directory:
         return FileStatus(kind: .directory, size: 0, allocatedSize: 0)
@@ -174,7 +174,7 @@ extension SimulatedFileSystem {
   package func canonicalPath(_ path: String) throws(SystemError) -> String {
     try perform(.canonicalPath, path) { (state) throws(SystemError) in
       _ = try state.names.node(at: path, "realpath")
-      return FileTree<SimulatedFileID>.canonicalPath(path)
+      return FileTree.canonicalPath(path)
     }
   }
 
@@ -187,7 +187,7 @@ extension SimulatedFileSystem {
       if let entry = try state.names.entry(of: path, "open"), state.names[entry] == nil {
         file = try state.create(path)
       } else {
-        file = try state.names.file(at: path, "open")
+        file = try state.names.simulatedFile(at: path, "open")
       }
       if state.files[file.index].isLocked {
         let note = state.files[file.index].cached.prefix(FileLockOutcome.noteSizeLimit)

@@ -6,6 +6,22 @@ final class SimulatedFileID: Sendable {
   init(index: Int) { self.index = index }
 }
 
+extension SimulatedFileID {
+  /// Returns the file of the tree of a simulated disk, which has no others.
+  static func of(_ file: FileTree.File) -> SimulatedFileID {
+    guard let file = file as? SimulatedFileID else {
+      preconditionFailure("The tree of a simulated disk has a file of another file system")
+    }
+    return file
+  }
+}
+
+extension FileTree {
+  func simulatedFile(at path: String, _ call: String) throws(SystemError) -> SimulatedFileID {
+    .of(try file(at: path, call))
+  }
+}
+
 /// An unflushed write.
 struct VolatileWrite: Sendable {
   /// The number of this change among all changes of the disk.
@@ -20,7 +36,7 @@ struct VolatileWrite: Sendable {
 struct VolatileNames: Sendable {
   /// The number of this change among all changes of the disk.
   let number: Int
-  let changes: [FileTree<SimulatedFileID>.Change]
+  let changes: [FileTree.Change]
 }
 
 /// The error of an earlier flush that a later call is to report.
@@ -110,9 +126,9 @@ struct SimulatedContents: Sendable {
 /// - `names` is `durableNames` with the `volatileNames` applied.
 struct SimulatedState: Sendable {
   /// The names that are read.
-  var names = FileTree<SimulatedFileID>()
+  var names = FileTree()
   /// The names on the disk.
-  var durableNames = FileTree<SimulatedFileID>()
+  var durableNames = FileTree()
   /// The unflushed changes of names, in order.
   var volatileNames: [VolatileNames] = []
   /// The files by the index in their ID, including those without names.
@@ -136,13 +152,13 @@ extension SimulatedState {
   }
 
   /// Makes changes of names, which are not flushed.
-  mutating func change(_ changes: [FileTree<SimulatedFileID>.Change]) {
+  mutating func change(_ changes: [FileTree.Change]) {
     guard !changes.isEmpty else { return }
     names.apply(changes)
     volatileNames.append(VolatileNames(number: nextChangeNumber(), changes: changes))
   }
 
-  mutating func flushNames(in directory: FileTree<SimulatedFileID>.DirectoryID) {
+  mutating func flushNames(in directory: FileTree.DirectoryID) {
     flushNames { $0.changes.contains { $0.entry.directory == directory } }
   }
 
@@ -162,7 +178,7 @@ extension SimulatedState {
   /// and a rename would not be atomic.
   static func withPredecessors(_ chosen: [Bool], of changes: [VolatileNames]) -> [Bool] {
     var chosen = chosen
-    var entries: Set<FileTree<SimulatedFileID>.Entry> = []
+    var entries: Set<FileTree.Entry> = []
     for index in changes.indices.reversed() {
       let changed = changes[index].changes.map(\.entry)
       guard chosen[index] || changed.contains(where: entries.contains) else { continue }
@@ -174,17 +190,17 @@ extension SimulatedState {
 
   /// Calls `body` with the path and file of every name, in the order of the names.
   func forEachFile(_ body: (String, SimulatedFileID) -> Void) {
-    forEachFile(in: FileTree<SimulatedFileID>.root, "", body)
+    forEachFile(in: FileTree.root, "", body)
   }
 
   private func forEachFile(
-    in directory: FileTree<SimulatedFileID>.DirectoryID, _ path: String,
+    in directory: FileTree.DirectoryID, _ path: String,
     _ body: (String, SimulatedFileID) -> Void
   ) {
     for name in names.names(in: directory) {
       let below = path + "/" + name
       switch names[.init(directory: directory, name: name)] {
-      case .file(let file): body(below, file)
+      case .file(let file): body(below, .of(file))
       case .directory(let next): forEachFile(in: next, below, body)
       case nil: break
       }

@@ -13,6 +13,7 @@ struct MisuseTests {
       "Sources/Divan/Model/Properties/ModelProperty.swift": 1,
       "Sources/Divan/Query/Live/LiveUpdates.swift": 1,
       "Sources/Divan/Query/PredicateCache/MatchResults.swift": 1,
+      "Sources/DivanTesting/SimulatedState.swift": 1,
     ]
     let tree = SourceTree()
     var found: [String: Int] = [:]

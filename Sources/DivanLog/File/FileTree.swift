@@ -8,7 +8,12 @@
 ///
 /// Invariants:
 /// - The table of a directory exists at least as long as a name refers to the directory.
-package struct FileTree<File: AnyObject & Sendable>: Sendable {
+package struct FileTree: Sendable {
+  /// A file of the file system that has the tree: an object of one class.
+  ///
+  /// The tree is not generic: a file system of another module would run it unspecialized.
+  package typealias File = any AnyObject & Sendable
+
   /// A file or directory that a name refers to.
   package enum Node: Sendable {
     case file(File)

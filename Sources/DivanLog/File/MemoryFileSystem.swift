@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// It begins with an empty root directory. Flushing does nothing.
 package final class MemoryFileSystem: FileSystem {
-  private let tree = Guarded(FileTree<MemoryContents>())
+  private let tree = Guarded(FileTree())
 
   package init() {}
 }
@@ -14,7 +14,7 @@ extension MemoryFileSystem {
     let contents = try tree.withLock { (tree) throws(SystemError) -> MemoryContents in
       switch access {
       case .reading, .readingOwn:
-        return try tree.file(at: path, "open")
+        return try tree.contents(at: path, "open")
       case .creating:
         let contents = MemoryContents()
         tree.apply(try tree.creating(contents, at: path, "open"))
@@ -65,8 +65,8 @@ extension MemoryFileSystem {
       try tree.node(at: path, "stat")
     }
     switch node {
-    case .file(let contents):
-      let size = contents.size
+    case .file(let file):
+      let size = MemoryContents.of(file).size
       return FileStatus(kind: .file, size: size, allocatedSize: size)
     case .directory:
       return FileStatus(kind: .directory, size: 0, allocatedSize: 0)
@@ -83,7 +83,7 @@ extension MemoryFileSystem {
     try tree.withLock { (tree) throws(SystemError) in
       _ = try tree.node(at: path, "realpath")
     }
-    return FileTree<MemoryContents>.canonicalPath(path)
+    return FileTree.canonicalPath(path)
   }
 
   package func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome {
@@ -93,13 +93,29 @@ extension MemoryFileSystem {
         tree.apply(try tree.creating(contents, at: path, "open"))
         return contents
       }
-      return try tree.file(at: path, "open")
+      return try tree.contents(at: path, "open")
     }
     guard contents.lock(note: Array(note.utf8)) else {
       let note = contents.bytes(upTo: FileLockOutcome.noteSizeLimit)
       return .held(note: String(decoding: note, as: UTF8.self))
     }
     return .acquired(MemoryFileLock(contents))
+  }
+}
+
+extension MemoryContents {
+  /// Returns the contents that a file of the tree is.
+  fileprivate static func of(_ file: FileTree.File) -> MemoryContents {
+    guard let contents = file as? MemoryContents else {
+      preconditionFailure("The tree of a file system in memory has a file of another one")
+    }
+    return contents
+  }
+}
+
+extension FileTree {
+  fileprivate func contents(at path: String, _ call: String) throws(SystemError) -> MemoryContents {
+    .of(try file(at: path, call))
   }
 }
 
