@@ -83,6 +83,7 @@ enum Place {
   static let revisions = "WriteTransaction+Revisions.swift"
   static let indexMaking = "WriteTransaction+IndexDefinitions.swift"
   static let indexing = "Version+Indexes.swift"
+  static let valueIndex = "ValueIndex.swift"
   static let indexedWriting = "WriteTransaction+Indexes.swift"
   static let indexKeys = "IndexKeyMaker.swift"
   static let indexBatch = "IndexBuildBatch.swift"

@@ -3,11 +3,9 @@ extension PlantedBug {
   static let secondaryIndexes: [PlantedBug] = [
     PlantedBug(
       "index-keeps-old-entries", rule: "indexes", "a document is found by its earlier values",
-      in: Place.indexing,
-      find: "for key in old.subtracting(new) { catalog.remove(key.span) }",
-      plant: """
-        for key in old.subtracting(new) where !PLANTED { catalog.remove(key.span) }
-        """,
+      in: Place.valueIndex,
+      find: "for key in removed { version.catalog.remove(key.span) }",
+      plant: "for key in removed where !PLANTED { version.catalog.remove(key.span) }",
       killedBy: .rules("an index follows every")),
     PlantedBug(
       "index-keeps-purged", rule: "indexes", "a purged document stays in the indexes",
@@ -39,9 +37,11 @@ extension PlantedBug {
     PlantedBug(
       "index-waits-for-maker", rule: "indexes",
       "a change made during an index build leaves unchanged values to the build",
-      in: Place.indexing,
-      find: "let isWhole = indexes.allSatisfy(\\.isReady)",
-      plant: "let isWhole = PLANTED || indexes.allSatisfy(\\.isReady)",
+      in: Place.valueIndex,
+      find: "let added = definition.isReady ? newKeys.subtracting(oldKeys) : newKeys",
+      plant: """
+        let added = definition.isReady || PLANTED ? newKeys.subtracting(oldKeys) : newKeys
+        """,
       killedBy: .rules("an index includes what is written during its build")),
     PlantedBug(
       "index-not-replayed", rule: "indexes",

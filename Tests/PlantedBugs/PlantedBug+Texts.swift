@@ -22,8 +22,11 @@ extension PlantedBug {
     PlantedBug(
       "text-not-replayed", rule: "texts", "replay does not update full-text indexes",
       in: Place.indexing,
-      find: "for edit in edits { edit.apply(to: &texts) }",
-      plant: "for edit in edits where !PLANTED { edit.apply(to: &texts) }",
+      find: "try indexChange(of: id, from: old, to: new, in: indexes).apply(to: &self)",
+      plant: """
+        let followed = PLANTED ? indexes.filter { $0.analyser == nil } : indexes
+        try indexChange(of: id, from: old, to: new, in: followed).apply(to: &self)
+        """,
       killedBy: .rules("a full-text index is updated by the log")),
     PlantedBug(
       "text-built-with-old", rule: "texts",

@@ -16,7 +16,8 @@ struct PlantedBugsProgram {
       --build       builds, and tries nothing
     """
 
-  /// The maximum time of a killer, which has a second or two of work and may run beside other proofs.
+  /// The maximum time of a killer, which has a second or two of work and may run beside other
+  /// proofs.
   private static let secondsLimit = 60.0
 
   private var only: String?

@@ -62,8 +62,8 @@ struct PlantedBuild {
 
   /// Builds the proofs and the fuzzer of the copy; returns whether that succeeded.
   ///
-  /// Fuzzing instruments the code. The proofs of the copy are slower by that, and the fuzzer needs no
-  /// build of its own, which would take longer.
+  /// Fuzzing instruments the code. The proofs of the copy are slower by that, and the fuzzer needs
+  /// no build of its own, which would take longer.
   func build() throws -> Bool {
     let libFuzzer = Process()
     libFuzzer.executableURL = root.appending(path: "Tests/libfuzzer")
@@ -81,7 +81,8 @@ struct PlantedBuild {
   private func build(_ product: String, libFuzzer: String) throws -> Bool {
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
-    // The same proofs must notice a bug, however it is built: without the checks that tests are built with.
+    // The same proofs must notice a bug, however it is built: without the checks that tests are
+    // built with.
     process.environment = ProcessInfo.processInfo.environment
     process.environment?["DIVAN_OPTIMIZE"] = nil
     process.environment?["DIVAN_FUZZ"] = libFuzzer
@@ -89,8 +90,8 @@ struct PlantedBuild {
       "swift", "build", "-c", "release", "--product", product, "--package-path", directory.path,
       // The internal checks must notice some of the bugs.
       "-Xswiftc", "-DDIVAN_INTERNAL_CHECKS",
-      // Compiling is most of the work: small code takes less than fast code. No debugger looks at the copy, and the
-      // compiler does not check its own intermediate code.
+      // Compiling is most of the work: small code takes less than fast code. No debugger looks at
+      // the copy, and the compiler does not check its own intermediate code.
       "-Xswiftc", "-Osize", "-Xswiftc", "-gnone",
       "-Xswiftc", "-Xfrontend", "-Xswiftc", "-disable-llvm-verify",
     ]

@@ -56,7 +56,8 @@ struct LayeringTests {
           layers: [
             "Monitoring", "Keys", "Indexes/Definition", "Records", "Indexes/FullText", "Engine",
             "Reading",
-            "Writing", "Indexes/Upkeep", "Indexes/Reading", "Indexes/Search", "History", "Recovery",
+            "Indexes/Kinds", "Writing", "Indexes/Upkeep", "Indexes/Reading", "Indexes/Search",
+            "History", "Recovery",
             "Attachments",
             "Maintenance", "Sharing", "",
             "Changes",
@@ -238,7 +239,8 @@ struct LayeringTests {
       "Sources/Divan/Store/Database.swift", "Sources/Divan/Store/Reading/ReadView.swift",
       // A file system itself, whose protocol lends memory.
       "Sources/DivanTesting/SimulatedFile.swift", "Sources/DivanTesting/SimulatedDamage.swift",
-      // Calls of the system that Foundation does not have: for a terminal, limits, and replacing files.
+      // Calls of the system that Foundation does not have: for a terminal, limits, and replacing
+      // files.
       "Integrations/Server/Sources/ServerKit/PasswordPrompt.swift",
       "Integrations/Server/Sources/ServerKit/OpenFileLimit.swift",
       "Integrations/Server/Sources/ServerKit/UsersFile.swift",
@@ -261,6 +263,21 @@ struct LayeringTests {
       for file in tree.files(in: folder) where !file.path.contains("TidyTests") {
         let words = SourceTree.words(in: file.text).intersection(["TODO", "FIXME", "XXX"])
         #expect(words.isEmpty, "\(file.path)")
+      }
+    }
+  }
+
+  @Test func `a comment is as wide as code at most`() {
+    let tree = SourceTree()
+    for folder in ["Sources", "Benchmarks", "Examples", "Integrations", "Tests"] {
+      for file in tree.files(in: folder) {
+        for (index, line) in file.text.split(separator: "\n", omittingEmptySubsequences: false)
+          .enumerated() where line.utf8.count > 100
+        {
+          // The formatter breaks code, and not comments.
+          let isComment = line.drop { $0 == " " }.hasPrefix("//")
+          #expect(!isComment || line.count <= 100, "\(file.path):\(index + 1)")
+        }
       }
     }
   }

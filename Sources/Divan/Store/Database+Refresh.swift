@@ -1,7 +1,8 @@
 import DivanLog
 
 extension Database {
-  /// Moves a database that is open for reading only to the latest commit of the process that writes.
+  /// Moves a database that is open for reading only to the latest commit of the process that
+  /// writes.
   ///
   /// ```swift
   /// var configuration = Configuration()

@@ -22,7 +22,7 @@ struct ReportContents {
   var snapshots = TopList<NamedSnapshot>(limit: rowLimit)
   var documents = DocumentUse()
   var attachments = AttachmentUse()
-  var indexes: [InspectedContents.IndexMeasure] = []
+  var indexes: [IndexMeasure] = []
   var views: [ViewUse] = []
   var checkpoints: [CheckpointUse] = []
   var revisions = RevisionUse()

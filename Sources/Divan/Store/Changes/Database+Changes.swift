@@ -36,10 +36,10 @@ extension Database {
 
   /// Returns the changes since a position that was kept outside of the database.
   ///
-  /// - Throws: ``DatabaseError/Code/feedPositionMismatch`` if the position belongs to another store,
-  ///   such as a backup of this one or the store that this one is a backup of. Also if the position
-  ///   is beyond the last change of this store, because an older copy of its files replaced it.
-  ///   Begin at the beginning then.
+  /// - Throws: ``DatabaseError/Code/feedPositionMismatch`` if the position belongs to another
+  ///   store, such as a backup of this one or the store that this one is a backup of. Also if the
+  ///   position is beyond the last change of this store, because an older copy of its files
+  ///   replaced it. Begin at the beginning then.
   public func changeFeed(
     since position: FeedPosition, where isIncluded: (@Sendable (Change) throws -> Bool)? = nil
   ) throws -> ChangeFeed {

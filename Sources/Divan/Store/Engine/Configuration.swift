@@ -122,11 +122,11 @@ public struct Configuration: Sendable {
   /// Whether the store is opened without a lock and without writing anything.
   ///
   /// Another process may have it open for writing. Readers see the latest whole commit at the time
-  /// of opening, or of the last refresh: ``followsWriter``. The content of attachments that have files of their own is
-  /// not retained: a writer that removes the last reference to one deletes its file, however many
-  /// readers use the version before. Reading it then throws ``DatabaseError/Code/notFound``, and
-  /// ``Database/check(progress:)-7cjfz`` counts it in ``CheckReport/removedAttachmentCount``. Everything
-  /// else of the version stays.
+  /// of opening, or of the last refresh: ``followsWriter``. The content of attachments that have
+  /// files of their own is not retained: a writer that removes the last reference to one deletes
+  /// its file, however many readers use the version before. Reading it then throws
+  /// ``DatabaseError/Code/notFound``, and ``Database/check(progress:)-7cjfz`` counts it in
+  /// ``CheckReport/removedAttachmentCount``. Everything else of the version stays.
   public var isReadOnly = false
   /// How a read-only database follows the process that writes; without effect on others.
   ///

@@ -1,4 +1,5 @@
-/// Runs work that reports progress, and stops it if `progress` throws or `isCancelled` returns true.
+/// Runs work that reports progress, and stops it if `progress` throws or `isCancelled` returns
+/// true.
 ///
 /// `work` calls the closure that it is given; once that returns false, it must clean up and throw.
 /// An error that `progress` threw takes the place of that one. Work that a caller did not ask for,

@@ -18,9 +18,9 @@ extension Database {
   ///
   /// - Parameter sequence: a number from ``Snapshot/sequence`` or ``Change/sequence``.
   /// - Returns: that version, which stays readable even if its history is released later.
-  /// - Throws: ``DatabaseError`` with the code `versionNotRetained`, which says how far back history
-  ///   reaches, if ``Configuration/history`` and named snapshots do not keep that version; and
-  ///   `damaged`, `inputOutput` or `closed`.
+  /// - Throws: ``DatabaseError`` with the code `versionNotRetained`, which says how far back
+  ///   history reaches, if ``Configuration/history`` and named snapshots do not keep that version;
+  ///   and `damaged`, `inputOutput` or `closed`.
   public func snapshot(at sequence: UInt64) throws -> Snapshot {
     Snapshot(try store.view().keepingOpen(self).version(at: sequence))
   }

@@ -112,21 +112,6 @@ extension InspectedContents {
 // MARK: - Indexes
 
 extension InspectedContents {
-  /// The size of an index, and how well it tells documents apart.
-  package struct IndexMeasure: Sendable {
-    package let index: DocumentIndex
-    /// The number of entries; an array may have one for each element.
-    ///
-    /// In a full-text index, the number of postings: of each term, one for each document.
-    package internal(set) var entryCount = 0
-    /// The number of distinct values; with several properties, of their combinations.
-    ///
-    /// In a full-text index, the number of terms.
-    package internal(set) var distinctCount = 0
-    /// The bytes of the entries' keys and values, before pages and their checksums.
-    package internal(set) var size = 0
-  }
-
   /// Measures each index that is complete, in the order of their names' bytes.
   ///
   /// Costs a scan of their entries. It calls `progress` repeatedly with the number of entries so
@@ -134,42 +119,10 @@ extension InspectedContents {
   package func indexMeasures(progress: (Int) -> Void) throws -> [IndexMeasure] {
     var count = 0
     return try view.state.indexes.filter(\.isReady).map { definition in
-      var measure = IndexMeasure(index: definition.index)
-      if definition.analyser != nil {
-        try measureTexts(definition, &measure)
-        progress(count)
-        return measure
-      }
-      var scan = view.state.catalog.scan(
-        from: .inclusive(definition.keyPrefix), to: .end(ofPrefix: definition.keyPrefix))
-      // Entries are ordered by their values, so equal values are neighbours.
-      var last: SharedBytes?
-      while let item = try view.step(&scan) {
-        guard let (value, _) = IndexEntries.read(item) else {
-          throw view.noEntry(ByteError(offset: 0, reason: "it has no value"))
-        }
-        measure.entryCount += 1
-        measure.size += item.key.count + item.value.count
-        if last != value { measure.distinctCount += 1 }
-        last = value
-        count += 1
-        if count.isMultiple(of: 4096) { progress(count) }
-      }
+      let measure = try definition.kind.measure(view) { progress(count + $0) }
+      count += measure.entryCount
+      progress(count)
       return measure
-    }
-  }
-
-  private func measureTexts(
-    _ definition: IndexDefinition, _ measure: inout IndexMeasure
-  ) throws(DatabaseError) {
-    let terms = StoredTerms(definition, in: view)
-    let prefix = terms.tables.keys.prefix
-    var scan = view.state.texts.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
-    while let item = try view.step(&scan) { measure.size += item.key.count + item.value.count }
-    var reader = StoredTermReader(terms)
-    while let entry = try reader.next() {
-      measure.distinctCount += 1
-      measure.entryCount += entry.documentCount
     }
   }
 }

@@ -81,9 +81,9 @@ extension InspectedIndex {
 
   /// Brings the indexes up to the log, once all of it was replayed.
   ///
-  /// The words of documents are not made: where their postings are depends on the order of changes.
+  /// Only of indexes that follow from the documents.
   fileprivate mutating func finish() throws(LogError) {
-    replay.state.indexes.removeAll { $0.analyser != nil }
+    replay.state.indexes.removeAll { !type(of: $0.kind).followsFromDocuments }
     replay.finish()
     // Everything is in memory, but for the documents themselves.
     if case .unreadable(_, let error) = replay.indexProblem { throw .system(error) }

@@ -37,12 +37,8 @@ struct StoreCheck {
   private var expiringCount = 0
   /// The number of retained records that the entries of documents lead to.
   private var retainedCount = 0
-  /// The number of entries that indexes should have.
-  private var indexEntryCount = 0
-  /// What full-text indexes should have, by their numbers.
-  var texts: [UInt64: ExpectedTexts] = [:]
-  /// The numbers of the full-text indexes whose damage was reported.
-  var damagedTexts: Set<UInt64> = []
+  /// The comparison of each index that is ready with the documents.
+  private var indexChecks: [any IndexCheck]
   /// Whether every entry of the index was read.
   private var isIndexWhole = true
   /// Whether every document was read, so that the expected number of index entries is known.
@@ -51,6 +47,7 @@ struct StoreCheck {
   init(_ view: ReadView, _ progress: ((Double) -> Bool)?) {
     self.view = view
     self.progress = progress
+    indexChecks = view.state.indexes.filter(\.isReady).map { $0.kind.makeCheck(view) }
   }
 
   private func advance(to share: Double) throws(DatabaseError) {
@@ -182,23 +179,26 @@ struct StoreCheck {
     }
   }
 
-  /// Checks that the indexes have all entries of a document.
+  /// Checks that the indexes have what they should of a document.
   private mutating func checkIndexes(
     _ winner: StoredDocument, _ id: String
   ) throws(DatabaseError) {
-    let ready = view.state.indexes.filter(\.isReady)
-    guard !ready.isEmpty else { return }
-    try checkTexts(winner, id, ready)
-    let keys = IndexEntries.keys(ready, of: EncodedValue(winner.body), id: winner.idBytes)
-    indexEntryCount += keys.count
-    for key in keys {
-      let isThere = try view.repairing { (version) throws(PageError) in
-        try version.state.catalog.contains(key.span)
+    for index in indexChecks.indices {
+      try reporting { (check) throws(DatabaseError) in
+        try check.indexChecks[index].check(winner, id)
       }
-      guard isThere else {
-        throw DatabaseError(
-          .damaged, "an index lacks the document", documentID: id, path: view.store.path)
-      }
+    }
+  }
+
+  /// Reports damage of an index; the document counts as read.
+  private mutating func reporting(
+    _ body: (inout StoreCheck) throws(DatabaseError) -> Void
+  ) throws(DatabaseError) {
+    do throws(DatabaseError) {
+      try body(&self)
+    } catch {
+      guard error.code == .damaged else { throw error }
+      report.problems.append(error)
     }
   }
 
@@ -231,19 +231,11 @@ struct StoreCheck {
 
   /// Checks the catalog's local documents, expiries, indexes, and versions of the store.
   mutating func checkCatalog() throws(DatabaseError) {
-    let ready = Set(view.state.indexes.filter(\.isReady).map(\.number))
     var scan = view.state.catalog.scan()
     var expiryCount = 0
-    var entryCount = 0
     while let item = try next(&scan) {
       let kind = item.key.prefix(1).array.first.flatMap(CatalogKey.Kind.init(rawValue:))
       if kind == .expiry { expiryCount += 1 }
-      // Entries of a dropped or unfinished index are removed at the next opening.
-      if kind == .indexEntry, let number = IndexEntries.number(of: item.key),
-        ready.contains(number)
-      {
-        entryCount += 1
-      }
       do throws(DatabaseError) {
         if let kind { try check(item, of: kind) }
       } catch {
@@ -256,13 +248,28 @@ struct StoreCheck {
           .damaged, "the index has \(expiryCount) expiries, and \(expiringCount) documents expire",
           path: view.store.path))
     }
-    if isIndexWhole, areDocumentsWhole { try checkTextCounts() }
-    if isIndexWhole, areDocumentsWhole, entryCount != indexEntryCount {
-      report.problems.append(
-        DatabaseError(
-          .damaged,
-          "indexes have \(entryCount) entries, and should have \(indexEntryCount)",
-          path: view.store.path))
+    guard isIndexWhole else { return }
+    try checkOtherKinds()
+    guard areDocumentsWhole else { return }
+    for index in indexChecks.indices {
+      try reporting { (check) throws(DatabaseError) in try check.indexChecks[index].finish() }
+    }
+  }
+
+  /// Checks that no index has anything of another kind.
+  private mutating func checkOtherKinds() throws(DatabaseError) {
+    for definition in view.state.indexes where definition.isReady {
+      for kind in indexKinds where kind != type(of: definition.kind) {
+        let prefix = kind.prefix(of: definition.number)
+        var scan = view.state[keyPath: kind.tree].scan(
+          from: .inclusive(prefix), to: .end(ofPrefix: prefix))
+        guard try next(&scan) != nil else { continue }
+        report.problems.append(
+          DatabaseError(
+            .damaged,
+            "the index \(definition.index.name.debugDescription) has entries of another kind of index",
+            path: view.store.path))
+      }
     }
   }
 
@@ -297,7 +304,7 @@ struct StoreCheck {
       guard CatalogKey.commitPoint(found.commitPoint.sequence) == item.key.array else {
         throw disagreement("a commit point")
       }
-    // Attachments and references are checked with the documents, and entries of indexes by number.
+    // Attachments and references are checked with the documents, and entries by their indexes.
     case .attachment, .reference, .indexEntry: break
     }
   }

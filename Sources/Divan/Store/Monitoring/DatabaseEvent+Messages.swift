@@ -1,6 +1,7 @@
 internal import DivanLog
 
-// The events with their levels and messages. A message has no user's data: no ID, no value, no path.
+// The events with their levels and messages. A message has no user's data: no ID, no value, no
+// path.
 
 extension DatabaseEvent {
   static func opened(_ report: OpeningReport) -> DatabaseEvent {

@@ -3,13 +3,14 @@ import DivanLog
 /// A record of the log, decoded: one case for each kind that this version of Divan can read.
 ///
 /// To add a kind, add a case, and a type that encodes and decodes its payload; decode it in
-/// ``init(_:)``. Without that, `default:` refuses the kind when a record of it is read. The compiler
-/// then lists the code that has to handle the case: what replay does with it, its key in the catalog,
-/// whether it removes that, and what tools show of it. FILE_FORMAT.md §9 and §10
+/// ``init(_:)``. Without that, `default:` refuses the kind when a record of it is read. The
+/// compiler then lists the code that has to handle the case: what replay does with it, its key in
+/// the catalog, whether it removes that, and what tools show of it. FILE_FORMAT.md §9 and §10
 ///
 /// The numbers 1 to 3 are in `Format/Record.swift` of DivanLog, 4 to 8 in
-/// `Store/Records/Record+Kinds.swift`; the next free one is 9. Number 2, the commit mark of compacted
-/// segments, has no case: ``RecordScan`` takes the commit from it and does not pass it on.
+/// `Store/Records/Record+Kinds.swift`; the next free one is 9. Number 2, the commit mark of
+/// compacted segments, has no case: ``RecordScan`` takes the commit from it and does not pass it
+/// on.
 enum LogRecord {
   case document(DocumentRecord)
   case attachment(AttachmentRecord)

@@ -20,7 +20,7 @@ extension LeafRepair {
     var whole = written
     if evaluatedAt > run.commit { whole = try replay(through: evaluatedAt) }
     // Everything is in memory except the documents, and damaged documents are skipped.
-    try reading { () throws(PageError) in try whole.makeValueIndexes() }
+    try reading { () throws(PageError) in try whole.fillIndexesThatFollowFromDocuments() }
     let ready = Set(written.indexes.filter(\.isReady).map(\.number))
     let prefix = [CatalogKey.Kind.indexEntry.rawValue]
     var scan = whole.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))

@@ -9,8 +9,11 @@ extension Store {
     guard case .damaged(let number, _, let run?) = error,
       let tree = Version.trees.first(where: { state[keyPath: $0].runs.contains(run) })
     else { throw note(LeafRepair.unrepairable(error, path)) }
-    // Where blocks of postings begin depends on the order of changes, which the log does not show.
-    if tree == \Version.texts { throw note(LeafRepair.unrepairable(error, path)) }
+    if indexKinds.contains(where: {
+      $0.tree == tree && (!$0.followsFromDocuments || tree != \.catalog)
+    }) {
+      throw note(LeafRepair.unrepairable(error, path))
+    }
     // Another reader may have rebuilt it meanwhile.
     if run.replacement(number, state.compactionCount) != nil { return }
     let start = ContinuousClock.now

@@ -9,8 +9,8 @@ extension Database {
   /// A line's `_id` is the document's ID. Lines with `_revisions` become the same revisions as in
   /// their source, as with ``WriteTransaction/insert(_:history:isDeleted:contradictions:origin:)``:
   /// importing them again changes nothing. Other lines become new documents; for existing ones,
-  /// ``JSONLines/ImportOptions/onExisting`` decides. A line that equals the present document changes
-  /// nothing. Validations run. `docs/JSON_LINES.md` has all details.
+  /// ``JSONLines/ImportOptions/onExisting`` decides. A line that equals the present document
+  /// changes nothing. Validations run. `docs/JSON_LINES.md` has all details.
   ///
   /// Lines are committed some thousand at a time, in their order, with the configured durability.
   /// An error ends the import, and nothing of its line's transaction is stored. The error has the
@@ -24,9 +24,9 @@ extension Database {
   ///     that error, and ``JSONLines/Progress/storedCount`` documents stay.
   /// - Returns: A report of the import.
   /// - Throws: ``DatabaseError`` with the codes `invalidJSON`, `invalidValue`, `invalidDocumentID`,
-  ///   `invalidRevisionID`, `invalidAttachment`, `documentTooLarge`, `conflict` or `validationFailed` for a
-  ///   bad line; `notFound` or `accessDenied` for the file; `cancelled`; and the errors of
-  ///   ``write(timeout:_:)-2tx42``.
+  ///   `invalidRevisionID`, `invalidAttachment`, `documentTooLarge`, `conflict` or
+  ///   `validationFailed` for a bad line; `notFound` or `accessDenied` for the file; `cancelled`;
+  ///   and the errors of ``write(timeout:_:)-2tx42``.
   @discardableResult
   public func importJSONLines(
     from path: String, options: JSONLines.ImportOptions = JSONLines.ImportOptions(),

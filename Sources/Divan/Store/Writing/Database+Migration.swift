@@ -43,7 +43,8 @@ extension Database {
   ///
   /// - Parameter migrations: all migrations that ever existed, in their order.
   /// - Returns: those that ``migrate(_:)-1hsqt`` would run, in the same order.
-  /// - Throws: ``DatabaseError/Code/alreadyExists`` if two have the same name; the errors of reading.
+  /// - Throws: ``DatabaseError/Code/alreadyExists`` if two have the same name; the errors of
+  ///   reading.
   public func pendingMigrations(among migrations: [Migration]) throws -> [Migration] {
     var known: Set<String> = []
     for migration in migrations where !known.insert(migration.id).inserted {

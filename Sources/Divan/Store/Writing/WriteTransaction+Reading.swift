@@ -40,7 +40,8 @@ extension WriteTransaction {
     return try view.revision(revision, of: id)
   }
 
-  /// Returns the same as ``Snapshot/missingRevisions(among:)``, with the changes of this transaction.
+  /// Returns the same as ``Snapshot/missingRevisions(among:)``, with the changes of this
+  /// transaction.
   public func missingRevisions(
     among revisions: [String: [RevisionID]]
   ) throws -> [String: MissingRevisions] {

@@ -7,7 +7,8 @@ import Testing
 
 @testable import Divan
 
-/// Tests of opening a database with a schema, and of the document types that classes have by default.
+/// Tests of opening a database with a schema, and of the document types that classes have by
+/// default.
 struct SchemaTests {
   class Item: Model {
     @Persisted(index: .value) var title: String

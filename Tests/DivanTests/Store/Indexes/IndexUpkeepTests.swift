@@ -270,7 +270,7 @@ struct IndexUpkeepTests {
     // A check reports the documents, but none of the consequences.
     let problems = try database.check().problems
     #expect(problems.contains { $0.documentID == "doc-3" })
-    #expect(!problems.contains { $0.message.contains("indexes have") })
+    #expect(!problems.contains { $0.message.contains("entries, and should have") })
     try database.write { transaction in
       _ = try transaction.replace("doc-3", with: ["year": 5000])
       try transaction.purge("doc-8")

@@ -113,7 +113,8 @@ struct DatabaseMetricsTests {
     #expect(metrics.groupedCommits <= metrics.commits && metrics.commitGroups > 0)
     #expect(metrics.commitGroups <= flushes.load(ordering: .relaxed))
     #expect(metrics.checkpoints == checkpoints.load(ordering: .relaxed))
-    // Every byte of the segments' files: headers, appended commits, less what compactions reclaimed.
+    // Every byte of the segments' files: headers, appended commits, less what compactions
+    // reclaimed.
     let segments = try files(".segment", on: disk)
     let compactions = recorder.of(.compacted, from: database).compactMap(\.compaction)
     #expect(compactions.count == metrics.compactions && metrics.compactions > 0)

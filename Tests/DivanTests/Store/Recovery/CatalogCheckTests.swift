@@ -268,7 +268,7 @@ struct CatalogCheckTests {
       let key = try prefix("n") + rest
       #expect(
         try problems { $0.catalog.set(key.span, value.span) }
-          == ["indexes have \(count + 2) entries, and should have \(count + 1)"])
+          == [#"the index "n" has \#(count + 1) entries, and should have \#(count)"#])
       expectDamage { _ = try database.snapshot().count(by: "n") }
       #expect(try problems { $0.catalog.remove(key.span) }.isEmpty)
     }

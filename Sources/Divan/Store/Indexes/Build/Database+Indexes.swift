@@ -46,7 +46,7 @@ extension Database {
     guard let definition = try write({ try $0.begin(index) }) else { return }
     do {
       try reportingProgress(to: progress, isCancelled: isCancelled) {
-        try store.fill(definition, $0)
+        try definition.kind.fill(store, $0)
       }
       try write { try $0.finish(definition) }
     } catch {

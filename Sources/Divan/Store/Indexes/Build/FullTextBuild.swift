@@ -2,11 +2,18 @@ import Dispatch
 import DivanLog
 import Synchronization
 
+extension FullTextIndex {
+  func fill(_ store: Store, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
+    try FullTextBuild(definition, FullTextBatch(definition, analyser), store).run(progress)
+  }
+}
+
 /// Fills a full-text index with the terms of existing documents.
 ///
-/// Several threads read documents and make their terms, each in a batch of its own. Then the building
-/// thread adds the batches one after the other, in slices. Other writers write between them, and add
-/// the documents that they change. So a document that has changed since it was read is left out.
+/// Several threads read documents and make their terms, each in a batch of its own. Then the
+/// building thread adds the batches one after the other, in slices. Other writers write between
+/// them, and add the documents that they change. So a document that has changed since it was read
+/// is left out.
 final class FullTextBuild: Sendable {
   private let store: Store
   private let definition: IndexDefinition

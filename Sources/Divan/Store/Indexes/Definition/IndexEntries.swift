@@ -66,11 +66,11 @@ enum IndexEntries {
 
 // MARK: - Entries of documents
 
-/// The entries that indexes should have of a document.
+/// The entries that an index should have of a document.
 struct IndexedKeys {
   fileprivate(set) var all = IndexKeySet()
-  /// The keys up to the ID that no other document may have, with the names of their indexes.
-  fileprivate(set) var unique: [[UInt8]: String] = [:]
+  /// The keys up to the ID that no other document may have.
+  fileprivate(set) var unique: [[UInt8]] = []
 }
 
 extension IndexEntries {
@@ -116,15 +116,13 @@ extension IndexEntries {
     }
   }
 
-  /// Returns the keys of a document's entries in some indexes, and those that must be unique.
+  /// Returns the keys of a document's entries in an index, and those that must be unique.
   static func entries(
-    _ indexes: [IndexDefinition], of properties: EncodedValue, id: SharedBytes
+    _ definition: IndexDefinition, of properties: EncodedValue, id: SharedBytes
   ) -> IndexedKeys {
     var batch = EntryBatch()
-    for (number, definition) in indexes.enumerated() where definition.analyser == nil {
-      var maker = IndexKeyMaker(definition)
-      id.withSpan { maker.addEntries(of: properties, id: $0, source: UInt32(number), to: &batch) }
-    }
+    var maker = IndexKeyMaker(definition)
+    id.withSpan { maker.addEntries(of: properties, id: $0, source: 0, to: &batch) }
     batch.sort()
     var keys = IndexedKeys()
     var all: [[UInt8]] = []
@@ -132,19 +130,10 @@ extension IndexEntries {
     for (index, item) in batch.slots.enumerated() {
       batch.withEntry(index) { key, _ in
         all.append(key.array)
-        guard item.uniqueSize > 0 else { return }
-        keys.unique[key.prefix(Int(item.uniqueSize)).array] =
-          indexes[Int(item.source)].index.name
+        if item.uniqueSize > 0 { keys.unique.append(key.prefix(Int(item.uniqueSize)).array) }
       }
     }
     keys.all = IndexKeySet(ascending: all)
     return keys
-  }
-
-  /// Returns the keys of a document's entries in some indexes.
-  static func keys(
-    _ indexes: [IndexDefinition], of properties: EncodedValue, id: SharedBytes
-  ) -> IndexKeySet {
-    entries(indexes, of: properties, id: id).all
   }
 }

@@ -1,7 +1,7 @@
 import DivanLog
 
 /// Makes the terms of documents for one full-text index.
-struct TextAnalyser: Sendable {
+final class TextAnalyser: Sendable {
   let fieldCount: Int
   private let paths: [[String]]
   private let conditions: [IndexCondition]

@@ -2,8 +2,8 @@ import DivanLog
 
 /// The terms of many documents, to be added to a full-text index together.
 ///
-/// Their postings are made without the index, and put behind those that are there. That takes a tenth
-/// of the time of adding one document after the other.
+/// Their postings are made without the index, and put behind those that are there. That takes a
+/// tenth of the time of adding one document after the other.
 struct FullTextBatch: Sendable {
   /// A document in the batch.
   struct Item: Sendable {
@@ -26,9 +26,8 @@ struct FullTextBatch: Sendable {
   /// The documents with a term; a document's number in the batch is its index.
   private(set) var items: [Item] = []
 
-  /// Creates an empty batch; nil if the index has no text.
-  init?(_ definition: IndexDefinition) {
-    guard let analyser = definition.analyser else { return nil }
+  /// Creates an empty batch.
+  init(_ definition: IndexDefinition, _ analyser: TextAnalyser) {
     self.definition = definition
     self.analyser = analyser
     cursor = analyser.makeCursor()
@@ -111,8 +110,8 @@ extension FullTextBatch {
 
   /// Adds the postings of some terms.
   ///
-  /// Unless it is undisturbed, other writers may have changed the documents since their numbers were
-  /// reserved, and may have added documents with greater numbers.
+  /// Unless it is undisturbed, other writers may have changed the documents since their numbers
+  /// were reserved, and may have added documents with greater numbers.
   func add(
     _ lists: ArraySlice<PostingsBuilder.List>, first: UInt64, to tree: inout LayeredTree,
     without dropped: Set<Int>, isUndisturbed: Bool

@@ -47,9 +47,9 @@ extension FullTextEdit {
 
   /// Replaces the terms of a document; nil removes it from the index.
   ///
-  /// While the index is being built, `isWhole` is false, and any of the old postings may be missing.
-  /// If the old terms are unknown, the document gets another number: postings with the old one have
-  /// no document any more, and searches skip them.
+  /// While the index is being built, `isWhole` is false, and any of the old postings may be
+  /// missing. If the old terms are unknown, the document gets another number: postings with the old
+  /// one have no document any more, and searches skip them.
   mutating func replace(
     _ id: SharedBytes, _ old: Old, with new: DocumentTerms?, isWhole: Bool
   ) throws(PageError) {

@@ -12,8 +12,8 @@ struct FullTextFigures: Equatable {
   var documentCount = 0
   /// Whether there may be postings with numbers that no document has any more.
   ///
-  /// They stay when a document changes whose old text cannot be read. Without them, a search need not
-  /// look up whether a number has a document.
+  /// They stay when a document changes whose old text cannot be read. Without them, a search need
+  /// not look up whether a number has a document.
   var hasOrphans = false
   /// The number of documents with a term in each property.
   var fieldCounts: [Int]

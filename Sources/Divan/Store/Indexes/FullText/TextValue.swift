@@ -2,8 +2,8 @@ import DivanLog
 
 /// A value that may be larger than an entry of a tree, in parts.
 ///
-/// The first part begins with the number of further parts, as a varint. These have the same key with
-/// four more bytes: their numbers, counted from 1, big-endian.
+/// The first part begins with the number of further parts, as a varint. These have the same key
+/// with four more bytes: their numbers, counted from 1, big-endian.
 enum TextValue {
   /// The size of a part's number in its key, in bytes.
   static let partNumberSize = 4

@@ -87,8 +87,8 @@ struct RankedMatch: Sendable {
 extension FullTextSearch {
   /// Ranks the matches by a function, or by BM25, and returns them from the best one on.
   ///
-  /// All of them are scored. If the caller expects to need only some, no more than twice as many are
-  /// sorted; then further ones cost another search.
+  /// All of them are scored. If the caller expects to need only some, no more than twice as many
+  /// are sorted; then further ones cost another search.
   consuming func ranked(
     by scoring: FullTextScoring? = nil, expectedCount: Int?
   ) throws(DatabaseError) -> RankedMatchCursor {

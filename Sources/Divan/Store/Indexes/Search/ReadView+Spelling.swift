@@ -65,7 +65,8 @@ extension ReadView {
 }
 
 extension DocumentIndex {
-  /// Returns the first word in the text of a document that has a stem, folded; nil if there is none.
+  /// Returns the first word in the text of a document that has a stem, folded; nil if there is
+  /// none.
   fileprivate func word(ofStem stem: String, in document: Document) -> String? {
     guard let options = fullText?.analysis else { return nil }
     let stem = Array(stem.utf8)

@@ -7,8 +7,8 @@ extension Snapshot {
   /// let words = try snapshot.suggestions(for: "metropols", index: "text")  // ["metropolis"]
   /// ```
   ///
-  /// They differ from the word in one or two letters, which are added, removed or replaced; words of
-  /// up to three letters in one. Words with fewer differences come first, then those in more
+  /// They differ from the word in one or two letters, which are added, removed or replaced; words
+  /// of up to three letters in one. Words with fewer differences come first, then those in more
   /// documents. They are in small letters. Costs a search among the words of the index, which skips
   /// most of them; with stemming, also a read of a few documents for each word.
   ///
@@ -35,10 +35,10 @@ extension Snapshot {
   /// ```
   ///
   /// A word is unknown if no document in the index has it. It becomes the first of its
-  /// ``suggestions(for:index:limit:)``, and stays if there is none. The rest of the text stays as it
-  /// is: operators, excluded words, names of properties, and words with a star or a tilde. Each word
-  /// costs a search, and each unknown one costs as much as its suggestions; of a long query, the
-  /// first 32 words are looked up.
+  /// ``suggestions(for:index:limit:)``, and stays if there is none. The rest of the text stays as
+  /// it is: operators, excluded words, names of properties, and words with a star or a tilde. Each
+  /// word costs a search, and each unknown one costs as much as its suggestions; of a long query,
+  /// the first 32 words are looked up.
   ///
   /// Correct a query that finds little or nothing.
   ///

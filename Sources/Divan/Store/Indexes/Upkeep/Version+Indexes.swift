@@ -48,143 +48,80 @@ extension Version {
     var whole: [IndexDefinition] = []
     for index in indexes {
       guard let base, base.indexes.contains(where: { $0.isReady && $0.hasEntries(of: index) }),
-        try !base.isOutdated(index)
+        try !index.kind.isOutdated(in: base)
       else { continue }
       whole.append(index)
     }
     let numbers = Set(whole.map(\.number))
     if base != nil {
-      try removeIndexEntries { !numbers.contains($0) }
-      try removeTexts { !numbers.contains($0) }
+      for kind in indexKinds {
+        let own = Set(whole.filter { type(of: $0.kind) == kind }.map(\.number))
+        try remove(kind) { !own.contains($0) }
+      }
     }
     if let base, !whole.isEmpty {
       for id in ids.inOrder { try follow(SharedBytes(copying: id), in: whole, since: base) }
     }
-    let fresh = indexes.filter { !numbers.contains($0.number) }
-    if !fresh.isEmpty { try addIndexEntries(fresh) }
+    try fill(indexes.filter { !numbers.contains($0.number) })
   }
 
-  /// Adds the entries of all indexes of values to a version that has none.
-  mutating func makeValueIndexes() throws(PageError) {
-    let ofValues = indexes.filter { $0.analyser == nil }
-    if !ofValues.isEmpty { try addIndexEntries(ofValues) }
+  /// Fills the indexes that follow from the documents, in a version in which they have nothing.
+  mutating func fillIndexesThatFollowFromDocuments() throws(PageError) {
+    try fill(indexes.filter { type(of: $0.kind).followsFromDocuments })
   }
 
-  /// Removes the entries of the indexes whose numbers match.
-  private mutating func removeIndexEntries(
-    where isObsolete: (UInt64) -> Bool
+  /// Returns what a change of a document changes in some indexes.
+  func indexChange(
+    of id: SharedBytes, from old: IndexedContent, to new: IndexedContent,
+    in indexes: [IndexDefinition]
+  ) throws(PageError) -> IndexChange {
+    var change = IndexChange(of: id)
+    for definition in indexes {
+      try definition.kind.addChange(from: old, to: new, in: self, to: &change)
+    }
+    return change
+  }
+
+  /// Removes what indexes of a kind have whose numbers match.
+  private mutating func remove(
+    _ kind: any IndexKind.Type, where isObsolete: (UInt64) -> Bool
   ) throws(PageError) {
+    let tree = kind.tree
     var next: UInt64? = 0
     while let number = next {
-      var scan = catalog.scan(
-        from: .inclusive(IndexEntries.prefix(number)),
-        to: .end(ofPrefix: [CatalogKey.Kind.indexEntry.rawValue]))
-      guard let first = try scan.next(), let found = IndexEntries.number(of: first.key) else {
-        return
-      }
-      if isObsolete(found) {
-        var item: TreeEntry? = first
-        var obsolete: [[UInt8]] = []
-        while let entry = item, IndexEntries.number(of: entry.key) == found {
-          obsolete.append(entry.key.array)
-          item = try scan.next()
-        }
-        for key in obsolete { catalog.remove(key.span) }
-      }
-      next = found == .max ? nil : found + 1
-    }
-  }
-
-  /// Updates index entries for one document, from its state in a version to the current one.
-  private mutating func follow(
-    _ id: SharedBytes, in indexes: [IndexDefinition], since base: Version
-  ) throws(PageError) {
-    let old = try base.indexedContent(of: id)
-    let new = try indexedContent(of: id)
-    let edits = try textEdits(of: id, from: old, to: new, in: indexes)
-    changeIndexEntries(
-      from: try indexKeys(of: id, old, in: indexes),
-      to: new.properties.map { IndexEntries.keys(indexes, of: $0, id: id) } ?? IndexKeySet(),
-      of: id)
-    for edit in edits { edit.apply(to: &texts) }
-  }
-
-  /// Adds the entries of all documents.
-  private mutating func addIndexEntries(_ indexes: [IndexDefinition]) throws(PageError) {
-    var batches = indexes.compactMap { FullTextBatch($0) }
-    var scan = documents.scan()
-    while let item = try scan.next() {
-      let id = item.key
-      guard case .properties(let properties) = try indexedContent(of: id) else { continue }
-      changeIndexEntries(
-        from: IndexKeySet(), to: IndexEntries.keys(indexes, of: properties, id: id), of: id)
-      for index in batches.indices {
-        batches[index].add(id, properties)
-        if batches[index].isFull { try batches[index].move(to: &texts) }
-      }
-    }
-    for index in batches.indices { try batches[index].move(to: &texts) }
-  }
-
-  /// Whether the terms of a full-text index follow other rules than this program's.
-  private func isOutdated(_ definition: IndexDefinition) throws(PageError) -> Bool {
-    definition.analyser == nil ? false : try texts.tables(of: definition).figures().isOutdated
-  }
-
-  /// Removes the tables of the full-text indexes whose numbers match.
-  private mutating func removeTexts(where isObsolete: (UInt64) -> Bool) throws(PageError) {
-    var next: UInt64? = 0
-    while let number = next {
-      var scan = texts.scan(from: .inclusive(number.bigEndianBytes))
-      guard let found = try scan.next().flatMap({ FullTextKeys.indexNumber(of: $0.key) }) else {
-        return
-      }
+      var scan = self[keyPath: tree].scan(from: .inclusive(kind.prefix(of: number)))
+      guard let found = try scan.next().flatMap({ kind.number(ofKey: $0.key) }) else { return }
       if isObsolete(found) {
         var last: [UInt8]?
         repeat {
-          last = try texts.removeSome(withPrefix: found.bigEndianBytes, after: last, limit: 4096)
+          last = try self[keyPath: tree].removeSome(
+            withPrefix: kind.prefix(of: found), after: last, limit: 4096)
         } while last != nil
       }
       next = found == .max ? nil : found + 1
     }
   }
 
-  /// Replaces the index entries of one document.
-  mutating func changeIndexEntries(
-    from old: IndexKeySet, to new: IndexKeySet, of id: SharedBytes
-  ) {
-    for key in old.subtracting(new) { catalog.remove(key.span) }
-    // An index being built may lack the document's old entries: its builder skips changed
-    // documents.
-    let isWhole = indexes.allSatisfy(\.isReady)
-    let value = [UInt8(id.count)]
-    for key in isWhole ? new.subtracting(old) : new { catalog.set(key.span, value.span) }
+  /// Updates indexes for one document, from its state in a version to the current one.
+  private mutating func follow(
+    _ id: SharedBytes, in indexes: [IndexDefinition], since base: Version
+  ) throws(PageError) {
+    let old = try base.indexedContent(of: id)
+    let new = try indexedContent(of: id)
+    try indexChange(of: id, from: old, to: new, in: indexes).apply(to: &self)
   }
 
-  /// Returns the keys that a document with some content has in indexes.
-  func indexKeys(
-    of id: SharedBytes, _ content: IndexedContent, in indexes: [IndexDefinition]
-  ) throws(PageError) -> IndexKeySet {
-    switch content {
-    case .none: IndexKeySet()
-    case .properties(let properties): IndexEntries.keys(indexes, of: properties, id: id)
-    // Its values are unknown, but the document must not be found by them any longer.
-    case .unreadable: try indexKeys(of: id, in: indexes)
+  /// Fills indexes that have nothing with all documents.
+  private mutating func fill(_ indexes: [IndexDefinition]) throws(PageError) {
+    guard !indexes.isEmpty else { return }
+    var fillings = indexes.map { $0.kind.makeFilling() }
+    var scan = documents.scan()
+    while let item = try scan.next() {
+      let id = item.key
+      guard case .properties(let properties) = try indexedContent(of: id) else { continue }
+      for index in fillings.indices { try fillings[index].add(id, properties, to: &self) }
     }
-  }
-
-  /// Returns all keys of a document in some indexes, by scanning them, for unreadable documents.
-  func indexKeys(of id: SharedBytes, in indexes: [IndexDefinition]) throws(PageError) -> IndexKeySet
-  {
-    var keys: [[UInt8]] = []
-    for index in indexes {
-      let prefix = IndexEntries.prefix(index.number)
-      var scan = catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
-      while let item = try scan.next() {
-        if IndexEntries.read(item)?.id == id { keys.append(item.key.array) }
-      }
-    }
-    return IndexKeySet(keys)
+    for index in fillings.indices { try fillings[index].finish(in: &self) }
   }
 
   private func indexedContent(of id: SharedBytes) throws(PageError) -> IndexedContent {

@@ -42,25 +42,16 @@ extension WriteTransaction {
   private func indexChange(
     of id: SharedBytes, from old: IndexedContent, to new: IndexedContent
   ) throws(DatabaseError) -> IndexChange {
-    let indexes = state.indexes
-    let (oldKeys, texts) = try view.repairing { (version) throws(PageError) in
+    try view.repairing { (_) throws(PageError) in
       // The state is that of the transaction, also where the view's is older.
-      (
-        try self.state.indexKeys(of: id, old, in: indexes),
-        try self.state.textEdits(of: id, from: old, to: new, in: indexes)
-      )
+      try self.state.indexChange(of: id, from: old, to: new, in: self.state.indexes)
     }
-    let newKeys = new.properties.map { IndexEntries.entries(indexes, of: $0, id: id) }
-    return IndexChange(id: id, old: oldKeys, new: newKeys ?? IndexedKeys(), texts: texts)
   }
 
   /// Applies an index change, and records the values whose uniqueness is to be checked.
   func make(_ change: IndexChange) {
-    state.changeIndexEntries(from: change.old, to: change.new.all, of: change.id)
-    for edit in change.texts { edit.apply(to: &state.texts) }
-    for (start, name) in change.new.unique where !change.old.contains(start + change.id.array) {
-      valuesToCheck[start] = name
-    }
+    change.apply(to: &state)
+    for (start, name) in change.uniqueStarts { valuesToCheck[start] = name }
   }
 
   /// Refuses the transaction if two documents now have the same value in a unique index.
