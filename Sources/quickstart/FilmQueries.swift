@@ -29,8 +29,8 @@ enum FilmQueries {
 
   /// The indexes for these queries.
   ///
-  /// They are made once, and updated with every commit. Each has only films: so a query of films that an
-  /// index answers reads no document to find out its type.
+  /// They are made once, and updated with every commit. Each has only films: so a query of films
+  /// that an index answers reads no document to find out its type.
   static let indexes = [
     DocumentIndex("films by year", on: "year", where: areFilms),
     DocumentIndex("films by genre", on: "genres", eachElement: true, where: areFilms),

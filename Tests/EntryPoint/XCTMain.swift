@@ -3,10 +3,10 @@ import Testing
 
 /// Runs the tests without a list of them, as the package manager's own main function does.
 ///
-/// On Linux, the package manager looks for classes of XCTest in an index of all tests. An index takes
-/// a tenth of the time of their compilation, and more with the sanitizer. This package has no such
-/// classes, and Swift Testing finds its tests in the program. With a file of this name beside a target
-/// of tests, the package manager makes no list. See `DIVAN_NO_INDEX` in Package.swift.
+/// On Linux, the package manager looks for classes of XCTest in an index of all tests. An index
+/// takes a tenth of the time of their compilation, and more with the sanitizer. This package has no
+/// such classes, and Swift Testing finds its tests in the program. With a file of this name beside
+/// a target of tests, the package manager makes no list. See `DIVAN_NO_INDEX` in Package.swift.
 @main
 struct TestProgram {
   static func main() async {

@@ -3,8 +3,8 @@
 //     swift run SyncServer [PORT]
 //     swift run SyncServer rates URL COUNT
 //
-// It prints its URL, and runs until it is stopped. The second form measures how fast Divan replicates
-// with the server of another process.
+// It prints its URL, and runs until it is stopped. The second form measures how fast Divan
+// replicates with the server of another process.
 import Foundation
 
 let arguments = CommandLine.arguments.dropFirst()

@@ -4,8 +4,8 @@ import Foundation
 
 /// Keeps a library the same as another copy of it, in both directions.
 ///
-/// The other copy is a database of a server, if `place` is a URL of the web, or else another store of
-/// this machine. It is never created: a wrong name must not fill a server or a disk.
+/// The other copy is a database of a server, if `place` is a URL of the web, or else another store
+/// of this machine. It is never created: a wrong name must not fill a server or a disk.
 struct LibrarySync {
   let database: Database
   let place: String
@@ -53,9 +53,9 @@ struct LibrarySync {
 
   /// Merges the two versions of each document that was changed on both sides.
   ///
-  /// Properties that only one side changed need no decision. Of those that both changed, a note keeps
-  /// both texts, and everything else the value of the winning revision, which is the same on both
-  /// sides.
+  /// Properties that only one side changed need no decision. Of those that both changed, a note
+  /// keeps both texts, and everything else the value of the winning revision, which is the same on
+  /// both sides.
   private func merge(changesSince sequence: UInt64) async throws -> [String] {
     try await database.write { transaction in
       var ids: [String] = []

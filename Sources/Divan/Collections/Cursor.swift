@@ -54,7 +54,8 @@ extension Cursor {
     DerivedCursor(base: self) { try transform($0) }
   }
 
-  /// Returns a cursor over what a closure makes of the elements, without those of which it makes nil.
+  /// Returns a cursor over what a closure makes of the elements, without those of which it makes
+  /// nil.
   public consuming func compactMap<T>(
     _ transform: @escaping (Element) throws -> T?
   ) -> some Cursor<T> {

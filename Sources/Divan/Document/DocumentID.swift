@@ -14,8 +14,8 @@ import DivanLog
 /// one (see ``WriteTransaction/put(_:id:)-6qtg3``). In other formats, and deeper inside a document,
 /// it is a text like others.
 ///
-/// With `= nil`, the memberwise initializer of a structure takes the ID as a text. Without, it takes
-/// a `DocumentID`.
+/// With `= nil`, the memberwise initializer of a structure takes the ID as a text. Without, it
+/// takes a `DocumentID`.
 ///
 /// IDs are texts that are not empty, take at most ``DocumentLimits/documentIDSizeInBytes`` bytes of
 /// UTF-8 and do not begin with an underscore. The exception is `_design/` and a name, which

@@ -17,8 +17,8 @@ internal import DivanLog
 /// ```
 ///
 /// A validation throws it, most simply through ``ProposedRevision/reject(_:keys:)``. The call that
-/// stores the revision throws a ``DatabaseError`` with the code ``DatabaseError/Code/validationFailed``,
-/// whose ``DatabaseError/validationFailure`` this is.
+/// stores the revision throws a ``DatabaseError`` with the code
+/// ``DatabaseError/Code/validationFailed``, whose ``DatabaseError/validationFailure`` this is.
 public struct ValidationFailure: Error, Sendable, Equatable {
   /// The reason, in a sentence or less.
   public let reason: String

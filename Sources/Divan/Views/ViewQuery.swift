@@ -60,7 +60,8 @@ public struct ViewQuery: Sendable, Hashable {
     includesEnd = end == nil
   }
 
-  /// Creates a query for the rows with keys from `start`, if given, through `end`, which is included.
+  /// Creates a query for the rows with keys from `start`, if given, through `end`, which is
+  /// included.
   public init(from start: Value? = nil, through end: Value) {
     self.start = start
     self.end = end

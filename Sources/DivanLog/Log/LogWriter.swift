@@ -146,9 +146,9 @@ extension LogWriter {
 
   /// Appends a transaction, which must have begun where ``prepare()`` said.
   ///
-  /// After an error, the segment ends before it. Its commit did not happen, unless all its bytes may
-  /// be in the file: then the tail reports the error to all that follows, and the next opening finds
-  /// out.
+  /// After an error, the segment ends before it. Its commit did not happen, unless all its bytes
+  /// may be in the file: then the tail reports the error to all that follows, and the next opening
+  /// finds out.
   package mutating func append(
     _ buffer: inout TransactionBuffer, lastSequence: UInt64, documentCount: UInt64
   ) throws(LogError) {

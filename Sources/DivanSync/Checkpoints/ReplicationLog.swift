@@ -107,8 +107,8 @@ public struct ReplicationLog: Hashable, Sendable {
     public var sessionID: String
     /// The source's position through which everything is in the target.
     public var position: ReplicationPosition?
-    /// The last change of the source through the position that the filter chose, in the target's log
-    /// only.
+    /// The last change of the source through the position that the filter chose, in the target's
+    /// log only.
     ///
     /// A source that does not have it any more is an older copy of itself.
     public var lastChange: Change?

@@ -1,7 +1,9 @@
 import Divan
 import Foundation
 
-/// The requests to one database of a CouchDB server.
+/// Sends requests to one database of a CouchDB server, with credentials.
+///
+/// ``CouchDBPeer`` and its extensions make the requests.
 actor CouchDBConnection {
   /// The URL of the database, without credentials and without a slash at its end.
   nonisolated let database: String

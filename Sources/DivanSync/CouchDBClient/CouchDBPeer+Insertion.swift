@@ -157,8 +157,8 @@ extension CouchDBPeer {
 
   /// Throws an error if the server also refuses a request without documents, or fails.
   ///
-  /// Something between here and the server can refuse every request with the status 400. No document
-  /// must be left out for that, or because the server is away for a time.
+  /// Something between here and the server can refuse every request with the status 400. No
+  /// document must be left out for that, or because the server is away for a time.
   private func checkAcceptsDocuments(
     or error: ReplicationError, _ insertion: inout Insertion
   ) async throws {

@@ -1,4 +1,5 @@
-/// The bounds of what is read for an answer before it is sent: of its size, its number and its time.
+/// The bounds of what is read for an answer before it is sent: of its size, its number and its
+/// time.
 ///
 /// A batch is read at once, and its reader waits for it. So one row that is large or slow ends it.
 struct AnswerBatch {

@@ -3,7 +3,8 @@ import Divan
 /// The changes of a store from the last to the first.
 ///
 /// A store reads them forward only. So this looks into ranges of sequence numbers, each before the
-/// one that was read last, and as long as a batch needs. It keeps sequence numbers and no documents.
+/// one that was read last, and as long as a batch needs. It keeps sequence numbers and no
+/// documents.
 struct BackwardChanges: Sendable {
   /// The last sequence number that was not looked at.
   private var end: UInt64

@@ -14,10 +14,10 @@ public import Divan
 /// databases. Without ``Configuration/users`` every request may read and write, which is for tests
 /// and for connections from the same machine.
 ///
-/// It answers concurrently. The bodies of requests take ``Limits/bodyMemory`` at most, all together,
-/// and the JSON of answers takes ``Limits/answerMemory``. Attachments and long answers are streamed,
-/// and so are attachments that are sent in the JSON of their document. What is not counted is the
-/// document that a request reads or stores just then.
+/// It answers concurrently. The bodies of requests take ``Limits/bodyMemory`` at most, all
+/// together, and the JSON of answers takes ``Limits/answerMemory``. Attachments and long answers
+/// are streamed, and so are attachments that are sent in the JSON of their document. What is not
+/// counted is the document that a request reads or stores just then.
 public struct CouchDBService: Sendable {
   let databases: [String: Database]
   let configuration: Configuration
@@ -60,8 +60,9 @@ public struct CouchDBService: Sendable {
     /// request can then occupy a processor permanently. Set it only if you trust all users.
     ///
     /// Otherwise expressions are matched in linear time. They have characters, classes, groups,
-    /// `|`, `*`, `+`, `?`, `{2,4}`, `^`, `$`, `.`, `\b`, `\d`, `\w`, `\s` and `(?i)` or `(?s)` at the
-    /// beginning, and 300 steps. A filter with any other expression is refused with the status 400.
+    /// `|`, `*`, `+`, `?`, `{2,4}`, `^`, `$`, `.`, `\b`, `\d`, `\w`, `\s` and `(?i)` or `(?s)` at
+    /// the beginning, and 300 steps. A filter with any other expression is refused with the status
+    /// 400.
     public var allowsBacktracking = false
     /// Receives an event for each request, after its response was made.
     ///
@@ -80,9 +81,10 @@ public struct CouchDBService: Sendable {
   /// - Parameters:
   ///   - request: The request, with an absolute URL. Its own body is not used.
   ///   - body: The body of the request, which is read at most once, and a piece at a time.
-  ///   - address: The address that the connection comes from, such as `192.0.2.1`. With it, requests
-  ///     without a user and wrong passwords are limited for each address. Addresses of one network of
-  ///     IPv6, of 64 bits, count as one. Those of this machine count as if no address were given.
+  ///   - address: The address that the connection comes from, such as `192.0.2.1`. With it,
+  ///     requests without a user and wrong passwords are limited for each address. Addresses of one
+  ///     network of IPv6, of 64 bits, count as one. Those of this machine count as if no address
+  ///     were given.
   /// - Returns: The response. Its body has no more memory than a piece, unless it is short.
   public func respond(
     to request: HTTPRequest, body: HTTPBody, from address: String? = nil

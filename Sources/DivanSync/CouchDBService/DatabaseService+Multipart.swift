@@ -90,8 +90,9 @@ extension DatabaseService {
 
   /// Returns which attachment a part is: the one that it names, or the next one.
   ///
-  /// Some clients encode the name as in a URL, so one name can be the spelling of another. Of several
-  /// that it can be, it is the next one if its length is right: the parts have the order of the JSON.
+  /// Some clients encode the name as in a URL, so one name can be the spelling of another. Of
+  /// several that it can be, it is the next one if its length is right: the parts have the order of
+  /// the JSON.
   private static func index(
     of headers: [String: String], among names: [String], _ entries: Value.Object
   ) throws -> Int {

@@ -91,8 +91,8 @@ extension Snapshot {
         served.inline[attachment.name] = stored
       }
     }
-    // Content that is damaged is an error of this document, which is too late while it is sent. None
-    // is read if there is too much of it.
+    // Content that is damaged is an error of this document, which is too late while it is sent.
+    // None is read if there is too much of it.
     for attachment in served.inline.values { try attachment.checkContent() }
     if !options.history { served.members["_revisions"] = nil }
     try addTree(options, found, &served.members)

@@ -32,8 +32,8 @@ final class MemoryReservation: Sendable {
 
   /// Takes memory.
   ///
-  /// - Throws: ``ServiceError`` with the status 503 if others have it now, and 413 if there is never
-  ///   as much for one client.
+  /// - Throws: ``ServiceError`` with the status 503 if others have it now, and 413 if there is
+  ///   never as much for one client.
   func add(_ count: Int) throws {
     let isTaken = state.withLock { state in
       guard counter.increment(state.client, by: count) else { return false }

@@ -2,8 +2,8 @@ import Synchronization
 
 /// Limits how often something happens, for each key: a token bucket.
 ///
-/// A bucket holds `burst` tokens at most, and gets `rate` of them in a second. A bucket that is full
-/// again is forgotten when there are many. If as many are in use, further keys share one.
+/// A bucket holds `burst` tokens at most, and gets `rate` of them in a second. A bucket that is
+/// full again is forgotten when there are many. If as many are in use, further keys share one.
 final class RateLimiter<Key: Hashable & Sendable>: Sendable {
   private struct Bucket {
     var tokens: Double

@@ -129,8 +129,8 @@ extension ServiceCall {
 
   /// The memory that the values of one document take at most.
   ///
-  /// Each value but the first has a character and a comma, or two brackets; the names of attachments
-  /// do not count for the size of their document.
+  /// Each value but the first has a character and a comma, or two brackets; the names of
+  /// attachments do not count for the size of their document.
   private static func documentMemory(_ limits: CouchDBService.Limits) -> Int {
     let size = min(limits.documentSize, DocumentLimits.sizeInBytes)
     return valueSize * (size / 2 + 8 * min(limits.attachmentCount, 1 << 20) + 8)

@@ -6,11 +6,11 @@ extension CouchDBService {
   /// ```swift
   /// configuration.eventHandler = { print($0) }
   /// // GET /films/_changes 200 ada 3 ms
-  /// // GET /films/_changes 200 unreadable_change ada 4 ms: a record has a wrong checksum (metropolis)
+  /// // GET /films/_changes 200 unreadable_change ada 4 ms: a wrong checksum (metropolis)
   /// ```
   ///
-  /// Each request has an event without an ``incident``. Others follow if its answer is cut or leaves
-  /// something out.
+  /// Each request has an event without an ``incident``. Others follow if its answer is cut or
+  /// leaves something out.
   ///
   /// It has the name of a user, and no password, cookie, query or body.
   public struct Event: Sendable, CustomStringConvertible {

@@ -23,8 +23,8 @@ extension CouchDBService {
     public var attachmentCount = 5000
     /// The size of the attachments of one document that are sent in its JSON, in bytes.
     ///
-    /// Larger ones must be requested as multipart, or one by one. In `_changes` and `_all_docs` they
-    /// are stubs; elsewhere the status is 413.
+    /// Larger ones must be requested as multipart, or one by one. In `_changes` and `_all_docs`
+    /// they are stubs; elsewhere the status is 413.
     public var inlineAttachmentSize = 16 << 20
     /// The number of revisions that one request may ask about with `_revs_diff`.
     ///
@@ -42,8 +42,8 @@ extension CouchDBService {
     public var selectorSize = 16 << 10
     /// The time in which the filter of an answer must have evaluated its documents.
     ///
-    /// A feed that waits begins again with it. It is checked within documents, too: one may be large.
-    /// Only an expression with all of Swift's syntax is not interrupted
+    /// A feed that waits begins again with it. It is checked within documents, too: one may be
+    /// large. Only an expression with all of Swift's syntax is not interrupted
     /// (``CouchDBService/Configuration/allowsBacktracking``).
     public var filterTime = Duration.seconds(60)
     /// The size of the URL in bytes.
@@ -82,11 +82,11 @@ extension CouchDBService {
     public var longestSilence = Duration.seconds(60)
     /// The memory for bodies of all requests together, in bytes.
     ///
-    /// A body with JSON also counts the memory of its values, 48 bytes each, and a kibibyte for each
-    /// document of `_bulk_docs`. The requests of one user may take half of it; without users, those
-    /// of one address that the server names. A request that is too large for that has the status
-    /// 413, and 503 if others take too much now. Only a document whose size is allowed, but which
-    /// has very many values, is stored beyond the limit, one such document at a time.
+    /// A body with JSON also counts the memory of its values, 48 bytes each, and a kibibyte for
+    /// each document of `_bulk_docs`. The requests of one user may take half of it; without users,
+    /// those of one address that the server names. A request that is too large for that has the
+    /// status 413, and 503 if others take too much now. Only a document whose size is allowed, but
+    /// which has very many values, is stored beyond the limit, one such document at a time.
     public var bodyMemory = 256 << 20
     /// The memory for all answers that are being sent together, in bytes.
     ///
@@ -103,10 +103,10 @@ extension CouchDBService {
     public var requestBurst = 4000.0
     /// The number of passwords that are checked in a second, on average, for each user and address.
     ///
-    /// Wrong passwords from one address do not keep the user out at another one, if the server names
-    /// addresses. All users together, an address has four times as many. Passwords are checked one
-    /// at a time, in turns for the addresses that wait. A password that was right once is
-    /// remembered, and not checked again.
+    /// Wrong passwords from one address do not keep the user out at another one, if the server
+    /// names addresses. All users together, an address has four times as many. Passwords are
+    /// checked one at a time, in turns for the addresses that wait. A password that was right once
+    /// is remembered, and not checked again.
     public var passwordChecksPerSecond = 1.0
     /// The number of passwords that may come at once, for each user and address.
     public var passwordCheckBurst = 10.0

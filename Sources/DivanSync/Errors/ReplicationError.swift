@@ -53,7 +53,8 @@ public struct ReplicationError: Error, Sendable {
     case notStored
     /// An earlier session could not copy a revision, which is not asked for again.
     ///
-    /// It is only the error of one of the ``ReplicationStatus/failures``. The message has the reason.
+    /// It is only the error of one of the ``ReplicationStatus/failures``. The message has the
+    /// reason.
     case failedBefore
     /// The peer sent something that the protocol does not allow.
     case invalidAnswer

@@ -86,9 +86,9 @@ extension HTTPRequest {
   /// let request = HTTPRequest("GET", target: "/films/a?open_revs=[%221-8c%22]")
   /// ```
   ///
-  /// Clients send characters that a URL does not have, such as brackets. They are encoded here. What
-  /// is already encoded stays as it is, while `URL(string:)` would encode it again. It is nil if the
-  /// target does not begin with a slash, or has a `%` without two digits.
+  /// Clients send characters that a URL does not have, such as brackets. They are encoded here.
+  /// What is already encoded stays as it is, while `URL(string:)` would encode it again. It is nil
+  /// if the target does not begin with a slash, or has a `%` without two digits.
   ///
   /// - Parameters:
   ///   - method: The method.

@@ -6,8 +6,8 @@ extension HTTPResponse {
 
   /// How long to wait before the next attempt, if the header `Retry-After` says so (RFC 9110).
   ///
-  /// It is a number of seconds or a date, which counts from the `Date` of the response: the clock of
-  /// this machine may be another one.
+  /// It is a number of seconds or a date, which counts from the `Date` of the response: the clock
+  /// of this machine may be another one.
   var retryDelay: Duration? {
     guard let text = headers["retry-after"]?.trimmingCharacters(in: .whitespaces) else {
       return nil

@@ -23,10 +23,10 @@ public final class URLSessionTransport: HTTPTransport {
   /// Creates a transport with a session of its own, without cookies and cache.
   ///
   /// - Parameter spoolSizeLimit: The size in bytes of what was received and not read yet, and waits
-  ///   in temporary files, of all responses together. A response that needs more fails with the code
-  ///   `busy`, which may pass; the document of an attachment, with `unavailableContent`. Files have a
-  ///   64th of it, and 1 MiB at least. On the disk, each response can take one such file more, whose
-  ///   first bytes were read.
+  ///   in temporary files, of all responses together. A response that needs more fails with the
+  ///   code `busy`, which may pass; the document of an attachment, with `unavailableContent`. Files
+  ///   have a 64th of it, and 1 MiB at least. On the disk, each response can take one such file
+  ///   more, whose first bytes were read.
   public init(spoolSizeLimit: Int64 = 4 << 30) {
     spool = Spool(sizeLimit: spoolSizeLimit)
     let configuration = URLSessionConfiguration.ephemeral

@@ -5,7 +5,8 @@ struct FailureList {
   private(set) var entries: [ReplicationLog.Failure] = []
   private var size = 0
 
-  /// Creates the list of what an earlier session could not copy, and the target still does not have.
+  /// Creates the list of what an earlier session could not copy, and the target still does not
+  /// have.
   init(_ past: [ReplicationLog.Failure], missingIn target: any ReplicationPeer) async throws {
     var wanted: [String: [RevisionID]] = [:]
     for failure in past {
@@ -22,7 +23,8 @@ struct FailureList {
     }
   }
 
-  /// Adds an entry, in place of one for the same revision; the oldest are dropped beyond the limits.
+  /// Adds an entry, in place of one for the same revision; the oldest are dropped beyond the
+  /// limits.
   mutating func add(_ failure: ReplicationLog.Failure) {
     guard !failure.id.isEmpty else { return }
     remove { $0.revision == failure.revision && $0.hasID(failure.id) }

@@ -3,7 +3,8 @@ import DivanLog
 
 /// The ID under which both peers keep the log of a replication in one direction.
 ///
-/// It is the SHA-256 of the names of the peers and of what is copied, so each run computes it again.
+/// It is the SHA-256 of the names of the peers and of what is copied, so each run computes it
+/// again.
 enum ReplicationID {
   static func make(
     source: String, target: String, filter: ReplicationFilter, copiesDesignDocuments: Bool

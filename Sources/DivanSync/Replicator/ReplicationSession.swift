@@ -63,8 +63,8 @@ struct ReplicationSession {
 
   /// Remembers what could not be copied.
   ///
-  /// The next session tries a revision again whose content may be sent, or that may be stored, then.
-  /// What failed before of the ancestors of `settled`, or of them, is forgotten.
+  /// The next session tries a revision again whose content may be sent, or that may be stored,
+  /// then. What failed before of the ancestors of `settled`, or of them, is forgotten.
   mutating func remember(
     _ failed: [ReplicationBatch.Failure], after settled: [ReplicatedRevision]
   ) {

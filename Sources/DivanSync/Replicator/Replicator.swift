@@ -12,8 +12,8 @@ public import Divan
 /// so both choose the same winners. Changes of the same document on both sides become branches.
 /// Purges, expiry dates and local documents are not copied.
 ///
-/// Both sides remember how far a replication came. The next one continues there, also after
-/// either process was killed: it compares the changes since then, and copies those that are missing.
+/// Both sides remember how far a replication came. The next one continues there, also after either
+/// process was killed: it compares the changes since then, and copies those that are missing.
 public struct Replicator: Sendable {
   /// The directions in which a replication copies.
   ///

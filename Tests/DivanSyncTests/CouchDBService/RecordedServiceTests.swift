@@ -98,8 +98,8 @@ struct RecordedServiceTests {
     try await replay(exchanges[...], &answers)
   }
 
-  /// Stores the documents of a recorded list of changes in their order, as CouchDB's replicator sent
-  /// them.
+  /// Stores the documents of a recorded list of changes in their order, as CouchDB's replicator
+  /// sent them.
   private func fill(_ answers: inout RecordedAnswers, _ changes: Value?) async throws {
     let written = try Recordings.trace("trace-couchdb-oneshot.json", "a_target")
     for row in changes?["results"]?.arrayValue ?? [] {

@@ -53,8 +53,8 @@ struct LinearPatternTests {
       }
       for _ in 0..<10 {
         var text = RandomPattern.text(&random)
-        // Beside other scalars, Swift does not take a digit or a low line for a part of a word. PCRE,
-        // which CouchDB uses, does.
+        // Beside other scalars, Swift does not take a digit or a low line for a part of a word.
+        // PCRE, which CouchDB uses, does.
         let name = pattern.lowercased()
         if name.contains("\\b") || name.contains("\\w") {
           text.removeAll { $0 == "1" || $0 == "_" }

@@ -33,7 +33,8 @@ struct DatabasePeerTests {
     #expect(try there.snapshot().ids().collect() == ["doc-990"])
   }
 
-  /// Regression test: the error ended a continuous replication, which reports such changes otherwise.
+  /// Regression test: the error ended a continuous replication, which reports such changes
+  /// otherwise.
   @Test func `waiting ends where a change cannot be read`() async throws {
     let disk = SimulatedDisk(seed: 3)
     let filler = String(repeating: "x", count: 300)

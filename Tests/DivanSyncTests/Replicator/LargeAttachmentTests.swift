@@ -72,7 +72,8 @@ struct LargeAttachmentTests {
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(file: file) }
   }
 
-  /// The memory of this process that no file backs, in bytes; nil if the system does not provide it.
+  /// The memory of this process that no file backs, in bytes; nil if the system does not provide
+  /// it.
   private static func memory() -> Int? {
     guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
       let line = text.split(separator: "\n").first(where: { $0.hasPrefix("RssAnon:") })

@@ -5,9 +5,9 @@ import Testing
 
 /// Sends recorded requests to a service, and compares its answers with the recorded ones.
 ///
-/// Statuses and JSON must be equal. Each engine makes its own IDs of revisions, positions of changes,
-/// entity tags and session tokens. What both answers have in the same place is taken for the same, and
-/// replaces the recorded one in the requests that follow.
+/// Statuses and JSON must be equal. Each engine makes its own IDs of revisions, positions of
+/// changes, entity tags and session tokens. What both answers have in the same place is taken for
+/// the same, and replaces the recorded one in the requests that follow.
 struct RecordedAnswers {
   private let databases: [String: Database]
   private var configuration = CouchDBService.Configuration()

@@ -4,8 +4,8 @@ import ProofKit
 
 /// Searches for any text in any text.
 ///
-/// The first byte of an input selects the options of an index. A query follows, then a line break, and
-/// then the text of a document.
+/// The first byte of an input selects the options of an index. A query follows, then a line break,
+/// and then the text of a document.
 enum FuzzQueries {
   private static let options = [
     FullTextOptions(),

@@ -41,7 +41,8 @@ struct ModelTrial {
   private var random: SeededGenerator
   /// The properties that each document must have, by its ID.
   private var plain: [String: Value.Object] = [:]
-  /// The parcels that were changed since the last save, whose changes cannot be taken back one by one.
+  /// The parcels that were changed since the last save, whose changes cannot be taken back one by
+  /// one.
   private var changed: Set<String> = []
   private(set) var saveCount = 0
   private(set) var comparisonCount = 0

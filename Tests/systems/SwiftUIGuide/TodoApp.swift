@@ -1,4 +1,5 @@
-// The code of Sources/Divan/Divan.docc/UsingSwiftUI.md, which `Tests/other-systems` type-checks. A test compares the two.
+// The code of Sources/Divan/Divan.docc/UsingSwiftUI.md, which `Tests/other-systems` type-checks. A
+// test compares the two.
 
 import Divan
 import SwiftUI

@@ -84,7 +84,8 @@ final class Run {
       try ensureLoaded(engine)
       try collect(task(.commit, engine, repetition))
     case .query:
-      // The answers are known only of documents that the process that was killed has not overwritten.
+      // The answers are known only of documents that the process that was killed has not
+      // overwritten.
       if repetition == 0, options.workloads.contains(.open) { loaded.remove(engine) }
       try ensureLoaded(engine)
       try collect(task(.query, engine, repetition))

@@ -19,8 +19,8 @@ package struct AnalysisOptions: Hashable, Sendable {
 
   /// The version of the rules that make terms of text.
   ///
-  /// It changes with every change of the tables, the stemmers, the stop words or the n-grams. An
-  /// index that was built with another version has to be built again.
+  /// It changes with every change of the tables, of where words end, of the stemmers, the stop
+  /// words or the n-grams. An index that was built with another version has to be built again.
   package static let version = 1
 
   /// The version of Unicode that words and their folded forms follow.

@@ -8,8 +8,8 @@
 ///
 /// The options are part of the index: a query is read with the options of the index that answers
 /// it. Two indexes with other options are two indexes, so replacing an index with other options
-/// builds it again. Weights are the exception: a class or a schema that declares other weights changes
-/// those of the index.
+/// builds it again. Weights are the exception: a class or a schema that declares other weights
+/// changes those of the index.
 public struct FullTextOptions: Hashable, Sendable {
   /// A language whose stemmer or stop words are used.
   ///

@@ -1,8 +1,8 @@
 /// The terms of words that a ``TermFilter`` met before.
 ///
 /// A text has few different words, and each takes hundreds of instructions to fold and stem. The
-/// cache has a fixed number of slots, each for one word at a time: a word whose slot has another one
-/// takes its place. Words and terms of up to 16 bytes are kept, in two numbers each.
+/// cache has a fixed number of slots, each for one word at a time: a word whose slot has another
+/// one takes its place. Words and terms of up to 16 bytes are kept, in two numbers each.
 struct TermCache: Sendable {
   /// A word of up to 16 bytes as a key of the cache.
   ///

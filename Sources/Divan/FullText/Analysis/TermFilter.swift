@@ -58,8 +58,8 @@ struct TermFilter {
         from: word.lowerBound, upTo: word.lowerBound + TermFilter.wordSizeLimit)
     }
     folding.fold(text, word.lowerBound..<end, into: &term)
-    // Only the first scalar of a word can be NUL, with a joiner and an emoji after it. In keys, a zero
-    // byte ends a term.
+    // Only the first scalar of a word can be NUL, with a joiner and an emoji after it. In keys, a
+    // zero byte ends a term.
     if term.first == 0 { term.removeAll { $0 == 0 } }
     if let stopWords, stopWords.contains(term) { return false }
     switch options.stemming {

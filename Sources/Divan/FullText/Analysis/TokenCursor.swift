@@ -8,9 +8,9 @@
 /// 東京都 2024  →  東京, 京都, 都, 2024
 /// ```
 ///
-/// The last letter of such a part is a term, too, so that each letter begins a term. A query for one
-/// letter is therefore a query for a prefix. In a query, ``Purpose/query``, the pairs alone say it
-/// all. Words of Katakana are not split, as UAX #29 has it.
+/// The last letter of such a part is a term, too, so that each letter begins a term. A query for
+/// one letter is therefore a query for a prefix. In a query, ``Purpose/query``, the pairs alone say
+/// it all. Words of Katakana are not split, as UAX #29 has it.
 ///
 /// Words without a term, such as stop words, still count as positions. Reading a text takes time
 /// proportional to its size.

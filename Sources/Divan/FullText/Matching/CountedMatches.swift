@@ -3,8 +3,8 @@ internal import DivanLog
 /// The documents with any of many terms, such as all that have a prefix, or with a frequent one.
 ///
 /// A short prefix has thousands of terms. So their postings are counted at once, without a cursor
-/// for each: a byte for each document and property, in which more than 255 occurrences count as 255.
-/// It has no places, and so no phrases.
+/// for each: a byte for each document and property, in which more than 255 occurrences count as
+/// 255. It has no places, and so no phrases.
 final class CountedMatches: MatchCursor {
   /// The numbers of the documents, in ascending order.
   private var numbers: [UInt64] = []

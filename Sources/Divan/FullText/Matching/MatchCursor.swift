@@ -1,8 +1,8 @@
 /// The documents that a part of a query matches, in ascending order.
 ///
 /// A cursor begins at its first document. Cursors are built of each other like the query, and each
-/// object belongs to one of them. Except for ``CountedMatches``, each keeps a block of each of its terms
-/// in memory.
+/// object belongs to one of them. Except for ``CountedMatches``, each keeps a block of each of its
+/// terms in memory.
 protocol MatchCursor: AnyObject {
   /// The current document, or ``DocumentNumber/end``.
   var document: UInt64 { get }

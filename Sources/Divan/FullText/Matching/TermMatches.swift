@@ -10,7 +10,8 @@ protocol PostingsSource: AnyObject {
   /// Targets ascend. The numbers in the block count from `first`.
   func block(notBefore target: UInt64) throws(DatabaseError) -> (bytes: [UInt8], first: UInt64)?
 
-  /// Moves to the end, and returns the number of documents in the blocks after the last one returned.
+  /// Moves to the end, and returns the number of documents in the blocks after the last one
+  /// returned.
   func countRest() -> Int
 }
 

@@ -2,9 +2,9 @@ internal import DivanLog
 
 /// Reads the documents of one block, and the places of its term in each.
 ///
-/// The numbers of documents are decoded at once, at most 128, and all else when it is asked for. Any
-/// bytes can be read: what is no block throws, and nothing is allocated for counts that the bytes
-/// cannot have.
+/// The numbers of documents are decoded at once, at most 128, and all else when it is asked for.
+/// Any bytes can be read: what is no block throws, and nothing is allocated for counts that the
+/// bytes cannot have.
 struct PostingsCursor {
   private var bytes: [UInt8] = []
   private let fieldCount: Int

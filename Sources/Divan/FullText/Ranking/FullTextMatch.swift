@@ -3,8 +3,8 @@ internal import DivanLog
 /// What a full-text index knows of a document that a search finds.
 ///
 /// ``FullTextOrder/score(_:)`` makes a score of it. The parts of a query are its words, phrases and
-/// prefixes, in order; those that are excluded are no parts. Properties are named by their paths, with
-/// dots, as the index has them.
+/// prefixes, in order; those that are excluded are no parts. Properties are named by their paths,
+/// with dots, as the index has them.
 ///
 /// ```swift
 /// let order = FullTextOrder.score { match in
@@ -14,7 +14,8 @@ internal import DivanLog
 /// let notes = try context.find(query.sort(order).limit(10))
 /// ```
 ///
-/// More than 255 occurrences in a property count as 255, where a part is the beginning of many words.
+/// More than 255 occurrences in a property count as 255, where a part is the beginning of many
+/// words.
 public struct FullTextMatch: Sendable {
   private let search: FullTextScoring.Search
   private let frequencies: TermFrequencies

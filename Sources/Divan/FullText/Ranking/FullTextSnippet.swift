@@ -1,4 +1,5 @@
-/// A part of a text that shows the words of a query: ``FullTextQuery/snippet(of:wordCount:property:options:)``.
+/// A part of a text that shows the words of a query:
+/// ``FullTextQuery/snippet(of:wordCount:property:options:)``.
 ///
 /// ```swift
 /// let snippet = query.snippet(of: note.text)

@@ -1,8 +1,8 @@
 /// The natural logarithm, computed with the four operations only.
 ///
 /// The functions of C libraries differ in their last bits, and with them the order of documents
-/// whose scores are nearly equal. This one gives the same bits on every system. The number is positive
-/// and finite.
+/// whose scores are nearly equal. This one gives the same bits on every system. The number is
+/// positive and finite.
 func naturalLogarithm(_ value: Double) -> Double {
   precondition(value > 0 && value.isFinite, "no logarithm of \(value)")
   var (fraction, exponent) = (value.significand, Double(value.exponent))

@@ -9,9 +9,9 @@
 /// ```
 ///
 /// where *d* is the number of documents with the part, and *length* the number of words of the
-/// property. This is BM25F (Robertson and Zaragoza, *The Probabilistic Relevance Framework: BM25 and
-/// Beyond*, 2009), which is BM25 if there is one property. The logarithm is positive for every part,
-/// so that more matches never make a score smaller.
+/// property. This is BM25F (Robertson and Zaragoza, *The Probabilistic Relevance Framework: BM25
+/// and Beyond*, 2009), which is BM25 if there is one property. The logarithm is positive for every
+/// part, so that more matches never make a score smaller.
 struct RelevanceRanking {
   /// How much more than once counts: 0 counts once only.
   static let defaultSaturation = 1.2
@@ -32,9 +32,9 @@ struct RelevanceRanking {
   /// Creates the ranking of one query.
   ///
   /// `partCounts` has the number of documents with each part of the query, for which estimates will
-  /// do. `averageLengths` has the number of words of each property, in the documents that have it: a
-  /// title that few documents have is not a long one. `weights` has its
-  /// weight, which is not negative.
+  /// do. `averageLengths` has the number of words of each property, in the documents that have it:
+  /// a title that few documents have is not a long one. `weights` has its weight, which is not
+  /// negative.
   init(
     documentCount: Int, partCounts: [Int], averageLengths: [Double], weights: [Double],
     saturation: Double = defaultSaturation, lengthDiscount: Double = defaultLengthDiscount

@@ -1,9 +1,9 @@
 /// Finds the terms within an edit distance of a word among sorted terms.
 ///
 /// The distance is Levenshtein's: the number of scalars to insert, remove or replace. The matcher
-/// keeps a row of the distance table for each scalar of the current term, and terms that begin alike
-/// share their rows. A row has only the cells within the allowed distance of the diagonal. So a term
-/// takes time proportional to the scalars that it does not share with the one before it.
+/// keeps a row of the distance table for each scalar of the current term, and terms that begin
+/// alike share their rows. A row has only the cells within the allowed distance of the diagonal. So
+/// a term takes time proportional to the scalars that it does not share with the one before it.
 ///
 /// When a term's beginning rules out all terms that begin alike, ``skippablePrefix`` says so, and
 /// the reader can move past them.
@@ -17,7 +17,8 @@ struct FuzzyMatcher {
   private let isPrefix: Bool
 
   private var term: [UInt32] = []
-  /// The rows, each with ``width`` cells: cell `c` of row `r` is for the column `c + r − maxDistance`.
+  /// The rows, each with ``width`` cells: cell `c` of row `r` is for the column
+  /// `c + r − maxDistance`.
   private var rows: [UInt8] = []
   private let width: Int
   private let beyond: UInt8

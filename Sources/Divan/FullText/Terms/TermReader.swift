@@ -62,8 +62,9 @@ extension TermReader {
 
   /// Returns the terms within an edit distance of a word, in order, each with its distance.
   ///
-  /// With `isPrefix`, it is enough that a term begins so. The first `sharedLength` scalars have to be the same, and only terms that begin with them are
-  /// read. With none, most terms that cannot match are still skipped.
+  /// With `isPrefix`, it is enough that a term begins so. The first `sharedLength` scalars have to
+  /// be the same, and only terms that begin with them are read. With none, most terms that cannot
+  /// match are still skipped.
   consuming func terms(
     near word: [UInt8], maxDistance: Int, isPrefix: Bool = false, sharedLength: Int = 0
   ) throws(Failure) -> [(entry: TermEntry, distance: Int)] {

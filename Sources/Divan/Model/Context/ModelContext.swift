@@ -62,7 +62,8 @@ public final class ModelContext {
   /// The durability of what the context saves and deletes; nil, the default, for the database's.
   ///
   /// ```swift
-  /// drafts.durability = .relaxed(maxDelay: .seconds(1))  // a draft may be lost if the device loses power
+  /// // A draft may be lost if the device loses power.
+  /// drafts.durability = .relaxed(maxDelay: .seconds(1))
   /// ```
   ///
   /// In a transaction, the durability of the transaction applies.
@@ -106,8 +107,8 @@ extension ModelContext {
 
   /// Discards the unsaved changes of all models.
   ///
-  /// Each model returns to what is stored, as by ``Model/revert()``. New models, of which nothing is
-  /// stored, are deleted.
+  /// Each model returns to what is stored, as by ``Model/revert()``. New models, of which nothing
+  /// is stored, are deleted.
   ///
   /// ```swift
   /// do {
@@ -198,8 +199,8 @@ extension ModelContext {
   /// New models are found too.
   ///
   /// - Returns: the model; nil if there is no such document, or it is deleted.
-  /// - Throws: ``DatabaseError/Code/modelClassMismatch`` if the document's model is of another class,
-  ///   and the errors of reading.
+  /// - Throws: ``DatabaseError/Code/modelClassMismatch`` if the document's model is of another
+  ///   class, and the errors of reading.
   public func model<M: Model>(_ type: M.Type, id: String) throws -> M? {
     try core.model(type, id: id)
   }

@@ -15,8 +15,8 @@ extension Snapshot {
   /// be read, and reading more throws ``DatabaseError/Code/closed``.
   ///
   /// - Parameters:
-  ///   - registry: the classes of documents; nil for those of the database's ``Schema``, or else for
-  ///     the class that you request.
+  ///   - registry: the classes of documents; nil for those of the database's ``Schema``, or else
+  ///     for the class that you request.
   ///   - body: a synchronous closure that receives the context.
   /// - Returns: the result of `body`.
   /// - Throws: the error of `body`.

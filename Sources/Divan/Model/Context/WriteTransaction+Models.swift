@@ -16,8 +16,8 @@ extension WriteTransaction {
   ///
   /// A model shows the state of the transaction when it was loaded. Documents that you put or
   /// delete without their models are treated like external changes: saving merges them, and
-  /// ``ModelContext/refresh()`` shows them. If ``savepoint(_:)`` rolls back, models that it saved are
-  /// unsaved again with their changes, and models that it deleted exist again. Models that were
+  /// ``ModelContext/refresh()`` shows them. If ``savepoint(_:)`` rolls back, models that it saved
+  /// are unsaved again with their changes, and models that it deleted exist again. Models that were
   /// loaded or refreshed in it then show the restored state.
   ///
   /// The property returns the same context each time. The compiler prevents models from being

@@ -22,8 +22,8 @@ extension Database {
   /// On the main actor, ``mainContext`` is such a context, and shared.
   ///
   /// - Parameters:
-  ///   - registry: the classes of documents; nil for those of the database's ``Schema``, or else for
-  ///     the class that you request.
+  ///   - registry: the classes of documents; nil for those of the database's ``Schema``, or else
+  ///     for the class that you request.
   ///   - delay: how long after a change to save it; nil, the default, to save only when you call a
   ///     save method.
   ///   - actor: the actor that the context belongs to; the caller's by default.

@@ -8,8 +8,8 @@ extension Database {
   /// ```
   ///
   /// Unlike models, which belong to a context, IDs can be sent anywhere. Everything else is as with
-  /// ``liveResults(of:)-(Query<Document>)``; a model has changed if its document has. To get models in
-  /// a context, use ``ModelContext/liveQuery(_:)``.
+  /// ``liveResults(of:)-(Query<Document>)``; a model has changed if its document has. To get models
+  /// in a context, use ``ModelContext/liveQuery(_:)``.
   ///
   /// - Parameters:
   ///   - query: the query.

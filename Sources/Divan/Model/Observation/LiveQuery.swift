@@ -1,6 +1,7 @@
 public import Observation
 
-/// The models that match a query, in its order, kept up to date: see ``ModelContext/liveQuery(_:)``.
+/// The models that match a query, in its order, kept up to date: see
+/// ``ModelContext/liveQuery(_:)``.
 ///
 /// ```swift
 /// let open = context.liveQuery(Query<Todo>().filter { !$0.done }.sorted(by: \.due))
@@ -10,9 +11,9 @@ public import Observation
 ///
 /// A live query shows the state of its context, and is updated whenever the context moves on. A
 /// context that follows the database on an actor
-/// (``Database/makeFollowingContext(_:autosavingAfter:isolation:)``) moves on soon after any commit; other
-/// contexts do when they save or are refreshed. As with ``ModelContext/find(_:)``, unsaved changes
-/// make no difference.
+/// (``Database/makeFollowingContext(_:autosavingAfter:isolation:)``) moves on soon after any
+/// commit; other contexts do when they save or are refreshed. As with ``ModelContext/find(_:)``,
+/// unsaved changes make no difference.
 ///
 /// It is `Observable`. Observers of ``results`` are notified only if models were added, removed or
 /// reordered; models notify observers of their own properties. If the class is not observable,

@@ -5,8 +5,8 @@ import DivanLog
 extension Query where Subject: Model {
   /// Creates a query for all models of the class.
   ///
-  /// Documents with the class's ``Model/documentType`` match, or an earlier one. In a context with a
-  /// ``ModelRegistry``, models of subclasses match too.
+  /// Documents with the class's ``Model/documentType`` match, or an earlier one. In a context with
+  /// a ``ModelRegistry``, models of subclasses match too.
   public init() { self.init(kind: ModelKind.withoutRegistry(Subject.self)) }
 
   /// Returns the query, sorted by a property: see ``sorted(_:texts:by:)``.

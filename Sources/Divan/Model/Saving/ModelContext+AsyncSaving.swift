@@ -24,8 +24,8 @@ extension ModelContext {
   /// the same time, its changes are merged as by the synchronous `save()`, and the models are
   /// validated again.
   ///
-  /// Encoding takes most of the time that a save keeps the actor busy. If a task is cancelled before
-  /// its transaction begins, nothing is saved.
+  /// Encoding takes most of the time that a save keeps the actor busy. If a task is cancelled
+  /// before its transaction begins, nothing is saved.
   ///
   /// - Parameter actor: The actor that the context belongs to; the caller's actor by default.
   /// - Throws: The errors of the synchronous call; ``DatabaseError/Code/cancelled``.

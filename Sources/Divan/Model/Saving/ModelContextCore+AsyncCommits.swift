@@ -31,8 +31,8 @@ extension ModelContextCore {
   ///
   /// The caller has finished the previous commit, without waiting for anything since. On the other
   /// thread, `prepare` runs before the transaction, and `body` in it; on the actor, `publish` takes
-  /// over the outcome, and throws its error. If `isCancellable`, the transaction does not begin once
-  /// the task is cancelled.
+  /// over the outcome, and throws its error. If `isCancellable`, the transaction does not begin
+  /// once the task is cancelled.
   func commit<R: Sendable>(
     to database: Database, isCancellable: Bool = true,
     isolation actor: isolated (any Actor)? = #isolation,

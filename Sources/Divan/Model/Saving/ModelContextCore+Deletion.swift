@@ -72,7 +72,8 @@ extension ModelContextCore {
       propertyPath: name)
   }
 
-  /// Makes models deleted whose documents a transaction has deleted, and moves the context on to it.
+  /// Makes models deleted whose documents a transaction has deleted, and moves the context on to
+  /// it.
   fileprivate func publish(_ deletion: ModelDeletion, _ made: StoredDeletion) {
     undoHistory.note(made.nullified.map(\.change) + made.deleted)
     noteRollbackEntry(ofDeleting: deletion.models)

@@ -75,8 +75,8 @@ extension Database {
   ///   - progress: Receives the completed share, between 0 and 1, on another thread. If it throws,
   ///     opening stops with that error.
   /// - Returns: The database.
-  /// - Throws: The errors of ``init(at:schema:configuration:)``; ``DatabaseError/Code/cancelled`` if
-  ///   the task is cancelled. Migrations and indexes that are complete by then stay.
+  /// - Throws: The errors of ``init(at:schema:configuration:)``; ``DatabaseError/Code/cancelled``
+  ///   if the task is cancelled. Migrations and indexes that are complete by then stay.
   public static func open(
     at path: String, schema: Schema = Schema(), configuration: Configuration = Configuration(),
     progress: (@Sendable (Double) throws -> Void)? = nil

@@ -17,7 +17,8 @@ final class ModelClass: Sendable {
   /// The ``Inverse`` properties.
   let inverses: [InverseRelation]
   let documentType: String?
-  /// The types of documents of the class: ``Model/documentType`` and earlier ones; empty without it.
+  /// The types of documents of the class: ``Model/documentType`` and earlier ones; empty without
+  /// it.
   let documentTypes: [String]
   let documentTypeKey: String
   /// The version that the class declares, and the key under which documents store it.

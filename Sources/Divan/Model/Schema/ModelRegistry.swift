@@ -8,8 +8,8 @@ import DivanLog
 /// let show = try context.model(Show.self, id: id)                // a Film, or a Series
 /// ```
 ///
-/// A database with a ``Schema`` has one. Without a registry, a document becomes a model of the class
-/// that you request.
+/// A database with a ``Schema`` has one. Without a registry, a document becomes a model of the
+/// class that you request.
 public struct ModelRegistry: Sendable {
   private var classes: ByteKeyed<Model.Type> = [:]
   /// The keys of document types, without duplicates, in the order of registration.
@@ -22,8 +22,8 @@ public struct ModelRegistry: Sendable {
   ///   - classes: the classes.
   ///   - chooser: returns the class for a `type` that none of the classes declares; nil for one
   ///     that it does not know either.
-  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if a class has no type, or two have the same
-  ///   one.
+  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if a class has no type, or two have the
+  ///   same one.
   public init(
     _ classes: Model.Type..., chooser: (@Sendable (_ type: String) -> Model.Type?)? = nil
   ) throws {

@@ -10,11 +10,12 @@
 /// ```
 ///
 /// Opening runs the migrations that have not been run, and then builds the indexes that the classes
-/// declare and the others, unless they exist already. An index whose definition has changed is built
-/// again; one that is no longer named stays.
+/// declare and the others, unless they exist already. An index whose definition has changed is
+/// built again; one that is no longer named stays.
 ///
-/// Every context of the database knows the classes: a document becomes a model of the class with its
-/// type, and queries for a class match documents of its subclasses, as with a ``ModelRegistry``.
+/// Every context of the database knows the classes: a document becomes a model of the class with
+/// its type, and queries for a class match documents of its subclasses, as with a
+/// ``ModelRegistry``.
 ///
 /// A schema does not limit the database. You can store any document in it, and add indexes later.
 public struct Schema: Sendable {

@@ -30,8 +30,8 @@ public struct FullTextOrder: Sendable {
   /// further results are needed. So it returns the same for equal figures. A result that is not a
   /// number is the lowest score.
   ///
-  /// Each call of this function makes another order, and queries with different orders are not equal.
-  /// Keep an order in a constant where queries are compared, as in a SwiftUI view.
+  /// Each call of this function makes another order, and queries with different orders are not
+  /// equal. Keep an order in a constant where queries are compared, as in a SwiftUI view.
   public static func score(
     _ function: @escaping @Sendable (FullTextMatch) -> Double
   ) -> FullTextOrder {
@@ -40,7 +40,8 @@ public struct FullTextOrder: Sendable {
 }
 
 extension FullTextOrder: Hashable {
-  /// Whether two orders are the same; of functions, only the same call of ``score(_:)`` made the same.
+  /// Whether two orders are the same; of functions, only the same call of ``score(_:)`` made the
+  /// same.
   public static func == (a: FullTextOrder, b: FullTextOrder) -> Bool { a.scoring === b.scoring }
 
   /// Hashes the order.

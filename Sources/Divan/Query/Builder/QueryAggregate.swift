@@ -60,8 +60,8 @@ extension QueryAggregate where Result == Double? {
 extension QueryAggregate {
   /// The sum of a property; 0 if there is no number.
   ///
-  /// Small integer types are added as `Int`. Computing it throws ``DatabaseError/Code/invalidQuery``
-  /// if the sum of integers is beyond its type.
+  /// Small integer types are added as `Int`. Computing it throws
+  /// ``DatabaseError/Code/invalidQuery`` if the sum of integers is beyond its type.
   public static func sum<V: _QueryNumber>(
     _ property: (QuerySubject<Subject>) -> QueryProperty<V>
   ) -> QueryAggregate where Result == V.QuerySum {

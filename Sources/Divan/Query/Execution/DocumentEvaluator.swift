@@ -16,8 +16,8 @@ struct DocumentEvaluator: Sendable {
   ///
   /// The order by relevance is not that of its keys.
   ///
-  /// - Throws: `invalidQuery` if the query cannot be executed, and `notFound` if a condition on text
-  ///   has no index.
+  /// - Throws: `invalidQuery` if the query cannot be executed, and `notFound` if a condition on
+  ///   text has no index.
   init(_ query: QueryCore, in view: ReadView) throws(DatabaseError) {
     let parts = query.conjuncts
     for part in parts { try part.refuse() }

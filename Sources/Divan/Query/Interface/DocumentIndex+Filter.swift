@@ -6,9 +6,9 @@ extension DocumentIndex {
   /// ```
   ///
   /// The condition consists of comparisons of properties with constants, joined with `&&`: `==`,
-  /// `!= .null`, `<`, `<=`, `>`, `>=`, `isIn` with values, and `hasPrefix`. They have the same meaning
-  /// as in a query. If it has anything else, ``Database/addIndex(_:progress:)-9g191`` throws
-  /// ``DatabaseError/Code/invalidIndex``.
+  /// `!= .null`, `<`, `<=`, `>`, `>=`, `isIn` with values, and `hasPrefix`. They have the same
+  /// meaning as in a query. If it has anything else, ``Database/addIndex(_:progress:)-9g191``
+  /// throws ``DatabaseError/Code/invalidIndex``.
   ///
   /// The condition is stored with the index, so it compares with constants, not with the current
   /// time. A value in it has at most 1,000 bytes in its stored form. `isIn` takes 1 to 256 values,
@@ -37,7 +37,8 @@ extension DocumentIndex {
     self.init(name, paths: [path], isUnique: isUnique, eachElement: eachElement, where: condition)
   }
 
-  /// Creates the definition of a partial index of several properties, with the names in their paths.
+  /// Creates the definition of a partial index of several properties, with the names in their
+  /// paths.
   public init(
     _ name: String, paths: [[String]], isUnique: Bool = false, eachElement: Bool = false,
     where condition: (QuerySubject<Document>) -> Filter

@@ -131,8 +131,8 @@ extension QuerySource {
   ///
   /// Each value is the one that the property of the result would have. If a document has no such
   /// value, a property of a model has its declared value, and an optional is nil. Otherwise the
-  /// call throws; ``QueryProperty/optional`` reads such values as nil. Nothing else of the documents
-  /// is decoded.
+  /// call throws; ``QueryProperty/optional`` reads such values as nil. Nothing else of the
+  /// documents is decoded.
   ///
   /// ```swift
   /// for (title, year) in try snapshot.values(Query<Film>(), { $0.title }, { $0.year }) {

@@ -44,8 +44,8 @@ extension Database {
 
   /// Returns the values of a type that match a query: now, and again whenever they change.
   ///
-  /// See ``liveResults(of:)-(Query<Document>)``. A value is decoded when its document is inserted into
-  /// the result or changes.
+  /// See ``liveResults(of:)-(Query<Document>)``. A value is decoded when its document is inserted
+  /// into the result or changes.
   ///
   /// - Throws: when an element is read, also decoding errors of a document that claims to be of
   ///   this type and does not fit it.
