@@ -45,23 +45,25 @@ extension FileName: CustomStringConvertible {
     case "tmp": self = .temporaries
     case "attachments": self = .attachments
     default:
-      let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-      guard parts.count == 2 else { return nil }
-      if parts[1] == "view", FileName.isDigitsOfView(parts[0]) {
-        self = .view(String(parts[0]))
-        return
-      }
-      let numbers = parts[0].split(separator: "-", omittingEmptySubsequences: false)
-        .map(FileName.number)
-      switch (parts[1], numbers.count) {
-      case ("segment", 1):
-        guard let number = numbers[0] else { return nil }
-        self = .segment(number...number)
-      case ("segment", 2):
-        guard let first = numbers[0], let last = numbers[1], first < last else { return nil }
+      let bytes = name.utf8
+      guard let dot = bytes.firstIndex(of: UInt8(ascii: ".")) else { return nil }
+      let stem = bytes[..<dot]
+      switch name[bytes.index(after: dot)...] {
+      case "view":
+        guard FileName.isDigitsOfView(stem) else { return nil }
+        self = .view(String(name[..<dot]))
+      case "segment":
+        guard let dash = stem.firstIndex(of: UInt8(ascii: "-")) else {
+          guard let number = FileName.number(stem) else { return nil }
+          self = .segment(number...number)
+          return
+        }
+        guard let first = FileName.number(stem[..<dash]),
+          let last = FileName.number(stem[stem.index(after: dash)...]), first < last
+        else { return nil }
         self = .segment(first...last)
-      case ("checkpoint", 1):
-        guard let number = numbers[0] else { return nil }
+      case "checkpoint":
+        guard let number = FileName.number(stem) else { return nil }
         self = .checkpoint(number)
       default: return nil
       }
@@ -79,21 +81,31 @@ extension FileName: CustomStringConvertible {
   }
 
   /// Whether a text is the name of a view's file: 32 lower-case hexadecimal digits.
-  private static func isDigitsOfView(_ text: Substring) -> Bool {
-    text.utf8.count == 32
-      && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+  private static func isDigitsOfView(_ text: Substring.UTF8View) -> Bool {
+    text.count == 32
+      && text.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
   }
 
-  /// Returns at least ten digits, so that names sort as numbers do.
+  /// The minimum number of digits, so that names sort as numbers do.
+  private static let digitCount = 10
+
   private static func digits(_ number: UInt64) -> String {
     let digits = String(number)
-    return String(repeating: "0", count: max(0, 10 - digits.count)) + digits
+    return String(repeating: "0", count: max(0, digitCount - digits.utf8.count)) + digits
   }
 
   /// Parses the output of ``digits(_:)``, and nothing else.
-  private static func number(_ text: Substring) -> UInt64? {
-    guard let number = UInt64(text), number > 0, number <= counterLimit, digits(number) == text
+  private static func number(_ text: Substring.UTF8View) -> UInt64? {
+    // Zeros lead only up to the minimum number of digits.
+    guard text.count >= digitCount, text.count == digitCount || text.first != UInt8(ascii: "0")
     else { return nil }
-    return number
+    var number: UInt64 = 0
+    for digit in text {
+      guard (0x30...0x39).contains(digit) else { return nil }
+      number = number * 10 + UInt64(digit - 0x30)
+      // Ten times the limit does not overflow.
+      guard number <= counterLimit else { return nil }
+    }
+    return number > 0 ? number : nil
   }
 }
