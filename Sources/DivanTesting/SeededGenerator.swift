@@ -30,12 +30,26 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
   }
 }
 
-/// A hash that is the same on every machine and in every run (FNV-1a of 64 bits).
+/// A hash that is the same on every machine and in every run.
+///
+/// It is for telling states of a disk apart, and not against an attacker.
 struct StableHash: Sendable {
   private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
+  /// Adds bytes and their number.
   mutating func add(_ bytes: some Sequence<UInt8>) {
-    for byte in bytes { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    var word: UInt64 = 0
+    var count = 0
+    for byte in bytes {
+      word = word << 8 | UInt64(byte)
+      count += 1
+      if count % 8 == 0 {
+        Self.mix(&value, word)
+        word = 0
+      }
+    }
+    Self.mix(&value, word)
+    Self.mix(&value, UInt64(count))
   }
 
   /// Adds many bytes and their number, eight at a time.
@@ -61,17 +75,7 @@ struct StableHash: Sendable {
     value = (product.high ^ product.low) &+ 0xD6E8_FEB8_6659_FD93
   }
 
-  mutating func add(_ number: Int) {
-    var rest = UInt64(bitPattern: Int64(number))
-    for _ in 0..<8 {
-      value = (value ^ (rest & 0xFF)) &* 0x100_0000_01B3
-      rest >>= 8
-    }
-  }
+  mutating func add(_ number: Int) { Self.mix(&value, UInt64(bitPattern: Int64(number))) }
 
-  /// Adds a text and its length.
-  mutating func add(_ text: String) {
-    add(text.utf8)
-    add(text.utf8.count)
-  }
+  mutating func add(_ text: String) { add(text.utf8) }
 }

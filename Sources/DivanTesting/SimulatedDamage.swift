@@ -114,7 +114,6 @@ extension SimulatedFileSystem {
       state.forEachFile { path, file in
         hash.add(path)
         hash.add(state.files[file.index].cached)
-        hash.add(state.files[file.index].cached.count)
       }
       return hash.value
     }
