@@ -9,6 +9,7 @@ extension Store {
     guard case .damaged(let number, _, let run?) = error,
       let tree = Version.trees.first(where: { state[keyPath: $0].runs.contains(run) })
     else { throw note(LeafRepair.unrepairable(error, path)) }
+    // The log does not show what such an index had, or `LeafRepair` does not look for it there.
     if indexKinds.contains(where: {
       $0.tree == tree && (!$0.followsFromDocuments || tree != \.catalog)
     }) {

@@ -250,6 +250,20 @@ struct CatalogCheckTests {
     expectDamage { _ = try database.snapshot().ids(by: "lost") }
   }
 
+  // A check that counted the entries of indexes of values only took this store for sound.
+  @Test func `a check finds entries of values with the number of a full-text index`() throws {
+    try database.addIndex(DocumentIndex("words", fullText: "text"))
+    #expect(try problems { _ in }.isEmpty)
+    let definition = try #require(
+      try database.store.view().state.indexes.first { $0.index.name == "words" })
+    let key = IndexEntries.prefix(definition.number) + IndexedValue(.null).bytes + [0x61]
+    let one: [UInt8] = [1]
+    #expect(
+      try problems { $0.catalog.set(key.span, one.span) }
+        == [#"the index "words" has entries of another kind of index"#])
+    #expect(try problems { $0.catalog.remove(key.span) }.isEmpty)
+  }
+
   @Test func `a check finds index entries that are invalid or lead to no document`() throws {
     try database.addIndex(DocumentIndex("n", on: "n", isUnique: false))
     try database.addIndex(DocumentIndex("text", on: "text", isUnique: true))
