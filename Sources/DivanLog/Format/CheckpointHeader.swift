@@ -24,7 +24,7 @@ package struct CheckpointHeader: Equatable, Sendable {
   /// The size of a page without its frame's header.
   package static let pageSize = pageFrameSize - FrameHeader.size
 
-  /// Returns the size of a page that is written with an encryption, which makes it larger.
+  /// Returns the size of a page before it is encrypted, which makes it larger.
   package static func pageSize(encryptedBy encryption: FileEncryption?) -> Int {
     encryption == nil ? pageSize : pageSize - FileEncryption.overhead
   }

@@ -17,7 +17,7 @@ package struct TransactionBuffer: ~Copyable {
   /// A frame is closed once its records have grown to this many bytes, so that damage stays local.
   package static let frameSizeGoal = 1 << 20
 
-  /// Creates a buffer for a segment with an encryption, or for one that is not encrypted.
+  /// Creates a buffer for a segment that is encrypted so, or not at all if nil.
   package init(encryptedBy encryption: FileEncryption? = nil) {
     base = 0
     self.encryption = encryption
