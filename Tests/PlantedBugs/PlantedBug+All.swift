@@ -91,7 +91,7 @@ enum Place {
   static let indexWalking = "IndexEntryCursor.swift"
   static let indexRepair = "LeafRepair+Indexes.swift"
   static let textEdit = "FullTextEdit.swift"
-  static let textBuild = "FullTextBuild.swift"
+  static let textDrop = "DroppedItems.swift"
   static let textSearch = "FullTextSearch.swift"
   static let storedTerms = "StoredTerms.swift"
   static let postingsBlock = "PostingsBlock.swift"

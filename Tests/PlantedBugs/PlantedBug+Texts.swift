@@ -31,7 +31,14 @@ extension PlantedBug {
     PlantedBug(
       "text-built-with-old", rule: "texts",
       "the build adds words of documents that have changed since they were read",
-      in: Place.textBuild,
+      in: Place.textDrop,
+      find: "if let index = indexes[id.array] { items.insert(index) }",
+      plant: "if !PLANTED, let index = indexes[id.array] { items.insert(index) }",
+      killedBy: .rules("a full-text index has what is written")),
+    PlantedBug(
+      "text-built-with-purged", rule: "texts",
+      "after a purge, the build adds words of documents that have changed since they were read",
+      in: Place.textDrop,
       find: """
         if try newest.newestEntry(item.id)?.sequence != item.sequence { items.insert(index) }
         """,
@@ -51,8 +58,8 @@ extension PlantedBug {
       "text-number-after-change", rule: "texts",
       "the document after a changed one keeps its distance to the one before",
       in: Place.postingsBlock,
-      find: "after: occurrences.isEmpty ? place.before : number,",
-      plant: "after: occurrences.isEmpty || PLANTED ? place.before : number,",
+      find: "least: occurrences.isEmpty ? place.least : number + 1,",
+      plant: "least: occurrences.isEmpty || PLANTED ? place.least : number + 1,",
       killedBy: .rules("a term of many documents is found in each")),
     PlantedBug(
       "text-block-skipped", rule: "texts", "a search skips the block that it looks for",

@@ -47,10 +47,11 @@ extension RuleCase {
       }
     },
     RuleCase(name: "a full-text index has what is written during its build") {
-      for workers in 1...2 {
+      for round in 0..<4 {
+        let purges = round >= 2
         let database = try CrashFixture.fresh().open {
           $0.maintenance = .manual
-          $0.indexBuildWorkerCount = workers
+          $0.indexBuildWorkerCount = 1 + round % 2
         }
         try database.write { transaction in
           for number in 0..<1500 {
@@ -66,6 +67,7 @@ extension RuleCase {
             _ = try transaction.replace("n3", with: ["text": "elm"])
             _ = try transaction.replace("n1499", with: ["text": "oak fir"])
             _ = try transaction.delete("n5")
+            if purges { try transaction.purge("n7") }
             _ = try transaction.replace("new", with: ["text": "oak ash3"])
           }
         }

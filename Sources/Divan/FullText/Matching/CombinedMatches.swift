@@ -36,6 +36,26 @@ final class AllMatches: MatchCursor {
     document = target
   }
 
+  func mark(_ window: inout DocumentWindow) throws(DatabaseError) {
+    guard document < window.end else { return }
+    guard DocumentWindow.isWorthwhile(cost, cursors[cursors.count - 1].cost) else {
+      while document < window.end {
+        window.insert(document)
+        try align(from: document + 1)
+      }
+      return
+    }
+    var all = DocumentWindow(around: window.start)
+    try cursors[0].mark(&all)
+    for cursor in cursors.dropFirst() {
+      var own = DocumentWindow(around: window.start)
+      try cursor.mark(&own)
+      all.formIntersection(own)
+    }
+    window.formUnion(all)
+    try align(from: window.end)
+  }
+
   func appendSpans(to spans: inout [MatchSpan]) throws(DatabaseError) {
     let start = spans.count
     for cursor in cursors { try cursor.appendSpans(to: &spans) }
@@ -65,6 +85,14 @@ final class AnyMatches: MatchCursor {
     while let first = heap.first, first.document < target {
       let cursor = cursors[first.index]
       try cursor.advance(to: target)
+      heap.replaceFirst(by: cursor.document)
+    }
+  }
+
+  func mark(_ window: inout DocumentWindow) throws(DatabaseError) {
+    while let first = heap.first, first.document < window.end {
+      let cursor = cursors[first.index]
+      try cursor.mark(&window)
       heap.replaceFirst(by: cursor.document)
     }
   }
@@ -100,6 +128,24 @@ final class RemainingMatches: MatchCursor {
   func advance(to target: UInt64) throws(DatabaseError) {
     guard document < target else { return }
     try base.advance(to: target)
+    try skipExcluded()
+  }
+
+  func mark(_ window: inout DocumentWindow) throws(DatabaseError) {
+    guard document < window.end else { return }
+    guard DocumentWindow.isWorthwhile(base.cost, excluded.cost) else {
+      while document < window.end {
+        window.insert(document)
+        try advance(to: document + 1)
+      }
+      return
+    }
+    var own = DocumentWindow(around: window.start)
+    try base.mark(&own)
+    var others = DocumentWindow(around: window.start)
+    try excluded.mark(&others)
+    own.subtract(others)
+    window.formUnion(own)
     try skipExcluded()
   }
 

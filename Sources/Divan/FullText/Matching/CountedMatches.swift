@@ -55,6 +55,13 @@ final class CountedMatches: MatchCursor {
     }
   }
 
+  func mark(_ window: inout DocumentWindow) {
+    while index < numbers.count, numbers[index] < window.end {
+      window.insert(numbers[index])
+      index += 1
+    }
+  }
+
   func countRest() -> Int {
     defer { index = numbers.count }
     return numbers.count - index
@@ -76,58 +83,85 @@ final class CountedMatches: MatchCursor {
 struct OccurrenceCounter {
   private let fieldCount: Int
   private let fields: FieldSet
+  /// All documents have numbers below this one.
+  private let numberLimit: UInt64
   /// The counts of each property of each document, by number.
   private var counts: [UInt8]
-  /// A bit for each document with a term.
-  private var bits: [UInt64]
 
   /// Creates a counter for documents with numbers below `numberLimit`.
   init(numberLimit: UInt64, fieldCount: Int, fields: FieldSet) {
-    (self.fieldCount, self.fields) = (fieldCount, fields)
+    (self.numberLimit, self.fieldCount, self.fields) = (numberLimit, fieldCount, fields)
     counts = Array(repeating: 0, count: Int(numberLimit) * fieldCount)
-    bits = Array(repeating: 0, count: Int(numberLimit) / 64 + 1)
   }
 
   /// Adds the occurrences in a block, and returns the number of its last document.
   mutating func add(_ block: Span<UInt8>, first: UInt64) throws(DatabaseError) -> UInt64 {
-    var last = first
     do throws(ByteError) {
-      try PostingsBlock.forEachCount(of: block, fieldCount: fieldCount) { number, frequency in
-        last = first &+ number
-        add(last, frequency)
-      }
+      return try first &+ countOccurrences(in: block, first: first)
     } catch {
       throw DatabaseError(postings: error)
     }
-    return last
   }
 
-  /// Adds the occurrences of a term in a property of a document.
-  private mutating func add(_ number: UInt64, _ frequency: FieldFrequency) {
-    guard let number = Int(exactly: number), fields.contains(frequency.field) else { return }
-    let place = number * fieldCount + frequency.field
-    // A number that no document has yet is that of a malformed block.
-    guard place < counts.count else { return }
-    counts[place] = UInt8(min(255, Int(counts[place]) + min(255, frequency.count)))
-    bits[number / 64] |= 1 << UInt64(number % 64)
+  /// Counts the occurrences in a block, and returns the last of its numbers, from the first on.
+  private mutating func countOccurrences(
+    in block: Span<UInt8>, first: UInt64
+  ) throws(ByteError) -> UInt64 {
+    let header = try PostingsBlock.header(of: block)
+    let (fields, fieldCount, numberLimit) = (fields, fieldCount, numberLimit)
+    // Once for all, so that no step asks whether the array is shared.
+    var counts = self.counts.mutableSpan
+    var offset = header.documentsStart
+    var next: UInt64 = 0
+    for _ in 0..<header.documentCount {
+      let number = try PostingsBlock.readNumber(of: block, notBefore: next, at: &offset)
+      next = number &+ 1
+      let document = first &+ number
+      while true {
+        let entry = try block.readVarint(at: &offset)
+        let (field, further) = PostingsBlock.field(of: entry, fieldCount)
+        // A number that no document has yet is that of a malformed block.
+        if fields.contains(field), document < numberLimit {
+          let place = Int(truncatingIfNeeded: document) &* fieldCount &+ field
+          counts[place] = UInt8(min(255, UInt64(counts[place]) + min(255, further + 1)))
+        }
+        if entry & 1 == 1 { break }
+      }
+    }
+    try PostingsBlock.requireEnd(header, next, offset)
+    return header.last
   }
 
   /// Returns the numbers of the documents in ascending order, and the counts of each.
   fileprivate func result() -> (numbers: [UInt64], counts: [UInt8]) {
-    let total = bits.reduce(0) { $0 + $1.nonzeroBitCount }
+    let span = counts.span
     var numbers: [UInt64] = []
     var found: [UInt8] = []
-    numbers.reserveCapacity(total)
-    found.reserveCapacity(total * fieldCount)
-    for (index, word) in bits.enumerated() where word != 0 {
-      var rest = word
-      while rest != 0 {
-        let number = index * 64 + rest.trailingZeroBitCount
-        numbers.append(UInt64(number))
-        for field in 0..<fieldCount { found.append(counts[number * fieldCount + field]) }
-        rest &= rest - 1
-      }
+    var offset = 0
+    // Most have no term, or all of them may have one.
+    while let place = span.firstNonzero(from: offset) {
+      let number = place / fieldCount
+      numbers.append(UInt64(number))
+      for field in 0..<fieldCount { found.append(span[number * fieldCount + field]) }
+      offset = (number + 1) * fieldCount
     }
     return (numbers, found)
+  }
+}
+
+extension Span<UInt8> {
+  /// Returns the offset of the first byte from an offset on that is not zero; nil if all are.
+  fileprivate func firstNonzero(from start: Int) -> Int? {
+    var offset = start
+    while offset <= count - 8 {
+      let word = word(at: offset)
+      if word != 0 { return offset + word.trailingZeroBitCount / 8 }
+      offset += 8
+    }
+    while offset < count {
+      if self[offset] != 0 { return offset }
+      offset += 1
+    }
+    return nil
   }
 }

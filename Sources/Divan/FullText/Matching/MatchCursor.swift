@@ -12,11 +12,19 @@ protocol MatchCursor: AnyObject {
   /// Moves to the first document that is not before `target`; stays if the current one is not.
   func advance(to target: UInt64) throws(DatabaseError)
 
+  /// Sets the bits of the documents in a window from the current one on, and moves behind them.
+  ///
+  /// The current document is not before the window.
+  func mark(_ window: inout DocumentWindow) throws(DatabaseError)
+
   /// Moves to the end, and returns the number of documents from the current one on.
   func countRest() throws(DatabaseError) -> Int
 
   /// Appends where the current document matches, in the order of ``MatchSpan/precedes(_:_:)``.
   func appendSpans(to spans: inout [MatchSpan]) throws(DatabaseError)
+
+  /// Appends where each match of the current document begins, in ascending order.
+  func appendOccurrences(to occurrences: inout [Occurrence]) throws(DatabaseError)
 
   /// Adds how often the parts of the query that are ranked occur in the current document.
   func addFrequencies(to frequencies: inout TermFrequencies) throws(DatabaseError)
@@ -28,11 +36,25 @@ extension MatchCursor {
     if document != DocumentNumber.end { try advance(to: document + 1) }
   }
 
+  func appendOccurrences(to occurrences: inout [Occurrence]) throws(DatabaseError) {
+    var spans: [MatchSpan] = []
+    try appendSpans(to: &spans)
+    for span in spans { occurrences.append(Occurrence(field: span.field, position: span.start)) }
+  }
+
+  func mark(_ window: inout DocumentWindow) throws(DatabaseError) {
+    while document < window.end {
+      window.insert(document)
+      try advance(to: document + 1)
+    }
+  }
+
   func countRest() throws(DatabaseError) -> Int {
     var count = 0
     while document != DocumentNumber.end {
-      count += 1
-      try advance(to: document + 1)
+      var window = DocumentWindow(around: document)
+      try mark(&window)
+      count += window.count
     }
     return count
   }
@@ -58,27 +80,4 @@ struct TermFrequencies {
   mutating func reset() {
     for index in counts.indices { counts[index] = 0 }
   }
-}
-
-/// A set of properties of an index.
-struct FieldSet: Hashable, Sendable {
-  private var bits: UInt64
-
-  /// All properties.
-  static let all = FieldSet(bits: .max)
-
-  private init(bits: UInt64) { self.bits = bits }
-
-  /// The set of one property of an index that has some number of them.
-  static func only(_ field: Int, of fieldCount: Int) -> FieldSet {
-    // Postings of all properties need not be looked into.
-    fieldCount == 1 ? .all : FieldSet([field])
-  }
-
-  init(_ fields: some Sequence<Int>) {
-    bits = fields.reduce(0) { $0 | 1 << UInt64($1) }
-  }
-
-  func contains(_ field: Int) -> Bool { bits >> UInt64(field) & 1 == 1 }
-  func intersection(_ other: FieldSet) -> FieldSet { FieldSet(bits: bits & other.bits) }
 }

@@ -6,14 +6,11 @@ class PositionMatches: MatchCursor {
   private let candidates: AllMatches
   private let part: Int?
   private var spans: [MatchSpan] = []
-  private var lists: [[MatchSpan]]
 
   /// Creates a cursor over at least one part.
   fileprivate init(_ parts: [any MatchCursor], part: Int?) throws(DatabaseError) {
     (self.parts, self.part) = (parts, part)
     candidates = try AllMatches(parts)
-    lists = Array(repeating: [], count: parts.count)
-    try skipOthers()
   }
 
   var document: UInt64 { candidates.document }
@@ -25,25 +22,21 @@ class PositionMatches: MatchCursor {
     try skipOthers()
   }
 
-  private func skipOthers() throws(DatabaseError) {
-    // In variables, so that the parts do not write to properties of this object.
-    var (lists, spans) = (lists, spans)
-    (self.lists, self.spans) = ([], [])
-    defer { (self.lists, self.spans) = (lists, spans) }
+  fileprivate func skipOthers() throws(DatabaseError) {
+    // In a variable, so that its memory is used again.
+    var spans = spans
+    self.spans = []
+    defer { self.spans = spans }
     spans.removeAll(keepingCapacity: true)
     while candidates.document != DocumentNumber.end {
-      for (index, part) in parts.enumerated() {
-        lists[index].removeAll(keepingCapacity: true)
-        try part.appendSpans(to: &lists[index])
-      }
-      appendMatches(lists, to: &spans)
+      try appendMatches(to: &spans)
       if !spans.isEmpty { return }
       try candidates.advance(to: candidates.document + 1)
     }
   }
 
-  /// Appends the matches of one document, in order, from the places of each part.
-  fileprivate func appendMatches(_ lists: [[MatchSpan]], to spans: inout [MatchSpan]) {}
+  /// Appends the matches in the document that all parts have, in order.
+  fileprivate func appendMatches(to spans: inout [MatchSpan]) throws(DatabaseError) {}
 
   func appendSpans(to spans: inout [MatchSpan]) { spans += self.spans }
 
@@ -60,7 +53,12 @@ class PositionMatches: MatchCursor {
 ///
 /// The words of a phrase can be cursors over several terms, such as all terms with a prefix.
 final class PhraseMatches: PositionMatches {
-  private let offsets: [Int]
+  /// The distance of each word from the first one.
+  private let distances: [Int]
+  /// The number of words from the first to the last one.
+  private let length: Int
+  /// The places of each word in the current document.
+  private var places: [[Occurrence]]
 
   /// Creates a cursor over words and their places in the phrase, which ascend.
   ///
@@ -68,32 +66,49 @@ final class PhraseMatches: PositionMatches {
   init(
     _ words: [(cursor: any MatchCursor, offset: Int)], part: Int? = nil
   ) throws(DatabaseError) {
-    offsets = words.map(\.offset)
+    distances = words.map { $0.offset - words[0].offset }
+    length = (distances.last ?? 0) + 1
+    places = Array(repeating: [], count: words.count)
     try super.init(words.map(\.cursor), part: part)
+    try skipOthers()
   }
 
-  override fileprivate func appendMatches(_ lists: [[MatchSpan]], to spans: inout [MatchSpan]) {
-    var next = Array(repeating: 0, count: lists.count)
-    let first = offsets[0]
-    let length = offsets[offsets.count - 1] - first + 1
+  override fileprivate func appendMatches(to spans: inout [MatchSpan]) throws(DatabaseError) {
+    var places = places
+    self.places = []
+    defer { self.places = places }
+    for index in places.indices {
+      places[index].removeAll(keepingCapacity: true)
+      try parts[index].appendOccurrences(to: &places[index])
+      // The starts of a phrase with this word, of which those of all words before remain.
+      if index > 0 { PhraseMatches.keep(&places[0], before: places[index], by: distances[index]) }
+      if places[0].isEmpty { return }
+    }
+    var last: Occurrence?
     // Several terms of a prefix cannot be at one place, but the same match must not count twice.
-    for span in lists[0]
-    where spans.last.map({ $0.field != span.field || $0.start != span.start }) ?? true {
-      let isPhrase = lists.indices.dropFirst().allSatisfy { index in
-        let place = span.start + offsets[index] - first
-        let list = lists[index]
-        while next[index] < list.count,
-          (list[next[index]].field, list[next[index]].start) < (span.field, place)
-        {
-          next[index] += 1
-        }
-        guard next[index] < list.count else { return false }
-        return list[next[index]].field == span.field && list[next[index]].start == place
-      }
-      if isPhrase {
-        spans.append(MatchSpan(field: span.field, start: span.start, length: length))
+    for place in places[0] where place != last {
+      spans.append(MatchSpan(field: place.field, start: place.position, length: length))
+      last = place
+    }
+  }
+
+  /// Keeps the places that have another one at a distance behind, in the same property.
+  private static func keep(
+    _ places: inout [Occurrence], before others: [Occurrence], by distance: Int
+  ) {
+    var kept = 0
+    var next = 0
+    for place in places {
+      guard place.position <= Occurrence.positionLimit - distance else { continue }
+      let wanted = place.moved(by: distance)
+      while next < others.count, others[next] < wanted { next += 1 }
+      guard next < others.count else { break }
+      if others[next] == wanted {
+        places[kept] = place
+        kept += 1
       }
     }
+    places.removeSubrange(kept...)
   }
 }
 
@@ -103,15 +118,26 @@ final class PhraseMatches: PositionMatches {
 /// the part that comes first and the begin of the one that comes last. Parts may overlap.
 final class NearMatches: PositionMatches {
   private let distance: Int
+  /// The matches of each part in the current document.
+  private var lists: [[MatchSpan]]
 
   init(
     _ parts: [any MatchCursor], distance: Int, part: Int? = nil
   ) throws(DatabaseError) {
     self.distance = distance
+    lists = Array(repeating: [], count: parts.count)
     try super.init(parts, part: part)
+    try skipOthers()
   }
 
-  override fileprivate func appendMatches(_ lists: [[MatchSpan]], to spans: inout [MatchSpan]) {
+  override fileprivate func appendMatches(to spans: inout [MatchSpan]) throws(DatabaseError) {
+    var lists = lists
+    self.lists = []
+    defer { self.lists = lists }
+    for (index, part) in parts.enumerated() {
+      lists[index].removeAll(keepingCapacity: true)
+      try part.appendSpans(to: &lists[index])
+    }
     // For each place that comes first, the nearest places of the other parts are the next ones.
     var next = Array(repeating: 0, count: lists.count)
     while true {

@@ -26,7 +26,6 @@ final class TermMatches: MatchCursor {
   private let part: Int?
   /// The documents of the current block; at the end, none.
   private var cursor: PostingsCursor
-  private var occurrences: [Occurrence] = []
   private(set) var document: UInt64 = 0
 
   /// Creates a cursor over the postings of a term.
@@ -67,6 +66,18 @@ final class TermMatches: MatchCursor {
     }
   }
 
+  func mark(_ window: inout DocumentWindow) throws(DatabaseError) {
+    while document < window.end {
+      if fields == .all {
+        let last = cursor.mark(&window)
+        try move(to: last + 1)
+      } else {
+        window.insert(document)
+        try move(to: document + 1)
+      }
+    }
+  }
+
   func countRest() throws(DatabaseError) -> Int {
     var count = 0
     // Which properties a document has the term in is in its posting only.
@@ -94,14 +105,18 @@ final class TermMatches: MatchCursor {
   }
 
   func appendSpans(to spans: inout [MatchSpan]) throws(DatabaseError) {
-    occurrences.removeAll(keepingCapacity: true)
+    var occurrences: [Occurrence] = []
+    try appendOccurrences(to: &occurrences)
+    for occurrence in occurrences {
+      spans.append(MatchSpan(field: occurrence.field, start: occurrence.position, length: 1))
+    }
+  }
+
+  func appendOccurrences(to occurrences: inout [Occurrence]) throws(DatabaseError) {
     do throws(ByteError) {
-      try cursor.appendOccurrences(to: &occurrences)
+      try cursor.appendOccurrences(to: &occurrences, in: fields)
     } catch {
       throw DatabaseError(postings: error)
-    }
-    for occurrence in occurrences where fields.contains(occurrence.field) {
-      spans.append(MatchSpan(field: occurrence.field, start: occurrence.position, length: 1))
     }
   }
 

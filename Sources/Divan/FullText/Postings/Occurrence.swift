@@ -3,6 +3,9 @@ struct Occurrence: Hashable, Comparable, Sendable {
   /// The greatest number of properties that an index can have.
   static let fieldLimit = 64
 
+  /// The greatest position.
+  static let positionLimit = Int(UInt32.max)
+
   /// The property in the high half, the position in the low half.
   let bits: UInt64
 
@@ -16,6 +19,11 @@ struct Occurrence: Hashable, Comparable, Sendable {
   var field: Int { Int(bits >> 32) }
   /// The position of the term among the words of the property, counted from 0.
   var position: Int { Int(bits & 0xFFFF_FFFF) }
+
+  /// The place some words behind; its position is not beyond the limit.
+  func moved(by distance: Int) -> Occurrence {
+    Occurrence(field: field, position: position + distance)
+  }
 
   static func < (left: Occurrence, right: Occurrence) -> Bool { left.bits < right.bits }
 }

@@ -82,29 +82,11 @@ extension PostingsBlock {
     return header
   }
 
-  /// Calls a closure with the number of each document, counted from the block's first, and for each
-  /// property how often the term occurs in it.
-  static func forEachCount(
-    of span: Span<UInt8>, fieldCount: Int, _ body: (_ number: UInt64, FieldFrequency) -> Void
-  ) throws(ByteError) {
-    let header = try header(of: span)
-    var offset = header.documentsStart
-    var before: UInt64?
-    for _ in 0..<header.documentCount {
-      let number = try number(try span.readVarint(at: &offset), after: before, at: offset)
-      before = number
-      while true {
-        let entry = try span.readVarint(at: &offset)
-        if fieldCount == 1 {
-          body(number, (0, Int(clamping: entry >> 1 + 1)))
-        } else {
-          let (count, field) = (entry >> 1).quotientAndRemainder(dividingBy: UInt64(fieldCount))
-          body(number, (Int(field), Int(clamping: count + 1)))
-        }
-        if entry & 1 == 1 { break }
-      }
-    }
-    guard offset == header.positionsStart, before == header.last else {
+  /// Throws if documents that were read differ from the figures of a block.
+  ///
+  /// `next` follows their last number, and `offset` is behind them.
+  static func requireEnd(_ header: Header, _ next: UInt64, _ offset: Int) throws(ByteError) {
+    guard offset == header.positionsStart, next == header.last + 1 else {
       throw ByteError(offset: offset, reason: "a block of postings differs from its figures")
     }
   }
@@ -182,8 +164,8 @@ extension PostingsBlock {
     var entries: Range<Int>
     /// The offset of the document's number.
     var numberStart: Int
-    /// The number of the document before; nil if it is the first one.
-    var before: UInt64?
+    /// The least number that the document may have: the one after the document before.
+    var least: UInt64 = 0
     /// The document's number; nil if all documents come before.
     var number: UInt64?
     /// The number of positions before, and of its own.
@@ -198,8 +180,7 @@ extension PostingsBlock {
     var place = Place(entries: 0..<0, numberStart: 0)
     while offset < documents.count {
       place.numberStart = offset
-      let distance = try span.readVarint(at: &offset)
-      let number = try PostingsBlock.number(distance, after: place.before, at: offset)
+      let number = try PostingsBlock.readNumber(of: span, notBefore: place.least, at: &offset)
       let start = offset
       let count = try skipEntries(&offset)
       if number >= target {
@@ -208,7 +189,7 @@ extension PostingsBlock {
         place.positionCount = count
         return place
       }
-      place.before = number
+      place.least = number + 1
       place.positionsBefore += count
     }
     place.numberStart = offset
@@ -216,17 +197,20 @@ extension PostingsBlock {
     return place
   }
 
-  /// Returns the number of a document from its distance to the one before.
-  static func number(
-    _ distance: UInt64, after before: UInt64?, at offset: Int
+  /// Reads the number of a document, whose distance to the least that it can be is in the block.
+  @inline(__always)
+  static func readNumber(
+    of span: Span<UInt8>, notBefore least: UInt64, at offset: inout Int
   ) throws(ByteError) -> UInt64 {
-    guard let before else {
-      guard distance < DocumentNumber.end else {
-        throw ByteError(offset: offset, reason: "a document number is too great")
-      }
-      return distance
+    let distance: UInt64
+    // Many distances have two bytes, which are not worth a call.
+    if offset < span.count - 1, span[offset] >= 0x80, 1..<0x80 ~= span[offset + 1] {
+      distance = UInt64(span[offset] & 0x7F) | UInt64(span[offset + 1]) << 7
+      offset += 2
+    } else {
+      distance = try span.readVarint(at: &offset)
     }
-    let (number, overflows) = (before + 1).addingReportingOverflow(distance)
+    let (number, overflows) = least.addingReportingOverflow(distance)
     guard !overflows, number < DocumentNumber.end else {
       throw ByteError(offset: offset, reason: "a document number is too great")
     }
@@ -245,26 +229,51 @@ extension PostingsBlock {
     }
   }
 
+  /// Returns the property in an entry, and how often the term occurs in it besides once.
+  @inline(__always)
+  static func field(of entry: UInt64, _ fieldCount: Int) -> (field: Int, further: UInt64) {
+    let value = entry >> 1
+    // Mostly it occurs once, and a division takes longer than all else.
+    if value < UInt64(fieldCount) { return (Int(value), 0) }
+    if fieldCount == 1 { return (0, value) }
+    let (further, field) = value.quotientAndRemainder(dividingBy: UInt64(fieldCount))
+    return (Int(field), further)
+  }
+
   /// The number of occurrences in an entry of a property.
   static func occurrences(
     _ entry: UInt64, _ fieldCount: Int, limit: Int, at offset: Int
   ) throws(ByteError) -> Int {
-    let count = entry >> 1 / UInt64(fieldCount)
-    // Each occurrence takes a byte at least.
-    guard count < UInt64(limit) else {
+    try count(field(of: entry, fieldCount).further, limit: limit, at: offset)
+  }
+
+  /// Returns a number of occurrences, which each take a byte at least.
+  @inline(__always)
+  static func count(
+    _ further: UInt64, limit: Int, at offset: Int
+  ) throws(ByteError) -> Int {
+    guard further < UInt64(limit) else {
       throw ByteError(offset: offset, reason: "a term occurs more often than there are bytes")
     }
-    return Int(count) + 1
+    return Int(further) + 1
   }
 
   /// Passes some varints.
   static func skip(_ count: Int, of bytes: [UInt8], _ offset: inout Int) throws(ByteError) {
+    let span = bytes.span
     var left = count
+    // The last byte of a varint is the one whose highest bit is not set.
+    while left > 8, offset <= span.count - 8 {
+      var end = offset
+      let word = try span.read(UInt64.self, at: &end)
+      left -= (~word & 0x8080_8080_8080_8080).nonzeroBitCount
+      offset = end
+    }
     while left > 0 {
-      guard offset < bytes.count else {
+      guard offset < span.count else {
         throw ByteError(offset: offset, reason: "a block of postings is too short")
       }
-      if bytes[offset] < 0x80 { left -= 1 }
+      if span[offset] < 0x80 { left -= 1 }
       offset += 1
     }
   }
@@ -285,7 +294,7 @@ extension PostingsBlock {
     var newDocuments: [UInt8] = []
     var newPositions: [UInt8] = []
     if !occurrences.isEmpty {
-      newDocuments.append(varint: place.before.map { number - $0 - 1 } ?? number)
+      newDocuments.append(varint: number - place.least)
       PostingsBlock.encode(occurrences, fieldCount, into: &newDocuments, &newPositions)
     }
     var positionsStart = 0
@@ -297,23 +306,23 @@ extension PostingsBlock {
       end = place.entries.upperBound
     }
     try replaceNumber(
-      after: occurrences.isEmpty ? place.before : number,
-      replacing: isThere ? number : place.before, at: &end, in: &newDocuments)
+      least: occurrences.isEmpty ? place.least : number + 1,
+      oldLeast: isThere ? number + 1 : place.least, at: &end, in: &newDocuments)
     documents.replaceSubrange(place.numberStart..<end, with: newDocuments)
     positions.replaceSubrange(positionsStart..<positionsEnd, with: newPositions)
     header.documentCount += (occurrences.isEmpty ? 0 : 1) - (isThere ? 1 : 0)
     header.greatestFrequency = max(header.greatestFrequency, occurrences.count)
-    if number == header.last, occurrences.isEmpty { header.last = place.before ?? 0 }
+    if number == header.last, occurrences.isEmpty { header.last = max(1, place.least) - 1 }
   }
 
   /// Writes the number of the document at an offset again, because another one comes before it.
   private func replaceNumber(
-    after before: UInt64?, replacing old: UInt64?, at offset: inout Int, in bytes: inout [UInt8]
+    least: UInt64, oldLeast: UInt64, at offset: inout Int, in bytes: inout [UInt8]
   ) throws(ByteError) {
     guard offset < documents.count else { return }
-    let distance = try documents.span.readVarint(at: &offset)
-    let number = try PostingsBlock.number(distance, after: old, at: offset)
-    bytes.append(varint: before.map { number - $0 - 1 } ?? number)
+    let number = try PostingsBlock.readNumber(
+      of: documents.span, notBefore: oldLeast, at: &offset)
+    bytes.append(varint: number - least)
   }
 
   /// Moves the second half of the documents to another block.
@@ -323,17 +332,16 @@ extension PostingsBlock {
     precondition(header.documentCount > 1, "one document is not split")
     var upper = PostingsBlock(fieldCount: fieldCount)
     var offset = 0
-    var before: UInt64?
+    var least: UInt64 = 0
     var positionCount = 0
     let kept = header.documentCount / 2
     for _ in 0..<kept {
-      let distance = try documents.span.readVarint(at: &offset)
-      before = try PostingsBlock.number(distance, after: before, at: offset)
+      least =
+        try PostingsBlock.readNumber(of: documents.span, notBefore: least, at: &offset) + 1
       positionCount += try skipEntries(&offset)
     }
     let end = offset
-    let distance = try documents.span.readVarint(at: &offset)
-    let first = try PostingsBlock.number(distance, after: before, at: offset)
+    let first = try PostingsBlock.readNumber(of: documents.span, notBefore: least, at: &offset)
     guard first <= header.last else {
       throw ByteError(offset: offset, reason: "a block of postings differs from its figures")
     }
@@ -348,7 +356,7 @@ extension PostingsBlock {
     documents.removeSubrange(end...)
     positions.removeSubrange(positionsEnd...)
     header.documentCount = kept
-    header.last = before ?? 0
+    header.last = least - 1
     return (upper, first)
   }
 

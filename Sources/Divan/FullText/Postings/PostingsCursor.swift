@@ -42,22 +42,22 @@ struct PostingsCursor {
     let header = try PostingsBlock.header(of: span)
     positionsOffset = header.positionsStart
     var offset = header.documentsStart
-    var before: UInt64?
+    let (last, overflows) = first.addingReportingOverflow(header.last)
+    guard !overflows, last < DocumentNumber.end else {
+      throw ByteError(offset: offset, reason: "a document number is too great")
+    }
+    documents.reserveCapacity(header.documentCount)
+    fields.reserveCapacity(header.documentCount)
+    var next: UInt64 = 0
     for _ in 0..<header.documentCount {
-      let distance = try span.readVarint(at: &offset)
-      let number = try PostingsBlock.number(distance, after: before, at: offset)
-      before = number
-      let (document, overflows) = first.addingReportingOverflow(number)
-      guard !overflows, document < DocumentNumber.end else {
-        throw ByteError(offset: offset, reason: "a document number is too great")
-      }
-      documents.append(document)
+      let number = try PostingsBlock.readNumber(of: span, notBefore: next, at: &offset)
+      next = number &+ 1
+      // Numbers ascend to the last one, or the block is malformed.
+      documents.append(first &+ number)
       fields.append(offset)
       while try span.readVarint(at: &offset) & 1 == 0 {}
     }
-    guard offset == header.positionsStart, before == header.last else {
-      throw ByteError(offset: offset, reason: "a block of postings differs from its figures")
-    }
+    try PostingsBlock.requireEnd(header, next, offset)
   }
 
   /// Moves to the first document that is not before `target`; stays if the current one is not.
@@ -79,6 +79,18 @@ struct PostingsCursor {
 }
 
 extension PostingsCursor {
+  /// Sets the bits of the documents in a window from the current one on, and moves behind them.
+  ///
+  /// The current document is in the window. Returns the last one whose bit is set.
+  mutating func mark(_ window: inout DocumentWindow) -> UInt64 {
+    let end = window.end
+    while index < documents.count, documents[index] < end {
+      window.insert(documents[index])
+      index += 1
+    }
+    return documents[index - 1]
+  }
+
   /// Calls a closure with each property that the term occurs in, and how often it does.
   ///
   /// - Throws: `ByteError` if the bytes are no block.
@@ -95,13 +107,12 @@ extension PostingsCursor {
     var nextField = 0
     while true {
       let entry = try span.readVarint(at: &offset)
-      let field = Int(entry >> 1 % UInt64(fieldCount))
+      let (field, further) = PostingsBlock.field(of: entry, fieldCount)
       guard field >= nextField else {
         throw ByteError(offset: offset, reason: "the properties of a posting do not ascend")
       }
       nextField = field + 1
-      try body(
-        (field, try PostingsBlock.occurrences(entry, fieldCount, limit: bytes.count, at: offset)))
+      try body((field, try PostingsBlock.count(further, limit: bytes.count, at: offset)))
       if entry & 1 == 1 { return }
     }
   }
@@ -109,8 +120,46 @@ extension PostingsCursor {
   /// Appends the places of the term in the current document, in ascending order.
   ///
   /// - Throws: `ByteError` if the bytes are no block.
-  mutating func appendOccurrences(to result: inout [Occurrence]) throws(ByteError) {
+  mutating func appendOccurrences(
+    to result: inout [Occurrence], in wanted: FieldSet = .all
+  ) throws(ByteError) {
     guard index < documents.count else { return }
+    try skipPositions()
+    // Mostly the next document follows; this one's positions are read once.
+    positionsOffset = try appendOccurrences(to: &result, in: wanted, from: positionsOffset)
+    positionsIndex = index + 1
+  }
+
+  /// Appends the places whose positions begin at an offset, and returns the offset behind them.
+  private func appendOccurrences(
+    to result: inout [Occurrence], in wanted: FieldSet, from start: Int
+  ) throws(ByteError) -> Int {
+    let span = bytes.span
+    var offset = start
+    try forEachField(of: index) { (frequency) throws(ByteError) in
+      let isWanted = wanted.contains(frequency.field)
+      var next: UInt64 = 0
+      for _ in 0..<frequency.count {
+        let distance = try span.readVarint(at: &offset)
+        guard distance <= UInt64(UInt32.max), next + distance <= UInt64(UInt32.max) else {
+          throw ByteError(offset: offset, reason: "a position is too great")
+        }
+        if isWanted {
+          result.append(Occurrence(field: frequency.field, position: Int(next + distance)))
+        }
+        next += distance + 1
+      }
+    }
+    return offset
+  }
+
+  /// Moves to the positions of the current document.
+  private mutating func skipPositions() throws(ByteError) {
+    guard positionsIndex != index else { return }
+    if positionsIndex > index {
+      positionsIndex = 0
+      positionsOffset = try PostingsBlock.header(of: bytes.span).positionsStart
+    }
     var passed = 0
     while positionsIndex < index {
       try forEachField(of: positionsIndex) { (frequency) throws(ByteError) in
@@ -119,18 +168,5 @@ extension PostingsCursor {
       positionsIndex += 1
     }
     try PostingsBlock.skip(passed, of: bytes, &positionsOffset)
-    var offset = positionsOffset
-    let span = bytes.span
-    try forEachField(of: index) { (frequency) throws(ByteError) in
-      var next: UInt64 = 0
-      for _ in 0..<frequency.count {
-        let distance = try span.readVarint(at: &offset)
-        guard distance <= UInt64(UInt32.max), next + distance <= UInt64(UInt32.max) else {
-          throw ByteError(offset: offset, reason: "a position is too great")
-        }
-        result.append(Occurrence(field: frequency.field, position: Int(next + distance)))
-        next += distance + 1
-      }
-    }
   }
 }

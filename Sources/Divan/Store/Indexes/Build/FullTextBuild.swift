@@ -10,10 +10,10 @@ extension FullTextIndex {
 
 /// Fills a full-text index with the terms of existing documents.
 ///
-/// Several threads read documents and make their terms, each in a batch of its own. Then the
-/// building thread adds the batches one after the other, in slices. Other writers write between
-/// them, and add the documents that they change. So a document that has changed since it was read
-/// is left out.
+/// Several threads read documents and make their terms, each in a batch of its own. In the next
+/// round, one of them first adds these batches to the index, in slices, while the others read on.
+/// Other writers write between the slices, and add the documents that they change. So a document
+/// that has changed since it was read is left out.
 final class FullTextBuild: Sendable {
   private let store: Store
   private let definition: IndexDefinition
@@ -21,15 +21,29 @@ final class FullTextBuild: Sendable {
   private let readerCount: Int
   private let common: Guarded<Common>
 
-  /// The state that the readers share.
+  /// The state that the threads share.
   private struct Common {
-    /// The batch of each reader, while it does not read.
-    var batches: [FullTextBatch]
+    /// Batches without documents.
+    var empty: [FullTextBatch]
+    /// Batches that were read in this round.
+    var read: [FullTextBatch] = []
     var partitions: SequencePartitioner
     /// Parts of partitions that there was no room for.
     var rests: [SequencePartition] = []
-    /// The error that stops the build, and the sequence number of its document.
+    /// The number of documents that are in the index.
+    var doneCount = 0
+    /// The error that stops the build, and the sequence number of its document; none for an error
+    /// of adding.
     var failure: (sequence: UInt64, error: DatabaseError)?
+
+    var isDone: Bool { partitions.isAtEnd && rests.isEmpty && read.isEmpty }
+
+    /// Begins a round, and returns the batches of the last one.
+    mutating func begin(_ view: ReadView) -> [FullTextBatch] {
+      partitions.move(to: view)
+      defer { read = [] }
+      return read
+    }
   }
 
   /// The numbers of documents and terms that are added before other writers get the writer lock.
@@ -45,7 +59,8 @@ final class FullTextBuild: Sendable {
     self.readerCount = readerCount
     common = Guarded(
       Common(
-        batches: Array(repeating: batch, count: readerCount),
+        // Of each thread, one is read while another one is added.
+        empty: Array(repeating: batch, count: 2 * readerCount),
         partitions: SequencePartitioner(
           try store.view(), documentCount: SequencePartition.documentCount)))
   }
@@ -54,23 +69,21 @@ final class FullTextBuild: Sendable {
 extension FullTextBuild {
   /// Reads and adds all documents, and reports the completed share; false cancels.
   func run(_ progress: ((Double) -> Bool)?) throws(DatabaseError) {
-    var doneCount = 0
-    while !common.withLock({ $0.partitions.isAtEnd && $0.rests.isEmpty }) {
+    var lastView: ReadView?
+    while !common.withLock({ $0.isDone }) {
       let view = try store.view()
-      common.withLock { $0.partitions.move(to: view) }
+      let lastRound = (batches: common.withLock { $0.begin(view) }, view: lastView ?? view)
       if readerCount == 1 {
-        read(view)
+        run(0, view, after: lastRound)
       } else {
-        DispatchQueue.concurrentPerform(iterations: readerCount) { _ in read(view) }
+        DispatchQueue.concurrentPerform(iterations: readerCount) { thread in
+          run(thread, view, after: lastRound)
+        }
       }
-      if let failure = common.withLock({ $0.failure }) { throw failure.error }
+      lastView = view
+      let (failure, doneCount) = common.withLock { ($0.failure, $0.doneCount) }
+      if let failure { throw failure.error }
       try report(doneCount, progress)
-      for _ in 0..<readerCount {
-        var batch = common.withLock { $0.batches.removeLast() }
-        doneCount += try add(&batch, readFrom: view)
-        common.withLock { $0.batches.insert(batch, at: 0) }
-        try report(doneCount, progress)
-      }
     }
   }
 
@@ -81,30 +94,41 @@ extension FullTextBuild {
     }
   }
 
-  /// Reads partitions until a batch has its share of the memory.
-  private func read(_ view: ReadView) {
-    // There is one for each call, also if a thread makes several of them.
-    let next = common.withLock { common in
-      common.batches.firstIndex { !$0.hasLists }.map { common.batches.remove(at: $0) }
-    }
-    guard var batch = next else { return }
+  /// Does the work of one thread in a round.
+  private func run(
+    _ thread: Int, _ view: ReadView, after lastRound: (batches: [FullTextBatch], view: ReadView)
+  ) {
     var last: UInt64 = 0
     do throws(DatabaseError) {
-      while hasRoom(batch), let partition = try takePartition() {
-        last = partition.start
-        if let rest = try read(partition, of: view, into: &batch, &last) {
-          common.withLock { $0.rests.append(rest) }
-        }
+      if thread == 0 {
+        for batch in lastRound.batches { try add(batch, readFrom: lastRound.view) }
       }
+      try read(view, &last)
     } catch {
       common.withLock { common in
         if let failure = common.failure, failure.sequence <= last { return }
         common.failure = (last, error)
       }
     }
+  }
+
+  /// Reads partitions until a batch has its share of the memory.
+  private func read(_ view: ReadView, _ last: inout UInt64) throws(DatabaseError) {
+    // There is one for each call, also if a thread makes several of them.
+    guard var batch = common.withLock({ $0.empty.popLast() }) else { return }
+    while hasRoom(batch), let partition = try takePartition() {
+      last = partition.start
+      if let rest = try read(partition, of: view, into: &batch, &last) {
+        common.withLock { $0.rests.append(rest) }
+      }
+    }
+    guard !batch.items.isEmpty else {
+      common.withLock { $0.empty.append(batch) }
+      return
+    }
     // Here, because the threads do it side by side.
     batch.makeLists()
-    common.withLock { $0.batches.append(batch) }
+    common.withLock { $0.read.append(batch) }
   }
 
   private func hasRoom(_ batch: FullTextBatch) -> Bool {
@@ -137,13 +161,17 @@ extension FullTextBuild {
     }
   }
 
-  /// Adds a batch to the index, and empties it; returns the number of its documents.
-  private func add(
-    _ batch: inout FullTextBatch, readFrom view: ReadView
-  ) throws(DatabaseError) -> Int {
+  /// Adds a batch to the index, and empties it.
+  private func add(_ batch: FullTextBatch, readFrom view: ReadView) throws(DatabaseError) {
+    var batch = batch
     let count = batch.items.count
-    defer { batch.removeAll() }
-    guard count > 0 else { return 0 }
+    defer {
+      batch.removeAll()
+      common.withLock { common in
+        common.empty.append(batch)
+        common.doneCount += count
+      }
+    }
     let lists = batch.takeLists()
     var dropped = DroppedItems(view)
     let first = try changing(&dropped, batch) { (tree, batch, _) throws(PageError) in
@@ -164,7 +192,6 @@ extension FullTextBuild {
           isUndisturbed: dropped.isUndisturbed)
       }
     }
-    return count
   }
 
   /// Changes the texts of the newest version, without the documents that have changed since they
@@ -185,27 +212,6 @@ extension FullTextBuild {
       }
       writer.changeNewest { $0.texts = texts }
       return result
-    }
-  }
-}
-
-/// The documents of a batch that writers have changed since they were read, and added themselves.
-private struct DroppedItems {
-  var items: Set<Int> = []
-  /// Whether nothing has been written since the documents were read.
-  private(set) var isUndisturbed = true
-  /// The counter that shows whether anything has changed since.
-  private var changesAndPurges: UInt64
-
-  init(_ view: ReadView) { changesAndPurges = view.state.changesAndPurges }
-
-  mutating func update(_ batch: FullTextBatch, _ newest: ReadView) throws(DatabaseError) {
-    guard newest.state.changesAndPurges != changesAndPurges else { return }
-    changesAndPurges = newest.state.changesAndPurges
-    isUndisturbed = false
-    for (index, item) in batch.items.enumerated() where !items.contains(index) {
-      // Not the revision: a document may be purged and written again with the same one.
-      if try newest.newestEntry(item.id)?.sequence != item.sequence { items.insert(index) }
     }
   }
 }

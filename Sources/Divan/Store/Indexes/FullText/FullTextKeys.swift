@@ -76,12 +76,23 @@ extension FullTextKeys {
     guard key.count > start, let zero = key[start...].firstIndex(of: 0) else {
       throw ByteError(offset: 0, reason: "the key of a term has no end")
     }
-    let rest = key.count - zero - 1
-    if rest == 8 + TextValue.partNumberSize { return nil }
-    guard rest == 8 else {
-      throw ByteError(offset: zero, reason: "the key of a block is too short")
-    }
-    let first = key[(zero + 1)...].reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
+    guard let first = try firstNumber(key.span, at: zero + 1) else { return nil }
     return BlockKey(term: Array(key[start..<zero]), first: first)
+  }
+
+  /// Returns the first number of a block, which begins at an offset of its key; nil if it is the
+  /// key of a further part of a value.
+  ///
+  /// - Throws: `ByteError` if the key ends too early or too late.
+  static func firstNumber(
+    _ key: Span<UInt8>, at offset: Int
+  ) throws(ByteError) -> UInt64? {
+    let size = key.count - offset
+    if size == 8 + TextValue.partNumberSize { return nil }
+    guard size == 8 else {
+      throw ByteError(offset: offset, reason: "the key of a block has a wrong size")
+    }
+    var end = offset
+    return try key.read(UInt64.self, at: &end).byteSwapped
   }
 }

@@ -25,7 +25,7 @@ struct StoredTerms: FullTextTerms {
     let start = tables.keys.start(of: .terms) + prefix
     var scan = tables.tree.scan(from: .inclusive(start), to: .end(ofPrefix: start))
     while let item = try view.step(&scan) {
-      guard let first = first(ofBlock: item) else { continue }
+      guard let first = try first(ofBlock: item) else { continue }
       let isWhole = try item.withValue { (value) throws(DatabaseError) in
         // Most values have one part.
         guard value.count > 0, value[0] == 0 else { return false }
@@ -41,12 +41,15 @@ struct StoredTerms: FullTextTerms {
   }
 
   /// Returns the first number of a block; nil for a further part of a value.
-  private func first(ofBlock item: TreeEntry) -> UInt64? {
-    item.withKey { key in
-      var zero = FullTextKeys.prefixSize + 1
-      while zero < key.count, key[zero] != 0 { zero += 1 }
-      guard key.count - zero == 9 else { return nil }
-      return (1...8).reduce(0) { $0 << 8 | UInt64(key[zero + $1]) }
+  private func first(ofBlock item: TreeEntry) throws(DatabaseError) -> UInt64? {
+    do throws(ByteError) {
+      return try item.withKey { (key) throws(ByteError) in
+        var zero = FullTextKeys.prefixSize + 1
+        while zero < key.count, key[zero] != 0 { zero += 1 }
+        return try FullTextKeys.firstNumber(key, at: zero + 1)
+      }
+    } catch {
+      throw DatabaseError(postings: error)
     }
   }
 
@@ -119,14 +122,21 @@ extension StoredTerms {
     do throws(ByteError) {
       guard let key = try FullTextKeys.block(item.key.array) else { return nil }
       let header = try item.withValue { (value) throws(ByteError) in
-        var offset = 0
-        _ = try value.readVarint(at: &offset)
-        return try PostingsBlock.figures(of: value.extracting(droppingFirst: offset))
+        try StoredTerms.header(ofFirstPart: value)
       }
       return (key, header)
     } catch {
       throw DatabaseError(postings: error)
     }
+  }
+
+  /// Decodes the figures of a block from the first part of its value.
+  fileprivate static func header(
+    ofFirstPart value: Span<UInt8>
+  ) throws(ByteError) -> PostingsBlock.Header {
+    var offset = 0
+    _ = try value.readVarint(at: &offset)
+    return try PostingsBlock.figures(of: value.extracting(droppingFirst: offset))
   }
 }
 
@@ -134,29 +144,59 @@ extension StoredTerms {
 ///
 /// All their figures are read at first, and then only the blocks that are asked for.
 final class TermPostings: PostingsSource {
+  private struct Block {
+    /// The number that the numbers in the block count from.
+    let first: UInt64
+    let last: UInt64
+    let documentCount: Int
+  }
+
   private let terms: StoredTerms
+  /// The start of the keys of the blocks.
   private let start: [UInt8]
-  /// The first and last number of each block, and how many documents it has.
-  private var blocks: [(first: UInt64, last: UInt64, documentCount: Int)] = []
+  private var blocks: [Block] = []
   private var next = 0
+  /// A scan of the blocks, and the index of the one that it comes to.
+  private var scan = LayeredScan.empty
+  private var scanIndex = Int.max
   let documentCount: Int
+
+  /// The number of blocks that are scanned rather than searched.
+  private static let stepLimit = 8
 
   init(_ term: [UInt8], _ terms: StoredTerms) throws(DatabaseError) {
     self.terms = terms
     start = terms.tables.keys.blocks(of: term)
     var count = 0
     var scan = terms.tables.tree.scan(from: .inclusive(start), to: .end(ofPrefix: start))
-    while let item = try terms.view.step(&scan) {
-      guard let block = try terms.header(item) else { continue }
-      let (last, overflows) = block.key.first.addingReportingOverflow(block.header.last)
-      guard !overflows, last < DocumentNumber.end else {
-        throw DatabaseError(
-          postings: ByteError(offset: 0, reason: "a document number is too great"))
-      }
-      blocks.append((block.key.first, last, block.header.documentCount))
-      count += block.header.documentCount
+    while let entry = try terms.view.step(&scan) {
+      guard let block = try TermPostings.block(entry, keyStartSize: start.count) else { continue }
+      blocks.append(block)
+      count += block.documentCount
     }
     documentCount = count
+  }
+
+  /// Reads the figures of a block; nil for a further part of a value.
+  private static func block(
+    _ entry: TreeEntry, keyStartSize: Int
+  ) throws(DatabaseError) -> Block? {
+    do throws(ByteError) {
+      let first = try entry.withKey { (key) throws(ByteError) in
+        try FullTextKeys.firstNumber(key, at: keyStartSize)
+      }
+      guard let first else { return nil }
+      let header = try entry.withValue { (value) throws(ByteError) in
+        try StoredTerms.header(ofFirstPart: value)
+      }
+      let (last, overflows) = first.addingReportingOverflow(header.last)
+      guard !overflows, last < DocumentNumber.end else {
+        throw ByteError(offset: 0, reason: "a document number is too great")
+      }
+      return Block(first: first, last: last, documentCount: header.documentCount)
+    } catch {
+      throw DatabaseError(postings: error)
+    }
   }
 
   func block(
@@ -170,17 +210,25 @@ final class TermPostings: PostingsSource {
       if blocks[middle].last < target { next = middle + 1 } else { end = middle }
     }
     guard next < blocks.count else { return nil }
-    let first = blocks[next].first
-    let key = start + first.bigEndianBytes
-    let found = try terms.reading { () throws(PageError) in
-      try terms.tables.tree.find(key.span).map { (value) throws(PageError) in
-        try terms.tables.whole(key, value.array).bytes
+    return (try bytes(ofBlock: next), blocks[next].first)
+  }
+
+  private func bytes(ofBlock index: Int) throws(DatabaseError) -> [UInt8] {
+    if index < scanIndex || index - scanIndex > TermPostings.stepLimit {
+      let key = start + blocks[index].first.bigEndianBytes
+      scan = terms.tables.tree.scan(from: .inclusive(key), to: .end(ofPrefix: start))
+      scanIndex = index
+    }
+    while let entry = try terms.view.step(&scan) {
+      // Further parts of values have longer keys.
+      guard entry.key.count == start.count + 8 else { continue }
+      scanIndex += 1
+      guard scanIndex > index else { continue }
+      return try terms.reading { () throws(PageError) in
+        try terms.tables.whole(entry.key.array, entry.value.array).bytes
       }
     }
-    guard let found else {
-      throw DatabaseError(postings: ByteError(offset: 0, reason: "a block is found by a scan only"))
-    }
-    return (found, first)
+    throw DatabaseError(postings: ByteError(offset: 0, reason: "a block is found once only"))
   }
 
   func countRest() -> Int {
