@@ -23,15 +23,19 @@ class DivanEngine: Engine, @unchecked Sendable {
   /// The way in which segments and checkpoints are read.
   class var readMode: ReadMode { .mapped }
 
-  let database: Database
+  private(set) var database: Database
   private let purpose: Purpose
+  private let path: String
+  private let configuration: Configuration
 
   required init(directory: String, purpose: Purpose, cacheBytes: Int) throws {
     self.purpose = purpose
     var configuration = Configuration()
     configuration.durability = purpose == .durable ? .full : .none
     configuration.readMode = Self.readMode
-    database = try Database(at: directory + "/store.divan", configuration: configuration)
+    path = directory + "/store.divan"
+    self.configuration = configuration
+    database = try Database(at: path, configuration: configuration)
   }
 
   func load(_ batch: Batch) throws {
@@ -84,6 +88,12 @@ class DivanEngine: Engine, @unchecked Sendable {
   }
 
   func close() throws { try database.close() }
+
+  /// Closes the database, which writes what is in memory to its files, and opens it again.
+  func reopen() throws {
+    try database.close()
+    database = try Database(at: path, configuration: configuration)
+  }
 
   static func titleSize(_ document: Divan.Document) -> UInt64 {
     guard case .string(let title) = document["title"] else { return 0 }

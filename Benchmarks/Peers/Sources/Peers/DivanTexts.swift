@@ -36,5 +36,5 @@ extension DivanEngine: TextEngine {
     }
   }
 
-  func settleTexts() throws { try database.writeCheckpoint() }
+  func settleTexts() throws { try reopen() }
 }
