@@ -223,6 +223,7 @@ extension LogDump {
       ("stemming", options.stemming.map { .text($0.rawValue) } ?? .null),
       ("stopWords", .list(stopWords.map { .text($0) })),
       ("ignoresDiacritics", .flag(options.ignoresDiacritics)),
+      ("includesAttachments", .flag(options.includesAttachments)),
       ("weights", .fields(weights.map { ($0.key, .raw(Value.double($0.value).json)) })),
     ])
   }

@@ -48,12 +48,10 @@ extension PlantedBug {
       "replay does not update the indexes",
       in: Place.indexing,
       find: """
-        for id in ids.inOrder { try follow(SharedBytes(copying: id), in: whole, since: base) }
+        for id in ids.inOrder {
         """,
       plant: """
         for id in ids.inOrder where !PLANTED {
-          try follow(SharedBytes(copying: id), in: whole, since: base)
-        }
         """, killedBy: .rules("an index is updated by the log after the checkpoint")),
     PlantedBug(
       "index-by-half", rule: "indexes", "a half-built index of a checkpoint is used",

@@ -42,7 +42,7 @@ struct RichStoreTests {
         "open", on: "list", "made.due", where: [.equal("done", false), .isPresent("due")]))
     let options = FullTextOptions(
       stemming: .german, stopWords: [.german, .english], ignoresDiacritics: false,
-      weights: ["tags": 2.5])
+      includesAttachments: true, weights: ["tags": 2.5])
     try database.addIndex(
       DocumentIndex("words", fullText: "text.de", "tags", options: options) { $0["done"] == false })
     try database.addIndex(DocumentIndex("plain", fullText: "text"))
@@ -60,7 +60,8 @@ struct RichStoreTests {
       "index by tag: on tags, each element", "index by tag: removed",
       "index open: on list, then made / due, where done = false and due is there",
       "index words: full text of text / de, tags, German stems, without English stop words, "
-        + "without German stop words, with diacritics, tags counts 2.5, where done = false",
+        + "without German stop words, with diacritics, with attachments, tags counts 2.5, "
+        + "where done = false",
       "index plain: full text of text",
     ] {
       #expect(lines.contains { $0.contains(text) }, "\(text)")
@@ -76,9 +77,10 @@ struct RichStoreTests {
       #""eachElement":false,"conditions":["done = false","due is there"],"ready":true"#,
       #""index":"words","path":["text","de"],"further":[["tags"]],"unique":false,"#
         + #""eachElement":false,"fullText":{"stemming":"german","stopWords":["english","german"],"#
-        + #""ignoresDiacritics":false,"weights":{"tags":2.5}},"conditions":["done = false"],"#
+        + #""ignoresDiacritics":false,"includesAttachments":true,"weights":{"tags":2.5}},"#
+        + #""conditions":["done = false"],"#
         + #""ready":true"#,
-      #""fullText":{"stemming":null,"stopWords":[],"ignoresDiacritics":true,"weights":{}}"#,
+      #""fullText":{"stemming":null,"stopWords":[],"ignoresDiacritics":true,"includesAttachments":false,"weights":{}}"#,
     ] {
       #expect(fields.contains { $0.contains(text) }, "\(text)")
     }

@@ -10,6 +10,7 @@ extension FullTextOptions {
       traits.append("without \(language.name) stop words")
     }
     if !ignoresDiacritics { traits.append("with diacritics") }
+    if includesAttachments { traits.append("with attachments") }
     for (name, weight) in weights.sorted(by: { compareUTF8($0.key, $1.key) < 0 }) {
       traits.append("\(name) counts \(weight)")
     }

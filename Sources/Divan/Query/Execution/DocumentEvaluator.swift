@@ -9,6 +9,8 @@ struct DocumentEvaluator: Sendable {
   let followsReferences: Bool
   /// The indexes by which text is analysed.
   let textIndexes: [IndexDefinition]
+  /// Whether conditions on text need the attachments of documents.
+  private let searchesAttachments: Bool
   private let filter: CompiledFilter
   private let sorts: SortKeys
 
@@ -25,6 +27,7 @@ struct DocumentEvaluator: Sendable {
     followsReferences = query.followsReferences
     let bound = try FullTextBinding(view: view).bind(parts)
     textIndexes = bound.flatMap(\.textIndexes)
+    searchesAttachments = bound.contains(where: \.searchesAttachments)
     filter = CompiledFilter(Conjuncts(bound).residual(without: ConjunctSet()))
     sorts = SortKeys(query.sorts)
   }
@@ -32,18 +35,19 @@ struct DocumentEvaluator: Sendable {
   /// Returns the bytes by which a document is sorted among the results; nil if it does not match.
   ///
   /// - Parameters:
-  ///   - id: the document's ID.
-  ///   - properties: its properties in their stored form.
+  ///   - document: the document; its attachments are read only if the query searches their text.
   ///   - view: the version in which references are followed.
   /// - Returns: bytes whose order is that of the results.
   /// - Throws: `damaged` if the bytes that are read are not a value; errors in reading referenced
-  ///   documents.
+  ///   documents and attachments.
   func key(
-    of id: SharedBytes, _ properties: SharedBytes, in view: ReadView
+    of document: Document, in view: ReadView
   ) throws(DatabaseError) -> [UInt8]? {
-    var row = QueryRow(references: followsReferences ? QueryReferences(view) : nil)
-    row.id = id
-    row.payload = properties
+    var row = QueryRow(
+      references: followsReferences ? QueryReferences(view) : nil,
+      attachments: searchesAttachments ? .known(document.attachments) : .unused)
+    row.id = SharedBytes(utf8: document.id)
+    row.payload = try document.encoded().bytes
     guard try filter.accepts(row) else { return nil }
     return try key(ofResult: row)
   }

@@ -5,7 +5,7 @@ extension QueryExecution {
   func sort(_ ids: [SharedBytes]) throws(DatabaseError) -> SortedRows {
     var rows = SortedRows(limit: left)
     var waiting = PrefetchQueue(self, areRead: readsCandidates, areAllWanted: true)
-    var candidate = QueryCandidate(references: references)
+    var candidate = QueryCandidate(references: references, attachments: attachments)
     var remaining = ids[...]
     repeat {
       while waiting.next(&candidate) {
@@ -26,7 +26,7 @@ extension QueryExecution {
     let isNothing = CompiledFilter(.test(path, .equal(.null)))
     var rows = SortedRows(limit: left)
     var documents = try CandidateCursor(self, .everything, for: .sorting)
-    var candidate = QueryCandidate(references: references)
+    var candidate = QueryCandidate(references: references, attachments: attachments)
     while try documents.advance(&candidate) {
       guard try isDocument(candidate) else { continue }
       try read(&candidate)

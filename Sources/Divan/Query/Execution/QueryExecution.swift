@@ -18,6 +18,8 @@ final class QueryExecution {
   private let sorts: SortKeys
   /// Nil if the query does not follow references.
   let references: QueryReferences?
+  /// Where the residual predicate finds attachments.
+  let attachments: RowAttachments
   /// Whether the caller reads the documents of all results.
   let readsResults: Bool
   /// The number of results that are still wanted, including those that the offset skips.
@@ -42,6 +44,7 @@ final class QueryExecution {
     self.view = view
     plan = try QueryPlanner(view).plan(query)
     references = query.followsReferences ? QueryReferences(view) : nil
+    attachments = plan.residual.searchesAttachments ? .listed(view) : .unused
     sorts = SortKeys(query.sorts)
     if case .all = plan.residual {
       filter = nil
@@ -74,7 +77,7 @@ extension QueryExecution {
     guard query.limit != 0 else { return }
     defer { noteEnd() }
     defer { cachedPredicate?.publish() }
-    var candidate = QueryCandidate(references: references)
+    var candidate = QueryCandidate(references: references, attachments: attachments)
     switch plan.order {
     case .fromIndex(let order):
       guard case .index(let access) = plan.access else { return }
@@ -132,7 +135,7 @@ extension QueryExecution {
     defer { noteEnd() }
     defer { cachedPredicate?.publish() }
     var candidates = try CandidateCursor(self, plan.access, for: .inAnyOrder)
-    var candidate = QueryCandidate(references: references)
+    var candidate = QueryCandidate(references: references, attachments: attachments)
     while try candidates.advance(&candidate) {
       guard try accept(&candidate) else { continue }
       tally.results += 1
@@ -164,7 +167,7 @@ extension QueryExecution {
     } else {
       defer { cachedPredicate?.publish() }
       var candidates = try CandidateCursor(self, plan.access, for: .counting)
-      var candidate = QueryCandidate(references: references)
+      var candidate = QueryCandidate(references: references, attachments: attachments)
       while left > 0, try candidates.advance(&candidate) {
         guard try accept(&candidate) else { continue }
         all += 1

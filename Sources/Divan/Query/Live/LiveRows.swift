@@ -185,8 +185,7 @@ extension LiveRows {
     of change: Change, by evaluator: DocumentEvaluator, in view: ReadView
   ) throws -> [UInt8]? {
     guard !change.isDeleted, change.revision != nil else { return nil }
-    let body = try change.document.encoded().bytes
-    return try evaluator.key(of: SharedBytes(utf8: change.id), body, in: view)
+    return try evaluator.key(of: change.document, in: view)
   }
 
   /// Returns the row of a document: the old one if it is the same.

@@ -20,7 +20,7 @@ final class FullTextAccess {
     self.definition = definition
     let search = try FullTextSearch(condition, definition, in: view)
     estimatedCount = search.estimatedCount
-    let path = definition.index.paths.count > 1 ? condition.path : nil
+    let path = definition.index.textFields.count > 1 ? condition.path : nil
     text = path.map { $0.joined(separator: ".") + ":(\(search.description))" } ?? search.description
     self.search = search
   }

@@ -100,7 +100,7 @@ private final class FullTextNode: FilterNode {
 
   func accepts(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
-  ) throws(DatabaseError) -> Bool { test.accepts(EncodedValue(row.properties)) }
+  ) throws(DatabaseError) -> Bool { try test.accepts(row) }
 }
 
 private final class TestNode: FilterNode {

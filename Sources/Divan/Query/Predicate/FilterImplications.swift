@@ -19,9 +19,10 @@ extension FilterExpression {
     // An array with such an element exists.
     case .anyElement(let path, _):
       path.leads(to: condition.path) && condition.test == .isPresent
-    // Only text matches.
+    // Only text matches; that of attachments is no property.
     case .fullText(let text, _):
       condition.test == .isPresent && text.path.map { haveSameNames($0, condition.path) } ?? false
+        && !haveSameNames(condition.path, DocumentIndex.attachmentsPath)
     case .all, .not, .everyElement, .custom, .refused: false
     }
   }

@@ -57,7 +57,7 @@ struct FullTextBinding {
     guard condition.indexName == nil, let path = condition.path else { return first }
     let fitting = view.state.indexes.filter { definition in
       definition.isReady && definition.index.fullText != nil
-        && definition.index.paths.contains { haveSameNames($0, path) }
+        && definition.index.textFields.contains { haveSameNames($0, path) }
         && definition.index.conditions.allSatisfy(given.imply)
     }
     if let found = fitting.min(by: { compareUTF8($0.index.name, $1.index.name) < 0 }) {

@@ -12,8 +12,22 @@ final class FullTextTest: Sendable {
     matcher = try FullTextMatcher(condition, of: definition.index)
   }
 
-  /// Whether a document with these properties is in the index, and its text matches.
-  func accepts(_ properties: EncodedValue) -> Bool { matcher.matches(properties) }
+  /// Whether a document is in the index, and its text matches.
+  ///
+  /// - Throws: The error of an attachment that cannot be read.
+  func accepts(_ row: borrowing QueryRow) throws(DatabaseError) -> Bool {
+    var revision = IndexedRevision(EncodedValue(row.properties))
+    if matcher.searchesAttachments {
+      revision.attachments = try row.attachedTexts()
+      if matcher.readsAttachments(of: revision) {
+        try revision.attachments.read(of: row.id.text)
+      }
+    }
+    return matcher.matches(revision)
+  }
+
+  /// Whether the text of attachments may decide.
+  var searchesAttachments: Bool { matcher.searchesAttachments }
 }
 
 extension FullTextCondition: CustomStringConvertible {
@@ -37,12 +51,17 @@ extension FilterExpression {
     }
   }
 
+  /// Whether a condition on text needs the attachments of documents.
+  var searchesAttachments: Bool { textTests.contains(where: \.searchesAttachments) }
+
   /// The indexes of its conditions on text, in the order of the conditions.
-  var textIndexes: [IndexDefinition] {
+  var textIndexes: [IndexDefinition] { textTests.map(\.definition) }
+
+  private var textTests: [FullTextTest] {
     switch self {
-    case .fullText(_, let test): test.map { [$0.definition] } ?? []
-    case .not(let part): part.textIndexes
-    case .and(let parts), .or(let parts): parts.flatMap(\.textIndexes)
+    case .fullText(_, let test): test.map { [$0] } ?? []
+    case .not(let part): part.textTests
+    case .and(let parts), .or(let parts): parts.flatMap(\.textTests)
     case .all, .nothing, .test, .anyElement, .everyElement, .custom, .refused: []
     }
   }

@@ -11,7 +11,9 @@ struct QueryCandidate: ~Copyable {
   /// Whether the document was read.
   private(set) var isRead = false
 
-  init(references: QueryReferences?) { row = QueryRow(references: references) }
+  init(references: QueryReferences?, attachments: RowAttachments = .unused) {
+    row = QueryRow(references: references, attachments: attachments)
+  }
 
   var id: SharedBytes { row.id }
 

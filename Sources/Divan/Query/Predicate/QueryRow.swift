@@ -11,8 +11,11 @@ struct QueryRow: ~Copyable {
   var propertiesStart = 0
   /// Nil if references are not followed.
   let references: QueryReferences?
+  let attachments: RowAttachments
 
-  init(references: QueryReferences?) { self.references = references }
+  init(references: QueryReferences?, attachments: RowAttachments = .unused) {
+    (self.references, self.attachments) = (references, attachments)
+  }
 
   /// The properties in their stored form.
   var properties: SharedBytes { payload.suffix(from: propertiesStart) }
@@ -25,6 +28,33 @@ struct QueryRow: ~Copyable {
     let start = propertiesStart
     return try payload.withSpan { (bytes) throws(DatabaseError) in
       try read(bytes.extracting(start...))
+    }
+  }
+}
+
+/// Where conditions on the text of attachments find the attachments of a row.
+enum RowAttachments {
+  /// No condition reads them.
+  case unused
+  /// The payload of the row is the whole record, which lists them.
+  case listed(ReadView)
+  case known(Document.Attachments)
+}
+
+extension QueryRow {
+  /// Returns the attachments with text, unread.
+  func attachedTexts() throws(DatabaseError) -> AttachedTexts {
+    switch attachments {
+    case .unused: return .none
+    case .known(let attachments): return AttachedTexts(attachments)
+    case .listed(let view):
+      do throws(ByteError) {
+        let details = try StoredDocument.decode(payload).details
+        return view.attachedTexts(details?.attachments ?? [])
+      } catch {
+        throw DatabaseError(
+          .damaged, "a document's record cannot be decoded: \(error.reason)", documentID: id.text)
+      }
     }
   }
 }

@@ -18,6 +18,8 @@ extension Store {
     events?.report(.opened(report))
     if let recovered = DatabaseEvent.recovered(report) { events?.report(recovered) }
     for error in report.damage { note(error) }
+    // A reader may lack an attachment because the writer has removed it since.
+    if !configuration.isReadOnly { for error in report.unreadAttachments { note(error) } }
   }
 
   /// Counts and reports an error if it is about damage; returns the error.

@@ -43,8 +43,28 @@ public struct OpeningReport: Sendable {
   public internal(set) var salvagedRecords = 0
   /// Other notes, as sentences.
   public internal(set) var notes: [String] = []
+  /// The errors of attachments that full-text indexes could not read; ``notes`` has them as text.
+  private(set) var unreadAttachments: [DatabaseError] = []
   /// The time that opening took.
   public internal(set) var duration: Duration = .zero
+}
+
+extension OpeningReport {
+  /// The number of attachments that are noted one by one.
+  private static let notedAttachmentLimit = 10
+
+  /// Notes the attachments that full-text indexes could not read, each once.
+  mutating func noteUnread(_ errors: [DatabaseError]) {
+    var known: Set<[String?]> = []
+    let errors = errors.filter { known.insert([$0.documentID, $0.message]).inserted }
+    unreadAttachments = errors
+    for error in errors.prefix(OpeningReport.notedAttachmentLimit) {
+      let document = error.documentID.map { $0.debugDescription } ?? "with an ID that is no text"
+      notes.append("In the document \(document), \(error.message)")
+    }
+    let others = errors.count - OpeningReport.notedAttachmentLimit
+    if others > 0 { notes.append("Full-text indexes cannot read \(others) other attachments") }
+  }
 }
 
 extension OpeningReport: CustomStringConvertible {

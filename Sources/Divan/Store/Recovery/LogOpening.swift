@@ -306,6 +306,7 @@ extension LogOpening {
     }
     report.damage = damage.map { DatabaseError($0) }
     report.replayedCommits = replay.commitCount
+    report.noteUnread(replay.unreadAttachments)
     var state = replay.state
     // Only a writer continues above the numbers that a lost transaction may have used. A reader
     // has seen what it has read: others may be used by the writer that it reads beside.
@@ -327,7 +328,8 @@ extension LogOpening {
   private mutating func replayed(isSalvaging: Bool) throws(LogError) -> Replay {
     if let checkpoint {
       var replay = Replay(
-        onto: checkpoint.state, isFromNothing: false, isSalvaging: isSalvaging)
+        onto: checkpoint.state, isFromNothing: false, isSalvaging: isSalvaging,
+        attachments: attachments)
       replayedSize = try run(&replay)
       guard let problem = replay.indexProblem else { return replay }
       if case .unreadable(_, let error) = problem { throw .system(error) }
@@ -336,11 +338,17 @@ extension LogOpening {
     }
     var replay = Replay(
       onto: Version(nodeSize: configuration.nodeSize), isFromNothing: true,
-      isSalvaging: isSalvaging)
+      isSalvaging: isSalvaging, attachments: attachments)
     replayedSize = try run(&replay)
     // There are no pages; but indexes read documents, and that may fail.
     if case .unreadable(_, let error) = replay.indexProblem { throw .system(error) }
     return replay
+  }
+
+  /// The files of attachments, whose text full-text indexes may have.
+  private var attachments: AttachmentFiles {
+    AttachmentFiles(
+      directory, AttachmentFiles.Settings(isMapped: configuration.readMode.isMapped))
   }
 
   /// Adds the damage that replay found, each location once.

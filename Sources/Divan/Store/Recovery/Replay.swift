@@ -32,14 +32,22 @@ struct Replay: ~Copyable {
   private(set) var commitCount = 0
   /// The documents that the log changes, if the checkpoint has indexes that must follow.
   private var changedIDs: Set<[UInt8]> = []
+  /// The errors of attachments whose text is missing in full-text indexes.
+  private(set) var unreadAttachments: [DatabaseError] = []
   /// The state of the checkpoint; nil if there is none.
   private let base: Version?
+  /// The files of attachments, for full-text indexes; nil if these are not brought up to the log.
+  private let attachments: AttachmentFiles?
   private var scratch = ByteWriter(capacity: 128)
 
-  init(onto state: Version, isFromNothing: Bool, isSalvaging: Bool = false) {
+  init(
+    onto state: Version, isFromNothing: Bool, isSalvaging: Bool = false,
+    attachments: AttachmentFiles? = nil
+  ) {
     self.state = state
     self.isFromNothing = isFromNothing
     self.isSalvaging = isSalvaging
+    self.attachments = attachments
     base = isFromNothing ? nil : state
     certainCount = isFromNothing ? 0 : state.documentCount
   }
@@ -190,7 +198,8 @@ extension Replay {
   mutating func finish() {
     let ids = changedIDs
     apply { (replay) throws(PageError) in
-      try replay.state.catchUpIndexes(since: replay.base, changed: ids)
+      replay.unreadAttachments = try replay.state.catchUpIndexes(
+        since: replay.base, changed: ids, replay.attachments)
     }
   }
 

@@ -91,6 +91,8 @@ struct ForgedKindsTests {
     Forged(8, "an empty further path", [32, 1, 97, 1, 1, 1, 97, 1, 0]),
     Forged(8, "zero conditions", [64, 1, 97, 1, 1, 1, 97, 0]),
     Forged(8, "too many conditions", [64, 1, 97, 1, 1, 1, 97, 17] + beyond),
+    Forged(8, "text with unknown flags", [128, 1, 97, 1, 1, 1, 97, 4, 0, 0, 0]),
+    Forged(8, "text that is cut off", [128, 1, 97, 1, 1, 1, 97, 3, 0, 0]),
     condition("an empty path", [0]),
     condition("no test", [1, 1, 98]),
     condition("an unknown test", [1, 1, 98, 7, 1, 0xA0]),

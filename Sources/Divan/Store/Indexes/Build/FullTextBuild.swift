@@ -4,7 +4,7 @@ import Synchronization
 
 extension FullTextIndex {
   func fill(_ store: Store, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
-    try FullTextBuild(definition, FullTextBatch(definition, analyser), store).run(progress)
+    try FullTextBuild(definition, analyser, store).run(progress)
   }
 }
 
@@ -17,6 +17,7 @@ extension FullTextIndex {
 final class FullTextBuild: Sendable {
   private let store: Store
   private let definition: IndexDefinition
+  private let analyser: TextAnalyser
   /// The number of threads that read.
   private let readerCount: Int
   private let common: Guarded<Common>
@@ -51,16 +52,17 @@ final class FullTextBuild: Sendable {
   private var termsPerSlice: Int { min(512, max(1, store.configuration.indexBuildBatchSize)) }
 
   init(
-    _ definition: IndexDefinition, _ batch: FullTextBatch, _ store: Store
+    _ definition: IndexDefinition, _ analyser: TextAnalyser, _ store: Store
   ) throws(DatabaseError) {
     self.store = store
     self.definition = definition
+    self.analyser = analyser
     let readerCount = store.indexBuildWorkerCount
     self.readerCount = readerCount
     common = Guarded(
       Common(
         // Of each thread, one is read while another one is added.
-        empty: Array(repeating: batch, count: 2 * readerCount),
+        empty: Array(repeating: FullTextBatch(definition, analyser), count: 2 * readerCount),
         partitions: SequencePartitioner(
           try store.view(), documentCount: SequencePartition.documentCount)))
   }
@@ -145,7 +147,8 @@ extension FullTextBuild {
       last = SequencePartition.sequence(item) ?? last
       let (location, record) = try view.changedDocument(last, at: view.decodeLocator(item))
       if !location.isDeleted, let record {
-        batch.add(record.idBytes, EncodedValue(record.body), sequence: last)
+        let revision = try view.indexedRevision(record, for: analyser)
+        batch.add(record.idBytes, revision, sequence: last)
       }
       if !hasRoom(batch) { return SequencePartition(start: last, end: partition.end) }
     }

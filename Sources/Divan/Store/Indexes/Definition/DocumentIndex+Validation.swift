@@ -41,7 +41,20 @@ extension DocumentIndex {
     for condition in conditions {
       if let problem = condition.problem { throw refuse(problem) }
     }
+    try validateTextFields(storePath)
     if let problem = repeatedTextProblem ?? weightProblem { throw refuse(problem) }
+  }
+
+  /// Throws if a full-text index names the text of attachments as a property.
+  private func validateTextFields(_ storePath: String) throws(DatabaseError) {
+    guard fullText != nil,
+      paths.contains(where: { haveSameNames($0, DocumentIndex.attachmentsPath) })
+    else { return }
+    throw DatabaseError(
+      .invalidIndex,
+      "\(FullTextOptions.attachmentsName.debugDescription) is not a property of documents",
+      hint: "Set `FullTextOptions.includesAttachments` to index the text of attachments",
+      path: storePath)
   }
 
   /// The reason why the properties of a full-text index cannot be told apart; nil if they can.
@@ -61,7 +74,7 @@ extension DocumentIndex {
   /// The reason why the weights of a full-text index cannot be used; nil if they can.
   private var weightProblem: String? {
     guard let fullText else { return nil }
-    let names = paths.map { $0.joined(separator: ".") }
+    let names = textFieldNames
     for (name, weight) in fullText.weights.sorted(by: { compareUTF8($0.key, $1.key) < 0 }) {
       let subject = name.debugDescription
       guard names.contains(where: { haveSameUTF8($0, name) }) else {

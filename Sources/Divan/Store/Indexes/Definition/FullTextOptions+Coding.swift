@@ -22,8 +22,18 @@ extension FullTextOptions {
     return found
   }
 
+  private struct Flags: OptionSet {
+    let rawValue: UInt8
+    static let ignoresDiacritics = Flags(rawValue: 1)
+    static let includesAttachments = Flags(rawValue: 2)
+    static let known: Flags = [.ignoresDiacritics, .includesAttachments]
+  }
+
   func encode(to writer: inout ByteWriter) {
-    writer.append(ignoresDiacritics ? 1 as UInt8 : 0)
+    var flags: Flags = []
+    if ignoresDiacritics { flags.insert(.ignoresDiacritics) }
+    if includesAttachments { flags.insert(.includesAttachments) }
+    writer.append(flags.rawValue)
     writer.append(FullTextOptions.number(stemming))
     let languages = stopWords.map(FullTextOptions.number).sorted()
     writer.appendVarint(languages.count)
@@ -39,11 +49,12 @@ extension FullTextOptions {
 
   static func decode(_ reader: inout ByteReader) throws(ByteError) -> FullTextOptions {
     var options = FullTextOptions()
-    let flags = try reader.read(UInt8.self)
-    guard flags <= 1 else {
+    let flags = Flags(rawValue: try reader.read(UInt8.self))
+    guard Flags.known.isSuperset(of: flags) else {
       throw ByteError(offset: reader.offset, reason: "an index of text with unknown flags")
     }
-    options.ignoresDiacritics = flags == 1
+    options.ignoresDiacritics = flags.contains(.ignoresDiacritics)
+    options.includesAttachments = flags.contains(.includesAttachments)
     let stemming = try reader.read(UInt8.self)
     if stemming > 0 { options.stemming = try language(stemming, reader.offset) }
     for _ in 0..<(try reader.readCount(limit: reader.remaining)) {

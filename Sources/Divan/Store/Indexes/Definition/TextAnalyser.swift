@@ -3,26 +3,30 @@ import DivanLog
 /// Makes the terms of documents for one full-text index.
 final class TextAnalyser: Sendable {
   let fieldCount: Int
+  /// Whether the text of attachments is a field, which is the last one.
+  let includesAttachments: Bool
   private let paths: [[String]]
   private let conditions: [IndexCondition]
   private let filter: TermFilter
 
-  /// The distance of positions between two elements of an array, so that no phrase joins them.
+  /// The distance of positions between two elements of an array, or two attachments, so that no
+  /// phrase joins them.
   static let elementGap = 100
 
   init(_ index: DocumentIndex, _ options: FullTextOptions) {
     paths = index.paths
-    fieldCount = index.paths.count
+    fieldCount = index.textFields.count
+    includesAttachments = options.includesAttachments
     conditions = index.conditions
     filter = TermFilter(options.analysis)
   }
 
   /// Returns the terms of a document; nil if it has none, or does not fulfil the conditions.
   ///
-  /// A value that is malformed has no terms.
-  func terms(of properties: EncodedValue) -> DocumentTerms? {
+  /// A value that is malformed has no terms, and neither has an attachment that was not read.
+  func terms(of revision: IndexedRevision) -> DocumentTerms? {
     var terms = DocumentTerms(fieldCount: fieldCount)
-    forEachTerm(of: properties) { terms.append($0, $1) }
+    forEachTerm(of: revision) { terms.append($0, $1) }
     terms.sort()
     return terms.isEmpty ? nil : terms
   }
@@ -31,44 +35,57 @@ final class TextAnalyser: Sendable {
   func makeCursor() -> TokenCursor { TokenCursor([], filter.caching()) }
 
   /// Calls `body` with each term of a document and its place, in the order of places.
-  func forEachTerm(of properties: EncodedValue, _ body: ([UInt8], Occurrence) -> Void) {
+  func forEachTerm(of revision: IndexedRevision, _ body: ([UInt8], Occurrence) -> Void) {
     var cursor = TokenCursor([], filter)
-    forEachTerm(of: properties, with: &cursor, body)
+    forEachTerm(of: revision, with: &cursor, body)
   }
 
   /// Does the same with a cursor that was used for other documents.
   func forEachTerm(
-    of properties: EncodedValue, with cursor: inout TokenCursor,
+    of revision: IndexedRevision, with cursor: inout TokenCursor,
     _ body: ([UInt8], Occurrence) -> Void
   ) {
-    guard fulfilsConditions(properties) else { return }
+    guard fulfilsConditions(revision.properties) else { return }
+    var start = 0
+    func add(_ text: [UInt8], to field: Int) {
+      cursor.restart(text)
+      var last = -1
+      while cursor.next() {
+        last = cursor.position
+        body(cursor.term, Occurrence(field: field, position: start + last))
+      }
+      start += last + 1 + TextAnalyser.elementGap
+    }
     for (field, path) in paths.enumerated() {
-      var start = 0
-      forEachText(at: path, of: properties) { text in
-        cursor.restart(text)
-        var last = -1
-        while cursor.next() {
-          last = cursor.position
-          body(cursor.term, Occurrence(field: field, position: start + last))
-        }
-        start += last + 1 + TextAnalyser.elementGap
+      start = 0
+      forEachText(at: path, of: revision.properties) { add($0, to: field) }
+    }
+    guard includesAttachments else { return }
+    start = 0
+    for text in revision.attachments.texts { add(text, to: paths.count) }
+  }
+
+  /// Whether two documents have the same text, and so the same terms.
+  ///
+  /// Attachments are compared by their digests, without reading them.
+  func haveSameText(_ one: IndexedRevision, _ other: IndexedRevision) -> Bool {
+    let isIn = fulfilsConditions(one.properties)
+    guard isIn == fulfilsConditions(other.properties) else { return false }
+    guard isIn else { return true }
+    if includesAttachments, !one.attachments.haveSameText(as: other.attachments) { return false }
+    return paths.allSatisfy { path in
+      do throws(DatabaseError) {
+        return try IndexEntries.property(path, of: one.properties)?.bytes
+          == IndexEntries.property(path, of: other.properties)?.bytes
+      } catch {
+        return false
       }
     }
   }
 
-  /// Whether two documents have the same text, and so the same terms.
-  func haveSameText(_ one: EncodedValue, _ other: EncodedValue) -> Bool {
-    let isIn = fulfilsConditions(one)
-    guard isIn == fulfilsConditions(other) else { return false }
-    return !isIn
-      || paths.allSatisfy { path in
-        do throws(DatabaseError) {
-          return try IndexEntries.property(path, of: one)?.bytes
-            == IndexEntries.property(path, of: other)?.bytes
-        } catch {
-          return false
-        }
-      }
+  /// Whether the terms of a document are those of attachments, too, which have to be read first.
+  func readsAttachments(of revision: IndexedRevision) -> Bool {
+    includesAttachments && !revision.attachments.isEmpty && fulfilsConditions(revision.properties)
   }
 
   private func fulfilsConditions(_ properties: EncodedValue) -> Bool {

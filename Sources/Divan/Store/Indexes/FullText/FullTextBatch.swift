@@ -39,11 +39,11 @@ struct FullTextBatch: Sendable {
   var isFull: Bool { size >= FullTextBatch.sizeLimit }
 
   /// Adds the terms of a document that the index does not have.
-  mutating func add(_ id: SharedBytes, _ properties: EncodedValue, sequence: UInt64 = 0) {
+  mutating func add(_ id: SharedBytes, _ revision: IndexedRevision, sequence: UInt64 = 0) {
     precondition(!hasLists, "a document is added to a batch whose postings are made")
     let number = UInt64(items.count)
     var lengths = [Int](repeating: 0, count: analyser.fieldCount)
-    analyser.forEachTerm(of: properties, with: &cursor) { term, occurrence in
+    analyser.forEachTerm(of: revision, with: &cursor) { term, occurrence in
       builder.append(term, document: number, occurrence)
       lengths[occurrence.field] += 1
     }

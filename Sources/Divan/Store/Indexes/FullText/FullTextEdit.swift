@@ -49,13 +49,18 @@ extension FullTextEdit {
   ///
   /// While the index is being built, `isWhole` is false, and any of the old postings may be
   /// missing. If the old terms are unknown, the document gets another number: postings with the old
-  /// one have no document any more, and searches skip them.
+  /// one have no document any more, and searches skip them. Terms are unknown, too, if the index
+  /// has other lengths: an attachment could not be read when they were made.
   mutating func replace(
     _ id: SharedBytes, _ old: Old, with new: DocumentTerms?, isWhole: Bool
   ) throws(PageError) {
     let known = try tables.number(of: id)
     var terms: DocumentTerms?
     var kept: UInt64?
+    var old = old
+    if case .terms(let found) = old, let known, try lengths(of: known) != found?.lengths {
+      old = .unknown
+    }
     switch old {
     // Without a number, no term is there.
     case .terms(let found): (terms, kept) = (known == nil ? nil : found, known)
@@ -93,6 +98,15 @@ extension FullTextEdit {
     value.append(varint: number)
     put(tables.keys.number(of: id), value)
     put(tables.keys.id(of: number), id.array)
+  }
+
+  /// Returns the lengths that the index has of a document, which are to change.
+  private mutating func lengths(of number: UInt64) throws(PageError) -> [Int]? {
+    let block = number / FullTextKeys.lengthsPerBlock
+    if let known = lengths[block] { return known.new[number] }
+    let read = try tables.lengths(around: number)
+    lengths[block] = read
+    return read.new[number]
   }
 
   /// Sets the lengths of a document, and counts it.

@@ -11,6 +11,8 @@ extension FullTextIndex {
     private var figures: FullTextFigures
     private var postingCount = 0
     private var isSound = true
+    /// Whether the words of every document are known.
+    private var isComplete = true
 
     init(index: FullTextIndex, view: ReadView) {
       self.index = index
@@ -23,7 +25,8 @@ extension FullTextIndex {
     ///
     /// It reports the first damage only, because one page may concern many documents.
     mutating func check(_ document: StoredDocument, _ id: String) throws(DatabaseError) {
-      guard let terms = index.analyser.terms(of: EncodedValue(document.body)) else { return }
+      guard let revision = readRevision(document), let terms = index.analyser.terms(of: revision)
+      else { return }
       postingCount += terms.terms.count
       figures.add(1, terms.lengths)
       guard isSound else { return }
@@ -32,6 +35,18 @@ extension FullTextIndex {
       } catch {
         if error.code == .damaged { isSound = false }
         throw error
+      }
+    }
+
+    /// Returns what the index should have of a document; nil if an attachment cannot be read.
+    ///
+    /// The check of the attachments reports it.
+    private mutating func readRevision(_ document: StoredDocument) -> IndexedRevision? {
+      do throws(DatabaseError) {
+        return try view.indexedRevision(document, for: index.analyser)
+      } catch {
+        isComplete = false
+        return nil
       }
     }
 
@@ -50,7 +65,7 @@ extension FullTextIndex {
 
     /// Compares the counts of the index with those of the documents.
     func finish() throws(DatabaseError) {
-      guard isSound else { return }
+      guard isSound, isComplete else { return }
       let tables = tables
       let (found, foundCount) = try view.repairing { (_) throws(PageError) in
         let figures = try tables.figures()

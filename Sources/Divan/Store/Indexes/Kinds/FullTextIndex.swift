@@ -21,23 +21,45 @@ struct FullTextIndex: IndexKind {
 // MARK: - Upkeep
 
 extension FullTextIndex {
+  /// Whether a change may concern the terms of a document.
+  private func needsTerms(from old: IndexedContent, to new: IndexedContent) -> Bool {
+    guard definition.isReady, let one = old.revision, let other = new.revision else { return true }
+    return !analyser.haveSameText(one, other)
+  }
+
+  /// Whether adding a change needs the text of attachments that the document had, and has.
+  func readsAttachments(
+    from old: IndexedContent, to new: IndexedContent
+  ) -> (old: Bool, new: Bool) {
+    guard analyser.includesAttachments, needsTerms(from: old, to: new) else {
+      return (false, false)
+    }
+    return (
+      old.revision.map { analyser.readsAttachments(of: $0) } ?? false,
+      new.revision.map { analyser.readsAttachments(of: $0) } ?? false
+    )
+  }
+
   func addChange(
     from old: IndexedContent, to new: IndexedContent, in version: Version,
     to change: inout IndexChange
   ) throws(PageError) {
-    if definition.isReady, let one = old.properties, let other = new.properties,
-      analyser.haveSameText(one, other)
-    {
-      return
-    }
+    guard needsTerms(from: old, to: new) else { return }
     let known: FullTextEdit.Old
     switch old {
     case .none: known = .terms(nil)
-    case .properties(let properties): known = .terms(analyser.terms(of: properties))
+    case .revision(let revision):
+      let isKnown = !analyser.readsAttachments(of: revision) || revision.attachments.isWhole
+      known = isKnown ? .terms(analyser.terms(of: revision)) : .unknown
     case .unreadable: known = .unknown
     }
-    let terms = new.properties.flatMap { analyser.terms(of: $0) }
-    if definition.isReady, case .terms(let old) = known, old == terms { return }
+    let terms = new.revision.flatMap { analyser.terms(of: $0) }
+    // The index may lack terms of an attachment that could not be read.
+    if definition.isReady, !analyser.includesAttachments, case .terms(let old) = known,
+      old == terms
+    {
+      return
+    }
     var edit = try FullTextEdit(version.texts.tables(of: definition))
     try edit.replace(change.id, known, with: terms, isWhole: definition.isReady)
     change.add(edit)
@@ -57,9 +79,9 @@ extension FullTextIndex {
     var batch: FullTextBatch
 
     mutating func add(
-      _ id: SharedBytes, _ properties: EncodedValue, to version: inout Version
+      _ id: SharedBytes, _ revision: IndexedRevision, to version: inout Version
     ) throws(PageError) {
-      batch.add(id, properties)
+      batch.add(id, revision)
       if batch.isFull { try batch.move(to: &version.texts) }
     }
 

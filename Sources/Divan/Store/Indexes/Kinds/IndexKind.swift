@@ -33,7 +33,8 @@ protocol IndexKind: Sendable {
 
   /// Adds what has to change in the index when a document changes.
   ///
-  /// It reads what it needs, and changes nothing, so that applying the change cannot fail.
+  /// It reads what it needs, and changes nothing, so that applying the change cannot fail. The text
+  /// of attachments was read before, if an index needs it.
   func addChange(
     from old: IndexedContent, to new: IndexedContent, in version: Version,
     to change: inout IndexChange
@@ -84,7 +85,7 @@ protocol IndexEdit {
 protocol IndexFilling {
   /// Adds a document, which the index does not have.
   mutating func add(
-    _ id: SharedBytes, _ properties: EncodedValue, to version: inout Version
+    _ id: SharedBytes, _ revision: IndexedRevision, to version: inout Version
   ) throws(PageError)
 
   /// Adds what is still in memory.

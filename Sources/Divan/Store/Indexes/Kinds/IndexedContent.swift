@@ -4,12 +4,12 @@ import DivanLog
 enum IndexedContent {
   /// The document does not exist or is deleted.
   case none
-  /// The properties of its winning revision.
-  case properties(EncodedValue)
-  /// The properties cannot be read.
+  /// The winning revision.
+  case revision(IndexedRevision)
+  /// The winning revision cannot be read.
   case unreadable
 
-  var properties: EncodedValue? {
-    if case .properties(let properties) = self { properties } else { nil }
+  var revision: IndexedRevision? {
+    if case .revision(let revision) = self { revision } else { nil }
   }
 }

@@ -27,8 +27,8 @@ extension ValueIndex {
     let id = change.id
     let oldKeys = try keys(old, of: id, in: version)
     var newKeys = IndexKeySet()
-    if let properties = new.properties {
-      let entries = IndexEntries.entries(definition, of: properties, id: id)
+    if let revision = new.revision {
+      let entries = IndexEntries.entries(definition, of: revision.properties, id: id)
       newKeys = entries.all
       for start in entries.unique where !oldKeys.contains(start + id.array) {
         change.requireUnique(start, in: definition.index.name)
@@ -61,7 +61,8 @@ extension ValueIndex {
   ) throws(PageError) -> IndexKeySet {
     switch content {
     case .none: IndexKeySet()
-    case .properties(let properties): IndexEntries.entries(definition, of: properties, id: id).all
+    case .revision(let revision):
+      IndexEntries.entries(definition, of: revision.properties, id: id).all
     // Its values are unknown, but the document must not be found by them any longer.
     case .unreadable: try keys(of: id, in: version)
     }
@@ -92,10 +93,10 @@ extension ValueIndex {
     let definition: IndexDefinition
 
     func add(
-      _ id: SharedBytes, _ properties: EncodedValue, to version: inout Version
+      _ id: SharedBytes, _ revision: IndexedRevision, to version: inout Version
     ) {
       let value = [UInt8(id.count)]
-      for key in IndexEntries.entries(definition, of: properties, id: id).all {
+      for key in IndexEntries.entries(definition, of: revision.properties, id: id).all {
         version.catalog.set(key.span, value.span)
       }
     }

@@ -26,10 +26,10 @@ struct FullTextRequest: Sendable {
         .invalidQuery, "the index \(index.name.debugDescription) is not of text",
         hint: "Create one with `DocumentIndex(_:fullText:options:)`")
     }
-    let names = index.paths.map { $0.joined(separator: ".") }
+    let names = index.textFieldNames
     fieldNames = names
     if let path = condition.path {
-      guard let field = index.paths.firstIndex(where: { haveSameNames($0, path) }) else {
+      guard let field = index.textFields.firstIndex(where: { haveSameNames($0, path) }) else {
         throw DatabaseError(
           .invalidQuery,
           "the index \(index.name.debugDescription) does not have the property "
@@ -68,17 +68,27 @@ struct FullTextRequest: Sendable {
 struct FullTextMatcher: Sendable {
   private let request: FullTextRequest
   private let analyser: TextAnalyser
+  /// Whether the text of attachments may decide.
+  let searchesAttachments: Bool
 
   /// Throws `invalidQuery` if the index does not have the property, or one that the query names.
   init(_ condition: FullTextCondition, of index: DocumentIndex) throws(DatabaseError) {
     request = try FullTextRequest(condition, of: index)
     analyser = TextAnalyser(index, index.fullText ?? FullTextOptions())
+    let path = condition.path ?? DocumentIndex.attachmentsPath
+    searchesAttachments =
+      analyser.includesAttachments && haveSameNames(path, DocumentIndex.attachmentsPath)
   }
 
-  /// Whether a document with some properties matches.
-  func matches(_ properties: EncodedValue) -> Bool {
+  /// Whether the attachments of a document have to be read to test it.
+  func readsAttachments(of revision: IndexedRevision) -> Bool {
+    searchesAttachments && analyser.readsAttachments(of: revision)
+  }
+
+  /// Whether a document matches.
+  func matches(_ revision: IndexedRevision) -> Bool {
     var builder = PostingsBuilder(fieldCount: analyser.fieldCount)
-    analyser.forEachTerm(of: properties) { builder.append($0, document: 0, $1) }
+    analyser.forEachTerm(of: revision) { builder.append($0, document: 0, $1) }
     guard builder.wordCount > 0 else { return false }
     // Postings in memory are read without errors, and the names were checked.
     let found = try? request.cursor(in: TermDictionary(builder.finish()))

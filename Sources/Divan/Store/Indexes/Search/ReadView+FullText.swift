@@ -10,7 +10,7 @@ extension ReadView {
     let found = state.indexes.first { definition in
       guard definition.isReady, definition.analyser != nil else { return false }
       guard let path = condition.path else { return true }
-      return definition.index.paths.contains { haveSameNames($0, path) }
+      return definition.index.textFields.contains { haveSameNames($0, path) }
     }
     guard let found else {
       let property =

@@ -70,16 +70,26 @@ extension DocumentIndex {
   fileprivate func word(ofStem stem: String, in document: Document) -> String? {
     guard let options = fullText?.analysis else { return nil }
     let stem = Array(stem.utf8)
+    func word(in text: [UInt8]) -> String? {
+      var tokens = TokenCursor(text, options)
+      while tokens.next() {
+        if tokens.term == stem { return DocumentIndex.folded(Array(text[tokens.range]), options) }
+      }
+      return nil
+    }
     for path in paths {
       var value: Value? = path.first.flatMap { document[$0] }
       for name in path.dropFirst() { value = value?[name] }
       for element in value?.arrayValue ?? value.map({ [$0] }) ?? [] {
-        guard let text = element.stringValue.map({ Array($0.utf8) }) else { continue }
-        var tokens = TokenCursor(text, options)
-        while tokens.next() {
-          if tokens.term == stem { return DocumentIndex.folded(Array(text[tokens.range]), options) }
-        }
+        if let text = element.stringValue, let word = word(in: Array(text.utf8)) { return word }
       }
+    }
+    guard fullText?.includesAttachments == true else { return nil }
+    var attachments = AttachedTexts(document.attachments)
+    // Another document may have the word, too, so an attachment that cannot be read is skipped.
+    _ = try? attachments.readSound(of: document.id)
+    for text in attachments.texts {
+      if let word = word(in: text) { return word }
     }
     return nil
   }

@@ -49,7 +49,7 @@ extension Snapshot {
   /// - Throws: The errors of ``suggestions(for:index:limit:)``.
   public func correction(of query: FullTextQuery, index: String) throws -> FullTextQuery? {
     let definition = try view.textIndex(named: index, for: query)
-    let names = definition.index.paths.map { $0.joined(separator: ".") }
+    let names = definition.index.textFieldNames
     var text = Array(query.text.utf8)
     let words = SpelledWords.ranges(in: text) { name in
       names.contains { haveSameUTF8($0, name) }

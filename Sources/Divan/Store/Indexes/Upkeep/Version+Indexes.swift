@@ -41,9 +41,13 @@ extension Version {
   /// documents that were `changed` since. Other indexes that were ready are rebuilt, at a cost
   /// proportional to the store. Indexes that were not ready are discarded: adding them starts
   /// again. Their leftover entries are removed.
+  ///
+  /// - Returns: The errors of attachments whose text is missing in full-text indexes, because it
+  ///   cannot be read from `files`.
   mutating func catchUpIndexes(
-    since base: Version?, changed ids: Set<[UInt8]>
-  ) throws(PageError) {
+    since base: Version?, changed ids: Set<[UInt8]>, _ files: AttachmentFiles?
+  ) throws(PageError) -> [DatabaseError] {
+    var unread: [DatabaseError] = []
     indexes.removeAll { !$0.isReady }
     var whole: [IndexDefinition] = []
     for index in indexes {
@@ -60,14 +64,18 @@ extension Version {
       }
     }
     if let base, !whole.isEmpty {
-      for id in ids.inOrder { try follow(SharedBytes(copying: id), in: whole, since: base) }
+      for id in ids.inOrder {
+        unread += try follow(SharedBytes(copying: id), in: whole, since: base, files)
+      }
     }
-    try fill(indexes.filter { !numbers.contains($0.number) })
+    unread += try fill(indexes.filter { !numbers.contains($0.number) }, files)
+    return unread
   }
 
   /// Fills the indexes that follow from the documents, in a version in which they have nothing.
   mutating func fillIndexesThatFollowFromDocuments() throws(PageError) {
-    try fill(indexes.filter { type(of: $0.kind).followsFromDocuments })
+    // None of them has the text of attachments.
+    _ = try fill(indexes.filter { type(of: $0.kind).followsFromDocuments }, nil)
   }
 
   /// Returns what a change of a document changes in some indexes.
@@ -104,27 +112,45 @@ extension Version {
 
   /// Updates indexes for one document, from its state in a version to the current one.
   private mutating func follow(
-    _ id: SharedBytes, in indexes: [IndexDefinition], since base: Version
-  ) throws(PageError) {
-    let old = try base.indexedContent(of: id)
-    let new = try indexedContent(of: id)
+    _ id: SharedBytes, in indexes: [IndexDefinition], since base: Version,
+    _ files: AttachmentFiles?
+  ) throws(PageError) -> [DatabaseError] {
+    var old = try base.indexedContent(of: id, files)
+    var new = try indexedContent(of: id, files)
+    let reads = attachmentReads(from: old, to: new, in: indexes)
+    // The attachments that a document had may be deleted by now.
+    if reads.old { _ = try old.readIndexedAttachments(of: id) }
+    let unread = reads.new ? try new.readIndexedAttachments(of: id) : []
     try indexChange(of: id, from: old, to: new, in: indexes).apply(to: &self)
+    return unread
   }
 
   /// Fills indexes that have nothing with all documents.
-  private mutating func fill(_ indexes: [IndexDefinition]) throws(PageError) {
-    guard !indexes.isEmpty else { return }
+  private mutating func fill(
+    _ indexes: [IndexDefinition], _ files: AttachmentFiles?
+  ) throws(PageError) -> [DatabaseError] {
+    guard !indexes.isEmpty else { return [] }
+    var unread: [DatabaseError] = []
+    let analysers = indexes.compactMap(\.analyser)
     var fillings = indexes.map { $0.kind.makeFilling() }
     var scan = documents.scan()
     while let item = try scan.next() {
       let id = item.key
-      guard case .properties(let properties) = try indexedContent(of: id) else { continue }
-      for index in fillings.indices { try fillings[index].add(id, properties, to: &self) }
+      var content = try indexedContent(of: id, files)
+      guard let listed = content.revision else { continue }
+      if analysers.contains(where: { $0.readsAttachments(of: listed) }) {
+        unread += try content.readIndexedAttachments(of: id)
+      }
+      guard let revision = content.revision else { continue }
+      for index in fillings.indices { try fillings[index].add(id, revision, to: &self) }
     }
     for index in fillings.indices { try fillings[index].finish(in: &self) }
+    return unread
   }
 
-  private func indexedContent(of id: SharedBytes) throws(PageError) -> IndexedContent {
+  private func indexedContent(
+    of id: SharedBytes, _ files: AttachmentFiles?
+  ) throws(PageError) -> IndexedContent {
     let value = try id.withSpan { (key) throws(PageError) in try documents.find(key) }
     guard let value else { return .none }
     guard let entry = try? DocumentEntry.decode(value) else { return .unreadable }
@@ -137,7 +163,9 @@ extension Version {
     guard let locator, let record = try self.record(at: locator), record.kind == .document,
       let document = try? DocumentRecord.decode(record.payload)
     else { return .unreadable }
-    return .properties(EncodedValue(document.body))
+    return .revision(
+      IndexedRevision(
+        EncodedValue(document.body), try attachedTexts(document.attachments, files)))
   }
 
   /// Returns the record at a locator; nil if it is damaged or its file is missing.

@@ -13,22 +13,19 @@ extension WriteTransaction {
     let entry = DocumentEntry(record, at: RecordLocator(fileID: 0, offset: 0, size: 0))
     var new = IndexedContent.none
     if !entry.isDeleted {
-      var properties: SharedBytes? = record.body
       if let sequence = entry.winningSequence {
-        properties =
+        new = try contentIfSound { () throws(DatabaseError) in
           if let current, sequence == current.sequence {
-            try contentIfSound { () throws(DatabaseError) in
-              try view.newestRecord(of: current, id).body
-            }
-          } else {
-            try contentIfSound { () throws(DatabaseError) in
-              try view.retainedRecord(sequence, of: id).body
-            }
+            return try view.newestRecord(of: current, id)
           }
+          return try view.retainedRecord(sequence, of: id)
+        }
+      } else {
+        new = .revision(revision(record))
       }
-      new = properties.map { .properties(EncodedValue($0)) } ?? .unreadable
     }
-    return try indexChange(of: record.idBytes, from: old, to: new)
+    return try indexChange(
+      of: record.idBytes, from: old, to: new, requiresText: entry.winningSequence == nil)
   }
 
   /// Returns the index change for the purge of a document; nil without indexes.
@@ -36,16 +33,36 @@ extension WriteTransaction {
     purging id: SharedBytes, _ text: String, _ current: DocumentEntry?
   ) throws(DatabaseError) -> IndexChange? {
     guard !state.indexes.isEmpty else { return nil }
-    return try indexChange(of: id, from: try content(of: current, id), to: .none)
+    return try indexChange(
+      of: id, from: try content(of: current, id), to: .none, requiresText: true)
   }
 
+  /// Returns the change of all indexes.
+  ///
+  /// With `requiresText`, the new text of attachments must be readable. Otherwise a revision that
+  /// was stored earlier wins now, and has in the index what can be read of it.
   private func indexChange(
-    of id: SharedBytes, from old: IndexedContent, to new: IndexedContent
+    of id: SharedBytes, from old: IndexedContent, to new: IndexedContent, requiresText: Bool
   ) throws(DatabaseError) -> IndexChange {
-    try view.repairing { (_) throws(PageError) in
+    let reads = state.attachmentReads(from: old, to: new, in: state.indexes)
+    var (old, new) = (old, new)
+    if reads.old { _ = try old.readAttachments(of: id) }
+    if reads.new { try readAttachments(of: &new, id, requiresAll: requiresText) }
+    return try view.repairing { (_) throws(PageError) in
       // The state is that of the transaction, also where the view's is older.
       try self.state.indexChange(of: id, from: old, to: new, in: self.state.indexes)
     }
+  }
+
+  private func readAttachments(
+    of content: inout IndexedContent, _ id: SharedBytes, requiresAll: Bool
+  ) throws(DatabaseError) {
+    guard requiresAll, case .revision(var revision) = content else {
+      _ = try content.readAttachments(of: id)
+      return
+    }
+    try revision.attachments.read(of: id.text)
+    content = .revision(revision)
   }
 
   /// Applies an index change, and records the values whose uniqueness is to be checked.
@@ -67,22 +84,30 @@ extension WriteTransaction {
     of entry: DocumentEntry?, _ id: SharedBytes
   ) throws(DatabaseError) -> IndexedContent {
     guard let entry, !entry.isDeleted else { return .none }
-    let properties = try contentIfSound { () throws(DatabaseError) in
-      try view.winningRecord(at: entry.location, id).body
+    return try contentIfSound { () throws(DatabaseError) in
+      try view.winningRecord(at: entry.location, id)
     }
-    return properties.map { .properties(EncodedValue($0)) } ?? .unreadable
   }
 
-  /// Returns the properties that `read` reads; nil if their record is damaged.
+  /// Returns the content of the record that `read` reads, which may be damaged.
   private func contentIfSound(
-    _ read: () throws(DatabaseError) -> SharedBytes
-  ) throws(DatabaseError) -> SharedBytes? {
+    _ read: () throws(DatabaseError) -> some DocumentContent
+  ) throws(DatabaseError) -> IndexedContent {
     do throws(DatabaseError) {
-      return try read()
+      return .revision(revision(try read()))
     } catch {
       guard error.code == .damaged else { throw error }
-      return nil
+      return .unreadable
     }
+  }
+
+  /// Returns what indexes have of a record's revision, with attachments only if one includes them.
+  private func revision(_ record: some DocumentContent) -> IndexedRevision {
+    var revision = IndexedRevision(EncodedValue(record.body))
+    if state.indexesAttachments, let details = record.details {
+      revision.attachments = view.attachedTexts(details.attachments)
+    }
+    return revision
   }
 
   /// Appends the record of an index, and inserts it into the catalog.
