@@ -921,7 +921,7 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 273)
+    #expect(count == 274)
   }
 }
 

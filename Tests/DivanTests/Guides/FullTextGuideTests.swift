@@ -69,6 +69,22 @@ struct FullTextGuideTests {
     #expect(try database.indexes().count == 2)
   }
 
+  @Test func `documents are found by the text of their attachments`() throws {
+    let database = try Database.inMemory()
+    let options = FullTextOptions(includesAttachments: true, weights: ["_attachments": 0.5])
+    try database.addIndex(DocumentIndex("mail", fullText: "subject", "body", options: options))
+    try database.write { transaction in
+      var mail = Document(id: "trip", ["subject": "Our trip"])
+      mail.attachments["list"] = Document.Attachment(contentType: "text/plain", "Milk, honey".utf8)
+      _ = try transaction.put(mail)
+    }
+    let all = Query<Document>()
+      .filter(.matches(.fullText("trip _attachments:honey"), index: "mail"))
+    let attached = Query<Document>().filter { $0["_attachments"].matches(.fullText("honey")) }
+    let snapshot = try database.snapshot()
+    #expect(try snapshot.ids(all) == ["trip"] && snapshot.ids(attached) == ["trip"])
+  }
+
   @Test func `a query that is not in the language is refused with the place`() throws {
     var problems: [String] = []
     func show(_ problem: String) { problems.append(problem) }
@@ -213,6 +229,13 @@ struct FullTextGuideTests {
       options.weights = ["title": 4]
       try database.addIndex(DocumentIndex("text", fullText: "title", "body", options: options))
       #expect(try database.indexes().first?.fullText == options)
+    }
+    do {
+      let options = FullTextOptions(includesAttachments: true, weights: ["_attachments": 0.5])
+      try database.addIndex(DocumentIndex("mail", fullText: "subject", options: options))
+      let query = Query<Document>().filter(
+        .matches(.fullText("_attachments:milk"), index: "mail"))
+      #expect(try database.snapshot().count(query) == 0)
     }
     do {
       let query = Query<Note>()
