@@ -120,6 +120,7 @@ struct FullTextAgreementTests {
     let database = try Database.inMemory()
     var documents: [String: Value.Object] = [:]
     let options = FullTextOptions(
+      includesAttachments: true,
       weights: Dictionary(
         uniqueKeysWithValues: zip(PlainTextSearch.fields, PlainTextSearch.weights)))
     let index = DocumentIndex("text", fullText: "title", "body", "tags", options: options)
@@ -127,7 +128,8 @@ struct FullTextAgreementTests {
     try database.write { transaction in
       for number in 0..<100 {
         documents["doc-\(number)"] = texts.document()
-        _ = try transaction.put(Document(id: "doc-\(number)", documents["doc-\(number)"] ?? [:]))
+        let properties = documents["doc-\(number)"] ?? [:]
+        _ = try transaction.put(PlainTextSearch.document("doc-\(number)", properties))
       }
     }
     if seed % 2 == 1 { try database.addIndex(index) }
@@ -147,7 +149,9 @@ struct FullTextAgreementTests {
         documents[id] = nil
       } else {
         documents[id] = texts.document()
-        _ = try transaction.replace(id, with: documents[id] ?? [:])
+        let document = PlainTextSearch.document(id, documents[id] ?? [:])
+        _ = try transaction.replace(id, with: document.properties)
+        _ = try transaction.update(id) { $0.attachments = document.attachments }
       }
     }
   }

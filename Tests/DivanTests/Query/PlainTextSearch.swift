@@ -11,8 +11,10 @@ struct PlainTextSearch {
   typealias Place = (word: String, position: Int)
 
   /// The names of the properties, in the order of the index.
-  static let fields = ["title", "body", "tags"]
-  static let weights = [3.0, 1, 0.5]
+  ///
+  /// The last one is the text of attachments: `document(_:_:)` makes attachments of its elements.
+  static let fields = ["title", "body", "tags", "_attachments"]
+  static let weights = [3.0, 1, 0.5, 2]
   static let vocabulary = [
     "ant", "ants", "bee", "bees", "cat", "cow", "dog", "dot", "elk", "emu",
   ]
@@ -30,6 +32,18 @@ struct PlainTextSearch {
       }
       return places
     }
+  }
+
+  /// Returns a document with some properties, and with attachments of the last one.
+  static func document(_ id: String, _ properties: Value.Object) -> Document {
+    var properties = properties
+    let texts = properties.removeValue(forKey: "_attachments")?.arrayValue ?? []
+    var document = Document(id: id, properties)
+    for (number, text) in texts.compactMap(\.stringValue).enumerated() {
+      document.attachments["\(number)"] = Document.Attachment(
+        contentType: "text/plain", text.utf8)
+    }
+    return document
   }
 
   // MARK: Matching
@@ -163,6 +177,9 @@ struct RandomTexts {
     if random.below(3) == 0 {
       document["tags"] = .array((0..<random.below(4)).map { _ in .string(text(3)) })
     }
+    if random.below(3) == 0 {
+      document["_attachments"] = .array((0..<random.below(4)).map { _ in .string(text(5)) })
+    }
     // Values that are no text have no words.
     if random.below(12) == 0 { document["title"] = .int(7) }
     if random.below(12) == 0 { document["tags"] = .string(text(3)) }
@@ -186,7 +203,9 @@ struct RandomTexts {
     }
     switch depth == 0 ? 9 : random.below(10) {
     case 0:
-      return .field(PlainTextSearch.fields[random.below(3)], expression(depth: depth - 1))
+      return .field(
+        PlainTextSearch.fields[random.below(PlainTextSearch.fields.count)],
+        expression(depth: depth - 1))
     case 1, 2: return .all(parts(&self))
     case 3, 4: return .any(parts(&self))
     case 5: return .without(expression(depth: depth - 1), expression(depth: depth - 1))
