@@ -266,10 +266,13 @@ extension WriteTransaction {
 
 extension WriteTransaction {
   /// Appends a document's newest record and indexes it.
+  ///
+  /// A record of a revision that the store has already is `isRewrite`: the revision stays what it
+  /// is if an attachment can no longer be read.
   func append(
-    _ record: DocumentRecord, id: String, over current: DocumentEntry?
+    _ record: DocumentRecord, id: String, over current: DocumentEntry?, isRewrite: Bool = false
   ) throws(DatabaseError) {
-    let indexed = try indexChange(to: record, id, over: current)
+    let indexed = try indexChange(to: record, id, over: current, requiresText: !isRewrite)
     let savepoint = buffer.savepoint
     let locator = try append(.document, id: id) { writer in record.encode(to: &writer) }
     do throws(DatabaseError) {

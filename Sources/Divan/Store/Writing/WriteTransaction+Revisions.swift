@@ -139,7 +139,7 @@ extension WriteTransaction {
     record.superseded = current.superseded
     tree.setSequence(record.sequence, at: winner)
     try complete(&record, with: &tree, over: newest, current, released: released + [old])
-    try append(record, id: id, over: current)
+    try append(record, id: id, over: current, isRewrite: true)
   }
 
   /// Appends a purge, and applies it to the index.

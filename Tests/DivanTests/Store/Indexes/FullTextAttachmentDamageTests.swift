@@ -130,6 +130,22 @@ struct FullTextAttachmentDamageTests {
     #expect(try indexProblems(database).isEmpty)
   }
 
+  @Test func `a leaf can be purged although the attachment of the other one is gone`() throws {
+    let database = try store.open()
+    try database.addIndex(store.index)
+    try put("a", "elm", ["m": "ash", "n": "oak"], in: database)
+    _ = try remove("n", of: "a", in: database)
+    let other = try RevisionID(parsing: "2-ff")
+    try database.write { transaction in
+      let document = Document(id: "a", ["title": "fir"])
+      _ = try transaction.insert(document, history: [other, RevisionID(parsing: "1-ff")])
+    }
+    try database.write { try $0.purge("a", revision: other) }
+    #expect(try store.found("elm ash", in: database.snapshot()) == ["a"])
+    #expect(try store.found("oak OR fir", in: database.snapshot()) == [])
+    #expect(try indexProblems(database).isEmpty)
+  }
+
   @Test func `an index is not built if an attachment cannot be read`() throws {
     let database = try store.open()
     try put("a", "elm", ["n": "oak"], in: database)
@@ -205,6 +221,89 @@ struct FullTextAttachmentDamageTests {
     #expect(events.lines.withLock { $0.contains { $0.contains("the attachment \"n\"") } })
   }
 
+  /// The index has the text after the missing one at the place where it has it with the file.
+  @Test func `a phrase is found although an attachment without words was gone at the opening`()
+    throws
+  {
+    let database = try store.open()
+    try database.addIndex(store.index)
+    var document = Document(id: "a", ["title": "elm"])
+    document.attachments["1"] = Fixture.text(String(repeating: "- ", count: 40))
+    document.attachments["2"] = Fixture.text(Fixture.long("oak"))
+    try database.write { _ = try $0.put(document) }
+    let path = try store.path(of: "1", "a", in: database)
+    let fixture = store.reopened(50)
+    let bytes = try fixture.fileSystem.bytes(of: path)
+    try fixture.fileSystem.vanish(path)
+    for name in fixture.fileSystem.names(in: CrashFixture.path) where name.hasSuffix(".checkpoint")
+    {
+      try fixture.fileSystem.vanish("\(CrashFixture.path)/\(name)")
+    }
+    let again = try store.open(fixture)
+    #expect(again.openingReport.unreadAttachments.count == 1)
+    try fixture.fileSystem.appear(path, bytes)
+    try again.write {
+      _ = try $0.update("a") { $0.attachments["2"] = Fixture.text(Fixture.long("oak ash")) }
+    }
+    #expect(try store.found("\"oak ash\"", in: again.snapshot()) == ["a"])
+    #expect(try store.found("\"ash filler\"", in: again.snapshot()) == ["a"])
+    try store.expectSound(again, "changed")
+  }
+
+  @Test(arguments: [
+    SystemError.Code.noAccess, .notPermitted, .isADirectory, .notADirectory, .symbolicLink,
+    .tooManyLinks, .staleHandle, .invalidArgument, .inputOutput, .notFound,
+  ])
+  func `an opening goes on without an attachment whose file the system refuses`(
+    code: SystemError.Code
+  ) throws {
+    let (fixture, path) = try storeToReplay()
+    fixture.fileSystem.refuseOpening(path, with: code)
+    let database = try store.open(fixture)
+    #expect(database.openingReport.unreadAttachments.count == 1)
+    #expect(database.openingReport.damage.isEmpty)
+    #expect(try store.found("elm", in: database.snapshot()) == ["a"])
+    #expect(try store.found("oak", in: database.snapshot()) == [])
+    // Nor does the refusal prevent a deletion.
+    try database.write { _ = try $0.delete("a") }
+    #expect(try store.found("elm OR oak", in: database.snapshot()) == [])
+    fixture.fileSystem.observeCalls(nil)
+    try store.expectSound(database, "deleted")
+  }
+
+  @Test(arguments: [SystemError.Code.tooManyOpenFiles, .tooManyOpenFilesInSystem, .outOfMemory])
+  func `an opening fails for a lack of files or of memory, and loses no words`(
+    code: SystemError.Code
+  ) throws {
+    let (fixture, path) = try storeToReplay()
+    fixture.fileSystem.refuseOpening(path, with: code)
+    let error = #expect(throws: DatabaseError.self) { try store.open(fixture) }
+    #expect((error?.underlying as? SystemError)?.code == code)
+    fixture.fileSystem.observeCalls(nil)
+    let database = try store.open(fixture)
+    #expect(try store.found("elm oak", in: database.snapshot()) == ["a"])
+    // A check reports that it could not compare the words.
+    fixture.fileSystem.refuseOpening(path, with: code)
+    let problem = try #require(try indexProblems(database).first)
+    #expect((problem.underlying as? SystemError)?.code == code)
+    fixture.fileSystem.observeCalls(nil)
+    try store.expectSound(database, "checked")
+  }
+
+  /// Returns a store whose log an opening replays, and the path of its only attachment.
+  private func storeToReplay() throws -> (CrashFixture, path: String) {
+    let database = try store.open()
+    try database.addIndex(store.index)
+    try put("a", "elm", ["n": "oak"], in: database)
+    let path = try store.path(of: "n", "a", in: database)
+    let fixture = store.reopened(50)
+    for name in fixture.fileSystem.names(in: CrashFixture.path) where name.hasSuffix(".checkpoint")
+    {
+      try fixture.fileSystem.vanish("\(CrashFixture.path)/\(name)")
+    }
+    return (fixture, path)
+  }
+
   /// Files of dropped attachments are deleted, so replay cannot know the terms that they had.
   @Test func `an attachment that was replaced since the checkpoint, and deleted, is no damage`()
     throws
@@ -230,6 +329,15 @@ struct FullTextAttachmentDamageTests {
     #expect(try store.found("filler", in: again.snapshot()) == ["a", "c"])
     let count = Query<Document>().filter(.matches(.fullText("filler"), index: "text"))
     #expect(try again.snapshot().count(count) == 2)
+  }
+}
+
+extension SimulatedFileSystem {
+  /// Makes each opening of a file fail, until calls are no longer observed.
+  fileprivate func refuseOpening(_ path: String, with code: SystemError.Code) {
+    observeCalls { [unowned self] call in
+      if call.path == path, call.verb == .open { fail(.open, with: code) }
+    }
   }
 }
 

@@ -65,8 +65,10 @@ extension AttachedTexts {
   /// Whether the text of each attachment was read.
   var isWhole: Bool { items.allSatisfy { $0.text != nil } }
 
-  /// The texts that were read, in the order of the attachments' names.
-  var texts: some Sequence<[UInt8]> { items.lazy.compactMap(\.text) }
+  /// The texts in the order of the attachments' names; empty where an attachment was not read.
+  ///
+  /// So what was read is at the same place in an index, whatever else could be read.
+  var texts: some Sequence<[UInt8]> { items.lazy.map { $0.text ?? [] } }
 
   /// Whether two revisions have the same text, as their digests show.
   func haveSameText(as other: AttachedTexts) -> Bool {
@@ -90,15 +92,17 @@ extension AttachedTexts {
 
   /// Reads the text of the attachments that can be read, and returns the errors of the others.
   ///
-  /// - Throws: An error of the system that says nothing about the attachment, such as a lack of
-  ///   memory.
+  /// - Throws: An error of the system that does not concern the attachment alone, such as a lack
+  ///   of memory.
   mutating func readSound(of documentID: String?) throws(SystemError) -> [DatabaseError] {
     var errors: [DatabaseError] = []
     for index in items.indices {
       do throws(DatabaseError) {
         items[index].text = try items[index].read()
       } catch {
-        if let system = error.underlying as? SystemError, !system.isOfFile { throw system }
+        if let system = error.underlying as? SystemError, !error.concernsAttachmentAlone {
+          throw system
+        }
         errors.append(items[index].error(error, documentID))
       }
     }
@@ -106,9 +110,16 @@ extension AttachedTexts {
   }
 }
 
-extension SystemError {
-  /// Whether it concerns the file alone, however often it is read.
-  fileprivate var isOfFile: Bool { code == .notFound || code == .inputOutput }
+extension DatabaseError {
+  /// Whether it is about the attachment that was read, and not about the process or the store.
+  var concernsAttachmentAlone: Bool {
+    switch code {
+    case .closed, .suspended, .cancelled, .resourceExhausted: return false
+    default:
+      let system = underlying as? SystemError
+      return system?.code != .outOfMemory && system?.code != .interrupted
+    }
+  }
 }
 
 extension AttachedTexts.Item {

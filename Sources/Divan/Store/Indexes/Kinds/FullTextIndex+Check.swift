@@ -25,7 +25,8 @@ extension FullTextIndex {
     ///
     /// It reports the first damage only, because one page may concern many documents.
     mutating func check(_ document: StoredDocument, _ id: String) throws(DatabaseError) {
-      guard let revision = readRevision(document), let terms = index.analyser.terms(of: revision)
+      guard let revision = try readRevision(document),
+        let terms = index.analyser.terms(of: revision)
       else { return }
       postingCount += terms.terms.count
       figures.add(1, terms.lengths)
@@ -41,10 +42,13 @@ extension FullTextIndex {
     /// Returns what the index should have of a document; nil if an attachment cannot be read.
     ///
     /// The check of the attachments reports it.
-    private mutating func readRevision(_ document: StoredDocument) -> IndexedRevision? {
+    private mutating func readRevision(
+      _ document: StoredDocument
+    ) throws(DatabaseError) -> IndexedRevision? {
       do throws(DatabaseError) {
         return try view.indexedRevision(document, for: index.analyser)
       } catch {
+        guard error.concernsAttachmentAlone else { throw error }
         isComplete = false
         return nil
       }

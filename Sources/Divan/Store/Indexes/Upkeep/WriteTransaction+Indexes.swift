@@ -3,9 +3,10 @@ import DivanLog
 extension WriteTransaction {
   /// Returns the index change for a record that becomes a document's newest; nil without indexes.
   ///
-  /// All reads happen here, so that applying the change cannot fail.
+  /// All reads happen here, so that applying the change cannot fail. With `requiresText`, the text
+  /// of the record's own attachments must be readable.
   func indexChange(
-    to record: DocumentRecord, _ id: String, over current: DocumentEntry?
+    to record: DocumentRecord, _ id: String, over current: DocumentEntry?, requiresText: Bool
   ) throws(DatabaseError) -> IndexChange? {
     guard !state.indexes.isEmpty else { return nil }
     let old = try content(of: current, record.idBytes)
@@ -25,7 +26,8 @@ extension WriteTransaction {
       }
     }
     return try indexChange(
-      of: record.idBytes, from: old, to: new, requiresText: entry.winningSequence == nil)
+      of: record.idBytes, from: old, to: new,
+      requiresText: requiresText && entry.winningSequence == nil)
   }
 
   /// Returns the index change for the purge of a document; nil without indexes.
@@ -39,8 +41,8 @@ extension WriteTransaction {
 
   /// Returns the change of all indexes.
   ///
-  /// With `requiresText`, the new text of attachments must be readable. Otherwise a revision that
-  /// was stored earlier wins now, and has in the index what can be read of it.
+  /// With `requiresText`, the new text of attachments must be readable. Otherwise the index has what
+  /// can be read of it, as for a revision that was stored earlier and wins now.
   private func indexChange(
     of id: SharedBytes, from old: IndexedContent, to new: IndexedContent, requiresText: Bool
   ) throws(DatabaseError) -> IndexChange {
