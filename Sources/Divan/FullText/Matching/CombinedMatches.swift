@@ -1,69 +1,48 @@
 /// The documents that all of several cursors have.
 final class AllMatches: MatchCursor {
-  /// The one with the fewest documents first.
-  private let cursors: [any MatchCursor]
-  private(set) var document = DocumentNumber.end
+  private var all: Conjunction
 
   /// Creates an intersection of at least one cursor.
   init(_ cursors: [any MatchCursor]) throws(DatabaseError) {
-    precondition(!cursors.isEmpty, "an intersection of nothing")
-    self.cursors = cursors.sorted { $0.cost < $1.cost }
-    try align(from: 0)
+    all = Conjunction(of: cursors)
+    try all.move(to: 0)
   }
 
-  var cost: Int { cursors[0].cost }
+  var document: UInt64 { all.document }
+  var cost: Int { all.cost }
 
   func advance(to target: UInt64) throws(DatabaseError) {
-    if document < target { try align(from: target) }
-  }
-
-  /// Moves all cursors to the first document from `target` on that all of them have.
-  private func align(from target: UInt64) throws(DatabaseError) {
-    document = DocumentNumber.end
-    var target = target
-    var index = 0
-    while index < cursors.count {
-      let cursor = cursors[index]
-      try cursor.advance(to: target)
-      if cursor.document == DocumentNumber.end { return }
-      if cursor.document > target, index > 0 {
-        index = 0
-      } else {
-        index += 1
-      }
-      target = cursor.document
-    }
-    document = target
+    if document < target { try all.move(to: target) }
   }
 
   func mark(_ window: inout DocumentWindow) throws(DatabaseError) {
     guard document < window.end else { return }
-    guard DocumentWindow.isWorthwhile(cost, cursors[cursors.count - 1].cost) else {
+    guard DocumentWindow.isWorthwhile(cost, all.parts[all.parts.count - 1].cost) else {
       while document < window.end {
         window.insert(document)
-        try align(from: document + 1)
+        try all.move(to: document + 1)
       }
       return
     }
-    var all = DocumentWindow(around: window.start)
-    try cursors[0].mark(&all)
-    for cursor in cursors.dropFirst() {
+    var common: DocumentWindow?
+    for index in all.parts.indices {
       var own = DocumentWindow(around: window.start)
-      try cursor.mark(&own)
-      all.formIntersection(own)
+      try all.parts[index].mark(&own)
+      if let others = common { own.formIntersection(others) }
+      common = own
     }
-    window.formUnion(all)
-    try align(from: window.end)
+    if let common { window.formUnion(common) }
+    try all.move(to: window.end)
   }
 
   func appendSpans(to spans: inout [MatchSpan]) throws(DatabaseError) {
     let start = spans.count
-    for cursor in cursors { try cursor.appendSpans(to: &spans) }
+    for index in all.parts.indices { try all.parts[index].appendSpans(to: &spans) }
     spans[start...].sort(by: MatchSpan.precedes)
   }
 
   func addFrequencies(to frequencies: inout TermFrequencies) throws(DatabaseError) {
-    for cursor in cursors { try cursor.addFrequencies(to: &frequencies) }
+    for index in all.parts.indices { try all.parts[index].addFrequencies(to: &frequencies) }
   }
 }
 

@@ -149,9 +149,10 @@ struct QueryMatches {
     _ found: [[UInt8]], prefix: [UInt8]? = nil, _ fields: FieldSet, part: Int?
   ) throws(DatabaseError) -> CountedMatches? {
     let limit = try terms.numberLimit()
-    guard limit < CountedMatches.sizeLimit / UInt64(fieldNames.count) else { return nil }
-    var counter = OccurrenceCounter(
-      numberLimit: limit, fieldCount: fieldNames.count, fields: fields)
+    guard
+      var counter = OccurrenceCounter(
+        numberLimit: limit, fieldCount: fieldNames.count, fields: fields)
+    else { return nil }
     if let prefix { try terms.count(termsWithPrefix: prefix, into: &counter) }
     for term in found {
       guard let postings = try terms.postings(of: term) else { continue }
@@ -160,7 +161,7 @@ struct QueryMatches {
         target = try counter.add(bytes.span, first: first) + 1
       }
     }
-    return CountedMatches(counter, fieldCount: fieldNames.count, part: part)
+    return CountedMatches(counter, part: part)
   }
 
   /// Returns the terms that a word stands for, each once.

@@ -12,9 +12,9 @@ struct PostingsCursor {
   /// The offset of the properties of each document.
   private var fields: [Int] = []
   private var index = 0
-  /// The document whose positions begin at ``positionsOffset``.
-  private var positionsIndex = 0
-  private var positionsOffset = 0
+  /// Where the places of each document begin, and their signature; none before they are needed.
+  private var places: [(offset: Int, signature: PlaceSignature)] = []
+  private var positionsStart = 0
 
   /// The current document, or ``DocumentNumber/end``.
   var document: UInt64 { index < documents.count ? documents[index] : DocumentNumber.end }
@@ -35,12 +35,13 @@ struct PostingsCursor {
   /// Moves to the first document of another block, and uses the memory again.
   mutating func read(_ bytes: [UInt8], first: UInt64) throws(ByteError) {
     self.bytes = bytes
-    (index, positionsIndex) = (0, 0)
+    index = 0
+    places.removeAll(keepingCapacity: true)
     documents.removeAll(keepingCapacity: true)
     fields.removeAll(keepingCapacity: true)
     let span = bytes.span
     let header = try PostingsBlock.header(of: span)
-    positionsOffset = header.positionsStart
+    positionsStart = header.positionsStart
     var offset = header.documentsStart
     let (last, overflows) = first.addingReportingOverflow(header.last)
     guard !overflows, last < DocumentNumber.end else {
@@ -99,6 +100,7 @@ extension PostingsCursor {
     try forEachField(of: index) { (frequency) throws(ByteError) in body(frequency) }
   }
 
+  @inline(__always)
   private func forEachField(
     of index: Int, _ body: (FieldFrequency) throws(ByteError) -> Void
   ) throws(ByteError) {
@@ -117,6 +119,15 @@ extension PostingsCursor {
     }
   }
 
+  /// The signature of the places of the term in the current document; of no place at the end.
+  ///
+  /// - Throws: `ByteError` if the bytes are no block.
+  mutating func signature() throws(ByteError) -> PlaceSignature {
+    guard index < documents.count else { return PlaceSignature() }
+    try readPlaces()
+    return places[index].signature
+  }
+
   /// Appends the places of the term in the current document, in ascending order.
   ///
   /// - Throws: `ByteError` if the bytes are no block.
@@ -124,49 +135,54 @@ extension PostingsCursor {
     to result: inout [Occurrence], in wanted: FieldSet = .all
   ) throws(ByteError) {
     guard index < documents.count else { return }
-    try skipPositions()
-    // Mostly the next document follows; this one's positions are read once.
-    positionsOffset = try appendOccurrences(to: &result, in: wanted, from: positionsOffset)
-    positionsIndex = index + 1
-  }
-
-  /// Appends the places whose positions begin at an offset, and returns the offset behind them.
-  private func appendOccurrences(
-    to result: inout [Occurrence], in wanted: FieldSet, from start: Int
-  ) throws(ByteError) -> Int {
+    try readPlaces()
     let span = bytes.span
-    var offset = start
+    var offset = places[index].offset
     try forEachField(of: index) { (frequency) throws(ByteError) in
       let isWanted = wanted.contains(frequency.field)
       var next: UInt64 = 0
       for _ in 0..<frequency.count {
-        let distance = try span.readVarint(at: &offset)
-        guard distance <= UInt64(UInt32.max), next + distance <= UInt64(UInt32.max) else {
-          throw ByteError(offset: offset, reason: "a position is too great")
-        }
+        let position = try PostingsCursor.readPosition(of: span, &next, at: &offset)
         if isWanted {
-          result.append(Occurrence(field: frequency.field, position: Int(next + distance)))
+          result.append(Occurrence(field: frequency.field, position: Int(position)))
         }
-        next += distance + 1
       }
     }
-    return offset
   }
 
-  /// Moves to the positions of the current document.
-  private mutating func skipPositions() throws(ByteError) {
-    guard positionsIndex != index else { return }
-    if positionsIndex > index {
-      positionsIndex = 0
-      positionsOffset = try PostingsBlock.header(of: bytes.span).positionsStart
-    }
-    var passed = 0
-    while positionsIndex < index {
-      try forEachField(of: positionsIndex) { (frequency) throws(ByteError) in
-        passed += frequency.count
+  /// Finds the places of all documents of the block; once.
+  ///
+  /// They follow each other, so those of one document cannot be found without those before.
+  private mutating func readPlaces() throws(ByteError) {
+    guard places.isEmpty else { return }
+    let bytes = bytes
+    let span = bytes.span
+    places.reserveCapacity(documents.count)
+    var offset = positionsStart
+    for index in documents.indices {
+      let start = offset
+      var signature = PlaceSignature()
+      try forEachField(of: index) { (frequency) throws(ByteError) in
+        var next: UInt64 = 0
+        for _ in 0..<frequency.count {
+          let position = try PostingsCursor.readPosition(of: span, &next, at: &offset)
+          signature.insert(field: frequency.field, position: position)
+        }
       }
-      positionsIndex += 1
+      places.append((start, signature))
     }
-    try PostingsBlock.skip(passed, of: bytes, &positionsOffset)
+  }
+
+  /// Reads a position, whose distance to the least that it can be is in the block.
+  @inline(__always)
+  private static func readPosition(
+    of span: Span<UInt8>, _ least: inout UInt64, at offset: inout Int
+  ) throws(ByteError) -> UInt64 {
+    let distance = try span.readVarint(at: &offset)
+    guard distance <= UInt64(UInt32.max), least + distance <= UInt64(UInt32.max) else {
+      throw ByteError(offset: offset, reason: "a position is too great")
+    }
+    defer { least += distance + 1 }
+    return least + distance
   }
 }

@@ -83,12 +83,22 @@ struct RelevanceRanking {
 
   /// The frequency of a part that occurs in a document as often as its counts say.
   func frequency(
-    _ counts: ArraySlice<UInt8>, _ lengths: [Int], at start: Int
+    _ counts: Span<UInt8>, _ lengths: [Int], at start: Int
   ) -> Double {
     var frequency = 0.0
     for field in weights.indices {
-      let count = counts[counts.startIndex + field]
+      let count = counts[field]
       if count > 0 { frequency += Double(count) * factor(field, lengths[start + field]) }
+    }
+    return frequency
+  }
+
+  /// The greatest frequency of a part with some counts: that of the shortest properties.
+  func greatestFrequency(_ counts: Span<UInt8>) -> Double {
+    var frequency = 0.0
+    for field in weights.indices {
+      let count = Int(counts[field])
+      if count > 0 { frequency += Double(count) * factor(field, count) }
     }
     return frequency
   }

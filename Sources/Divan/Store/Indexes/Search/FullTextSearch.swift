@@ -157,7 +157,8 @@ extension FullTextSearch {
   /// Returns the matches with the greatest frequencies of the only part, whose occurrences are
   /// counted.
   ///
-  /// Most have one. They are not looked at if enough of the others are better than any of them.
+  /// Most have one. They are not looked at if enough of the others are better than any of them. Nor
+  /// are the lengths of a document read if it is not among the best even with the shortest texts.
   private func mostFrequent(
     _ limit: Int?, _ counted: CountedMatches, _ ranking: RelevanceRanking
   ) throws(DatabaseError) -> TopMatches {
@@ -165,7 +166,9 @@ extension FullTextSearch {
     for withSeveral in [true, false] {
       if !withSeveral, let least = best.leastScore, least > ranking.greatestFrequencyOfOne { break }
       var lengths = LengthsReader(terms)
-      try counted.forEach(withSeveral: withSeveral) { (number, counts) throws(DatabaseError) in
+      let counter = counted.counter
+      try counter.forEach(withSeveral: withSeveral) { (number, counts) throws(DatabaseError) in
+        if let least = best.leastScore, ranking.greatestFrequency(counts) < least { return }
         guard try lengths.move(to: number) else { return }
         best.insert(
           document: number,
