@@ -86,6 +86,19 @@ extension IndexEntries {
     return found
   }
 
+  /// Whether two documents have the same bytes at a path, or both nothing.
+  ///
+  /// False for malformed properties.
+  static func haveSameBytes(
+    at path: [String], _ one: EncodedValue, _ other: EncodedValue
+  ) -> Bool {
+    do throws(DatabaseError) {
+      return try property(path, of: one)?.bytes == property(path, of: other)?.bytes
+    } catch {
+      return false
+    }
+  }
+
   /// Returns a document's first property of an index; nil if the document is not in the index.
   private static func first(_ index: DocumentIndex, of properties: EncodedValue) -> EncodedValue? {
     guard index.conditions.allSatisfy({ $0.isFulfilled(by: properties) }) else { return nil }

@@ -73,13 +73,8 @@ final class TextAnalyser: Sendable {
     guard isIn == fulfilsConditions(other.properties) else { return false }
     guard isIn else { return true }
     if includesAttachments, !one.attachments.haveSameText(as: other.attachments) { return false }
-    return paths.allSatisfy { path in
-      do throws(DatabaseError) {
-        return try IndexEntries.property(path, of: one.properties)?.bytes
-          == IndexEntries.property(path, of: other.properties)?.bytes
-      } catch {
-        return false
-      }
+    return paths.allSatisfy {
+      IndexEntries.haveSameBytes(at: $0, one.properties, other.properties)
     }
   }
 

@@ -24,6 +24,7 @@ extension ValueIndex {
     from old: IndexedContent, to new: IndexedContent, in version: Version,
     to change: inout IndexChange
   ) throws(PageError) {
+    guard needsKeys(from: old, to: new) else { return }
     let id = change.id
     let oldKeys = try keys(old, of: id, in: version)
     var newKeys = IndexKeySet()
@@ -40,6 +41,16 @@ extension ValueIndex {
     let removed = oldKeys.subtracting(newKeys)
     guard added.count > 0 || removed.count > 0 else { return }
     change.add(Edit(removed: removed, added: added, value: UInt8(id.count)))
+  }
+
+  /// Whether a change may concern the keys of a document.
+  private func needsKeys(from old: IndexedContent, to new: IndexedContent) -> Bool {
+    guard definition.isReady, let one = old.revision, let other = new.revision else { return true }
+    let index = definition.index
+    func isSame(_ path: [String]) -> Bool {
+      IndexEntries.haveSameBytes(at: path, one.properties, other.properties)
+    }
+    return !(index.paths.allSatisfy(isSame) && index.conditions.allSatisfy { isSame($0.path) })
   }
 
   private struct Edit: IndexEdit {
