@@ -91,6 +91,7 @@ enum Place {
   static let indexWalking = "IndexEntryCursor.swift"
   static let indexRepair = "LeafRepair+Indexes.swift"
   static let textEdit = "FullTextEdit.swift"
+  static let attachedTexts = "AttachedTexts.swift"
   static let textDrop = "DroppedItems.swift"
   static let textSearch = "FullTextSearch.swift"
   static let storedTerms = "StoredTerms.swift"

@@ -113,5 +113,56 @@ extension PlantedBug {
         weights: request.fieldNames.map { PLANTED ? 1 : weights[$0] ?? 1 })
         """,
       killedBy: .rules("relevance counts words")),
+    PlantedBug(
+      "text-signature-moved-ahead", rule: "texts",
+      "a phrase is looked for where its words are in the other order",
+      in: "PlaceSignature.swift",
+      find: "let shift = UInt64(distance) & 63",
+      plant: "let shift = UInt64(truncatingIfNeeded: PLANTED ? -distance : distance) & 63",
+      killedBy: .rules("a phrase is found")),
+    PlantedBug(
+      "text-attachments-not-compared", rule: "texts",
+      "a change of an attachment alone does not change the index",
+      in: "TextAnalyser.swift",
+      find: """
+        if includesAttachments, !one.attachments.haveSameText(as: other.attachments) { return false }
+        """,
+      plant: """
+        if includesAttachments, !PLANTED,
+          !one.attachments.haveSameText(as: other.attachments) { return false }
+        """,
+      killedBy: .rules("the text of attachments is found")),
+    PlantedBug(
+      "text-lost-attachment-stops", rule: "texts", "a lost attachment prevents an opening",
+      in: Place.attachedTexts,
+      find: """
+        if let system = error.underlying as? SystemError, !error.concernsAttachmentAlone {
+        """,
+      plant: """
+        if let system = error.underlying as? SystemError,
+          PLANTED || !error.concernsAttachmentAlone
+        {
+        """,
+      killedBy: .rules("an opening goes on without a lost attachment")),
+    PlantedBug(
+      "text-lost-attachment-known", rule: "texts",
+      "words of an attachment that comes back are not added, because the document had it before",
+      in: Place.textEdit,
+      find: """
+        if case .terms(let found) = old, let known, try lengths(of: known) != found?.lengths {
+        """,
+      plant: """
+        if case .terms(let found) = old, let known, !PLANTED,
+          try lengths(of: known) != found?.lengths
+        {
+        """,
+      killedBy: .rules("an opening goes on without a lost attachment")),
+    PlantedBug(
+      "text-purge-needs-attachment", rule: "texts",
+      "a leaf is not purged if the attachment of another one is lost",
+      in: Place.revisions,
+      find: "try append(record, id: id, over: current, isRewrite: true)",
+      plant: "try append(record, id: id, over: current, isRewrite: !PLANTED)",
+      killedBy: .rules("a document is deleted and a leaf purged")),
   ]
 }

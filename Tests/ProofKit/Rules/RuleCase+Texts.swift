@@ -100,6 +100,31 @@ extension RuleCase {
           "ash0": ids(rest.filter { $0 % 2 == 0 || $0 % 3 == 0 }),
         ], database)
     },
+    RuleCase(name: "a phrase is found at any place of a text") {
+      let database = try CrashFixture.fresh().open { $0.maintenance = .manual }
+      try database.addIndex(DocumentIndex("words", fullText: "title", "text"))
+      // The words are also at other places, which may share a bit with those that are looked for.
+      let fillers = (0..<200).map { ["oak", "fir", "ash"][$0 * $0 % 7 % 3] }
+      try database.write { transaction in
+        for number in 0..<200 {
+          var words = fillers
+          words.insert(contentsOf: ["elm", "larch", "elm"], at: number)
+          let text = Value.string(words.joined(separator: " "))
+          _ = try transaction.replace(
+            "n\(number)", with: number % 2 == 0 ? ["text": text] : ["title": text])
+        }
+        _ = try transaction.replace("far", with: ["title": "elm", "text": "oak larch oak elm"])
+      }
+      let all = (0..<200).map { "n\($0)" }
+      try expectWords(
+        [
+          "\"elm larch\"": all, "\"larch elm\"": all, "\"elm larch elm\"": all,
+          "\"larch larch\"": [], "\"elm elm\"": [],
+        ], database)
+      let near = ["elm", fillers[70], fillers[71]].joined(separator: " ")
+      let query = Query<Document>().filter(.matches(.fullText("\"\(near)\""), index: "words"))
+      try expect(try database.snapshot().find(query).map(\.id).contains("n70"), near)
+    },
     RuleCase(name: "words that begin alike are told apart in a build") {
       let database = try CrashFixture.fresh().open { $0.maintenance = .manual }
       try database.write { transaction in
@@ -164,7 +189,7 @@ extension RuleCase {
   ]
 
   /// Throws unless each word finds exactly some documents.
-  private static func expectWords(
+  static func expectWords(
     _ words: [String: [String]], _ database: Database
   ) throws {
     for (word, ids) in words {

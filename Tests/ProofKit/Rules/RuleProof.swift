@@ -32,7 +32,8 @@ package struct RuleCase: Sendable, CustomStringConvertible {
 
   package static let all: [RuleCase] =
     order + merging + segments + evidence + opening + checkpoints + failures + frames
-    + promises + revisions + secondaryIndexes + texts + views + ownership
+    + promises + revisions + secondaryIndexes + texts + attachedTexts + views
+    + ownership
     + damage + sharing + encryption
 }
 
