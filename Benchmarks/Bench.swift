@@ -35,9 +35,12 @@ struct Bench: Sendable {
     return try Database(at: path(name), configuration: configuration)
   }
 
+  /// Whether there is a store with this name.
+  func exists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: path(name)) }
+
   /// Removes the store with this name, if there is one.
   func remove(_ name: String) throws {
-    guard FileManager.default.fileExists(atPath: path(name)) else { return }
+    guard exists(name) else { return }
     try FileManager.default.removeItem(atPath: path(name))
   }
 
@@ -58,7 +61,7 @@ struct Bench: Sendable {
 
   /// Ensures that there is a closed store with this name and all documents.
   func load(_ name: String = "loaded") throws {
-    guard !FileManager.default.fileExists(atPath: path(name)) else { return }
+    guard !exists(name) else { return }
     if name == "loaded" {
       let database = try open(name, .none)
       try fill(database)

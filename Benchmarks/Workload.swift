@@ -22,8 +22,8 @@ struct Workload: Sendable {
   /// All workloads, in the order in which they run.
   static let all =
     loading + committing + reading + scanning + querying + opening + taking + compacting
-    + converting + coding + branching + viewing + following + attaching + modelling + saving
-    + observing + transferring + replicating
+    + converting + coding + branching + viewing + searching + following + attaching + modelling
+    + saving + observing + transferring + replicating
 
   /// Whether `--only` selects it, by its name or by a prefix that is not another workload's name.
   func isChosen(by options: Options) -> Bool {
