@@ -28,7 +28,7 @@ struct FilmTextTests {
       }
   }
 
-  /// All films take minutes in a debug build; every tenth one is used unless `DIVAN_FILMS` is `all`.
+  /// Every tenth film is used, which takes a tenth of the time; all if `DIVAN_FILMS` is `all`.
   @Test func `an index of films has the postings of a scan with the same tokenizer`() throws {
     guard let films = try FilmTextTests.films() else { return }
     let isWhole = ProcessInfo.processInfo.environment["DIVAN_FILMS"] == "all"

@@ -41,8 +41,8 @@ extension WriteTransaction {
 
   /// Returns the change of all indexes.
   ///
-  /// With `requiresText`, the new text of attachments must be readable. Otherwise the index has what
-  /// can be read of it, as for a revision that was stored earlier and wins now.
+  /// With `requiresText`, the new text of attachments must be readable. Otherwise the index has
+  /// what can be read of it, as for a revision that was stored earlier and wins now.
   private func indexChange(
     of id: SharedBytes, from old: IndexedContent, to new: IndexedContent, requiresText: Bool
   ) throws(DatabaseError) -> IndexChange {
