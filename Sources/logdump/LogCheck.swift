@@ -23,6 +23,8 @@ final class LogCheck {
 
   /// The number of documents in the log that are not deleted.
   var documentCount: UInt64 { index.documentCount }
+  /// The names of the indexes that are not compared with the documents.
+  var uncheckedIndexNames: [String] { index.uncheckedIndexNames }
 }
 
 extension LogCheck {

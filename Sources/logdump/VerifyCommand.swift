@@ -40,10 +40,11 @@ extension LogDump {
         ("attachmentBytes", .number(attachments.length)),
         ("attachmentsNotRead", .number(options.isByName ? attachments.count : 0)),
         ("attachmentsUnreferred", .number(attachments.unreferredCount)),
+        ("indexesNotChecked", .number(check.uncheckedIndexNames.count)),
       ],
       summary(status, log, check, attachments, findings))
     if !options.isJSON {
-      for text in uncheckedParts(log, attachments, options) {
+      for text in uncheckedParts(log, check, attachments, options) {
         try output.line("Not checked: \(text).")
       }
     }
@@ -60,7 +61,8 @@ extension LogDump {
 
   /// Returns the parts of the store that were not checked.
   private func uncheckedParts(
-    _ log: OpenedLog, _ attachments: InspectedAttachmentCheck, _ options: Options
+    _ log: OpenedLog, _ check: LogCheck, _ attachments: InspectedAttachmentCheck,
+    _ options: Options
   ) -> [String] {
     var texts: [String] = []
     if options.isByName, attachments.count > 0 {
@@ -73,6 +75,12 @@ extension LogDump {
     if !log.files.views.isEmpty {
       texts.append(
         "whether the rows of views are the ones that their functions make of the documents")
+    }
+    let names = check.uncheckedIndexNames.map { printable($0.debugDescription) }
+    if !names.isEmpty {
+      texts.append(
+        "whether full-text indexes have the words of the documents, which `Database.check` compares ("
+          + names.joined(separator: ", ") + ")")
     }
     return texts
   }

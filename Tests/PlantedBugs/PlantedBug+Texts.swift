@@ -133,17 +133,12 @@ extension PlantedBug {
         """,
       killedBy: .rules("the text of attachments is found")),
     PlantedBug(
-      "text-lost-attachment-stops", rule: "texts", "a lost attachment prevents an opening",
+      "text-refused-attachment-stops", rule: "texts",
+      "an attachment that the system refuses prevents an opening",
       in: Place.attachedTexts,
-      find: """
-        if let system = error.underlying as? SystemError, !error.concernsAttachmentAlone {
-        """,
-      plant: """
-        if let system = error.underlying as? SystemError,
-          PLANTED || !error.concernsAttachmentAlone
-        {
-        """,
-      killedBy: .rules("an opening goes on without a lost attachment")),
+      find: "guard error.concernsAttachmentAlone else { throw error }",
+      plant: "guard error.concernsAttachmentAlone, !PLANTED else { throw error }",
+      killedBy: .rules("an opening goes on without an attachment that the system refuses")),
     PlantedBug(
       "text-lost-attachment-known", rule: "texts",
       "words of an attachment that comes back are not added, because the document had it before",

@@ -13,7 +13,8 @@ struct OccurrenceCounterTests {
       let limit = UInt64.random(in: 0...300, using: &random)
       var model: [UInt64: [Int]] = [:]
       var counter = try #require(
-        OccurrenceCounter(numberLimit: limit, fieldCount: fieldCount, fields: .all))
+        OccurrenceCounter(
+          numberLimit: limit, fieldCount: fieldCount, fields: .all, sizeLimit: 1 << 20))
       for _ in 0..<Int.random(in: 0...5, using: &random) {
         var block = PostingsBlock(fieldCount: fieldCount)
         let first = UInt64.random(in: 0...max(limit, 1), using: &random)
@@ -59,12 +60,61 @@ struct OccurrenceCounterTests {
     }
   }
 
-  @Test func `documents are not counted if that takes more than 64 MiB`() {
-    let limit: UInt64 = 64 << 20
+  @Test func `documents are not counted if that takes too much memory`() {
     for (fieldCount, share) in [(1, 1), (2, 2), (3, 4), (9, 16)] as [(Int, UInt64)] {
-      let most = limit / share
-      #expect(OccurrenceCounter(numberLimit: most, fieldCount: fieldCount, fields: .all) != nil)
-      #expect(OccurrenceCounter(numberLimit: most + 1, fieldCount: fieldCount, fields: .all) == nil)
+      func counter(_ numberLimit: UInt64, _ sizeLimit: Int) -> OccurrenceCounter? {
+        OccurrenceCounter(
+          numberLimit: numberLimit, fieldCount: fieldCount, fields: .all, sizeLimit: sizeLimit)
+      }
+      #expect(counter(4096 / share, 4096)?.size == 4096)
+      #expect(counter(4096 / share + 1, 4096) == nil)
+      #expect(counter(1, 0) == nil && counter(1, -1) == nil && counter(.max, .max) == nil)
     }
   }
+
+  /// Each prefix would have had an array for all documents.
+  @Test func `a query with the same prefix many times counts it once`() throws {
+    let terms = CountingTerms()
+    let groups = (0..<50).map { "(elm* AND oak\($0))" }
+    let expression = try FullTextParser.parse(groups.joined(separator: " OR "))
+    var matches = QueryMatches(
+      terms, AnalysedQuery(expression, AnalysisOptions()), fieldNames: ["text"])
+    _ = try matches.cursor(expression, in: .all)
+    #expect(terms.countedPrefixes == ["elm"])
+  }
+
+  @Test func `a query with many prefixes stays within its memory`() throws {
+    // Each takes a quarter of what a query has.
+    let terms = CountingTerms(numberLimit: UInt64(QueryMatches.counterSizeLimit / 4))
+    let words = ["ash*", "birch*", "cedar*", "elm*", "fir*", "oak*"]
+    let expression = try FullTextParser.parse(words.joined(separator: " OR "))
+    var matches = QueryMatches(
+      terms, AnalysedQuery(expression, AnalysisOptions()), fieldNames: ["text"])
+    _ = try matches.cursor(expression, in: .all)
+    #expect(terms.countedPrefixes == ["ash", "birch", "cedar", "elm"])
+    #expect(terms.listedPrefixes == ["fir", "oak"])
+  }
+}
+
+/// Terms without documents, which note what they are asked for.
+private final class CountingTerms: FullTextTerms {
+  private let limit: UInt64
+  private(set) var countedPrefixes: [String] = []
+  private(set) var listedPrefixes: [String] = []
+
+  init(numberLimit: UInt64 = 1000) { limit = numberLimit }
+
+  func postings(of term: [UInt8]) -> (any PostingsSource)? { nil }
+  func numberLimit() -> UInt64 { limit }
+
+  func count(termsWithPrefix prefix: [UInt8], into counter: inout OccurrenceCounter) {
+    countedPrefixes.append(String(decoding: prefix, as: UTF8.self))
+  }
+
+  func terms(withPrefix prefix: [UInt8]) -> [[UInt8]] {
+    listedPrefixes.append(String(decoding: prefix, as: UTF8.self))
+    return []
+  }
+
+  func terms(near word: [UInt8], maxDistance: Int, isPrefix: Bool) -> [[UInt8]] { [] }
 }

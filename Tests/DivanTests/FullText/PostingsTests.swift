@@ -178,6 +178,14 @@ struct PostingsTests {
         bytes.removeLast(Int.random(in: 0...min(3, bytes.count), using: &random))
       }
       do {
+        var retried = try PostingsCursor(bytes, first: 5, fieldCount: 2)
+        // What was read before an error is not used after it.
+        while retried.document != DocumentNumber.end {
+          var found: [Occurrence] = []
+          _ = try? retried.signature()
+          try? retried.appendOccurrences(to: &found)
+          retried.advance(to: retried.document + 1)
+        }
         var cursor = try PostingsCursor(bytes, first: 5, fieldCount: 2)
         var last: UInt64?
         while cursor.document != DocumentNumber.end {

@@ -37,6 +37,24 @@ extension RuleCase {
       try expectWords(["elm": ["a"], "oak": ["a"], "ash": ["a"], "fir": ["a"]], again)
       if let problem = try again.check().problems.first { throw problem }
     },
+    RuleCase(name: "an opening goes on without an attachment that the system refuses") {
+      let fixture = CrashFixture.fresh()
+      let database = try open(fixture)
+      try database.addIndex(index)
+      try database.write { try put("a", ["n": "oak"], $0) }
+      let later = fixture.restarted(.processEnd)
+      try later.vanish { $0.hasSuffix(".checkpoint") }
+      let files = later.fileSystem
+      files.observeCalls { [unowned files] call in
+        if call.verb == .open, call.path.contains("/attachments/") {
+          files.fail(.open, with: .noAccess)
+        }
+      }
+      let again = try open(later)
+      files.observeCalls(nil)
+      try expect(again.openingReport.notes.count == 1, "\(again.openingReport.notes)")
+      try expectWords(["elm": ["a"], "oak": []], again)
+    },
     RuleCase(name: "a document is deleted and a leaf purged after its attachments were lost") {
       let fixture = CrashFixture.fresh()
       let database = try open(fixture)

@@ -47,7 +47,7 @@ enum Report {
     for goal in Goal.all where measured.contains(goal.measure.workload) {
       let peer = goal.peer.map { median($0.engine, $0.measure) } ?? 1
       guard let peer else { continue }
-      let divan = median(DivanEngine.name, goal.measure)
+      let divan = median(goal.engine, goal.measure)
       let bound = goal.ratio * peer
       let relation = goal.isFloor ? "≥" : "≤"
       var line = "  " + padded(goal.title, 62)

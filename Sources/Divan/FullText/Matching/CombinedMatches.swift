@@ -17,7 +17,7 @@ final class AllMatches: MatchCursor {
 
   func mark(_ window: inout DocumentWindow) throws(DatabaseError) {
     guard document < window.end else { return }
-    guard DocumentWindow.isWorthwhile(cost, all.parts[all.parts.count - 1].cost) else {
+    guard DocumentWindow.isWorthwhile(cost, all.members[all.members.count - 1].cost) else {
       while document < window.end {
         window.insert(document)
         try all.move(to: document + 1)
@@ -25,9 +25,9 @@ final class AllMatches: MatchCursor {
       return
     }
     var common: DocumentWindow?
-    for index in all.parts.indices {
+    for index in all.members.indices {
       var own = DocumentWindow(around: window.start)
-      try all.parts[index].mark(&own)
+      try all.members[index].mark(&own)
       if let others = common { own.formIntersection(others) }
       common = own
     }
@@ -37,12 +37,12 @@ final class AllMatches: MatchCursor {
 
   func appendSpans(to spans: inout [MatchSpan]) throws(DatabaseError) {
     let start = spans.count
-    for index in all.parts.indices { try all.parts[index].appendSpans(to: &spans) }
+    for index in all.members.indices { try all.members[index].appendSpans(to: &spans) }
     spans[start...].sort(by: MatchSpan.precedes)
   }
 
   func addFrequencies(to frequencies: inout TermFrequencies) throws(DatabaseError) {
-    for index in all.parts.indices { try all.parts[index].addFrequencies(to: &frequencies) }
+    for index in all.members.indices { try all.members[index].addFrequencies(to: &frequencies) }
   }
 }
 

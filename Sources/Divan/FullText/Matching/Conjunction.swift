@@ -4,7 +4,7 @@
 /// moved in place: without a call through a protocol, and without counting references.
 struct Conjunction {
   /// One of the cursors.
-  struct Part {
+  struct Member {
     private var term: TermCursor?
     private var counted: CountedCursor?
     private let other: (any MatchCursor)?
@@ -38,16 +38,18 @@ struct Conjunction {
     }
 
     mutating func appendOccurrences(to places: inout [Occurrence]) throws(DatabaseError) {
+      precondition(counted == nil, "the words of a phrase were counted")
       try term?.appendOccurrences(to: &places)
       try other?.appendOccurrences(to: &places)
     }
 
     mutating func appendSpans(to spans: inout [MatchSpan]) throws(DatabaseError) {
+      precondition(counted == nil, "the words of a phrase were counted")
       try term?.appendSpans(to: &spans)
       try other?.appendSpans(to: &spans)
     }
 
-    // It changes nothing, but a part would be copied to call it otherwise.
+    // It changes nothing, but a member would be copied to call it otherwise.
     mutating func addFrequencies(to frequencies: inout TermFrequencies) throws(DatabaseError) {
       try term?.addFrequencies(to: &frequencies)
       counted?.addFrequencies(to: &frequencies)
@@ -56,24 +58,24 @@ struct Conjunction {
   }
 
   /// The one with the fewest documents first.
-  var parts: [Part]
+  var members: [Member]
   /// The current document, or ``DocumentNumber/end``.
   private(set) var document = DocumentNumber.end
 
   /// Creates an intersection of at least one cursor, the one with the fewest documents first.
   ///
   /// It is at the end before it is moved.
-  init(_ parts: [Part]) {
-    precondition(!parts.isEmpty, "an intersection of nothing")
-    self.parts = parts
+  init(_ members: [Member]) {
+    precondition(!members.isEmpty, "an intersection of nothing")
+    self.members = members
   }
 
   /// Creates an intersection of at least one cursor, which takes the cursors' places.
   init(of cursors: [any MatchCursor]) {
-    self.init(cursors.map(Part.init).sorted { $0.cost < $1.cost })
+    self.init(cursors.map(Member.init).sorted { $0.cost < $1.cost })
   }
 
-  var cost: Int { parts[0].cost }
+  var cost: Int { members[0].cost }
 
   /// Moves to the first document from `target` on that all cursors have; false at the end.
   @discardableResult
@@ -81,8 +83,8 @@ struct Conjunction {
     document = DocumentNumber.end
     var target = target
     var index = 0
-    while index < parts.count {
-      let found = try parts[index].advance(to: target)
+    while index < members.count {
+      let found = try members[index].advance(to: target)
       if found == DocumentNumber.end { return false }
       index = found > target && index > 0 ? 0 : index + 1
       target = found

@@ -38,14 +38,14 @@ final class NearMatches: MatchCursor {
   func appendSpans(to spans: inout [MatchSpan]) { spans += self.spans }
 
   func addFrequencies(to frequencies: inout TermFrequencies) throws(DatabaseError) {
-    for index in all.parts.indices { try all.parts[index].addFrequencies(to: &frequencies) }
+    for index in all.members.indices { try all.members[index].addFrequencies(to: &frequencies) }
   }
 
   /// Finds the matches in the document that all parts have, in order.
   private func findMatches() throws(DatabaseError) {
     for index in lists.indices {
       lists[index].removeAll(keepingCapacity: true)
-      try all.parts[index].appendSpans(to: &lists[index])
+      try all.members[index].appendSpans(to: &lists[index])
     }
     // For each place that comes first, the nearest places of the other parts are the next ones.
     var next = Array(repeating: 0, count: lists.count)

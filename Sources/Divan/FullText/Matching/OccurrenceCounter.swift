@@ -12,17 +12,18 @@ struct OccurrenceCounter {
   /// The binary logarithm of the number of bytes for a document.
   private let strideBits: Int
 
-  /// The greatest number of bytes for the counts of all documents.
-  private static let sizeLimit: UInt64 = 64 << 20
-
-  /// Creates a counter for documents with numbers below `numberLimit`; nil if there are too many.
-  init?(numberLimit: UInt64, fieldCount: Int, fields: FieldSet) {
+  /// Creates a counter for documents with numbers below `numberLimit`; nil if there are so many
+  /// that ``size`` would exceed a limit.
+  init?(numberLimit: UInt64, fieldCount: Int, fields: FieldSet, sizeLimit: Int) {
     (self.numberLimit, self.fieldCount, self.fields) = (numberLimit, fieldCount, fields)
     strideBits = Int.bitWidth - (fieldCount - 1).leadingZeroBitCount
-    guard numberLimit <= OccurrenceCounter.sizeLimit >> UInt64(strideBits) else { return nil }
+    guard numberLimit <= UInt64(max(sizeLimit, 0)) >> UInt64(strideBits) else { return nil }
     // Whole words, which are looked at together.
     counts = Array(repeating: 0, count: (Int(numberLimit) << strideBits + 7) & ~7)
   }
+
+  /// The memory in use, in bytes.
+  var size: Int { counts.count }
 
   /// Adds the occurrences in a block, and returns the number of its last document.
   mutating func add(_ block: Span<UInt8>, first: UInt64) throws(DatabaseError) -> UInt64 {

@@ -51,7 +51,7 @@ final class PhraseMatches: MatchCursor {
 /// The words of a phrase, in the documents that have all of them.
 private struct PhraseWords {
   private var all: Conjunction
-  /// The number of words from the first one to each part.
+  /// The number of words from the first one to each member.
   private let distances: [Int]
   /// The starts of phrases with the words that were looked at, and the places of the next word.
   private var starts: [Occurrence] = []
@@ -59,7 +59,7 @@ private struct PhraseWords {
 
   init(_ words: [(cursor: any MatchCursor, offset: Int)]) {
     // Rare words first.
-    let sorted = words.map { (Conjunction.Part($0.cursor), $0.offset - words[0].offset) }
+    let sorted = words.map { (Conjunction.Member($0.cursor), $0.offset - words[0].offset) }
       .sorted { $0.0.cost < $1.0.cost }
     all = Conjunction(sorted.map(\.0))
     distances = sorted.map(\.1)
@@ -68,8 +68,8 @@ private struct PhraseWords {
   var document: UInt64 { all.document }
   var cost: Int { all.cost }
 
-  /// Moves to the first document from `target` on that has all words, and may have them next to
-  /// each other; false at the end.
+  /// Moves to the first document from `target` on that has all words, and may have them at their
+  /// distances; false at the end.
   mutating func move(to target: UInt64) throws(DatabaseError) -> Bool {
     var target = target
     while try all.move(to: target) {
@@ -79,11 +79,11 @@ private struct PhraseWords {
     return false
   }
 
-  /// Returns false if the words are not next to each other; otherwise their places decide.
+  /// Returns false if the words are not at their distances; otherwise their places decide.
   private mutating func mayMatch() throws(DatabaseError) -> Bool {
     var common = PlaceSignature.any
     for (index, distance) in distances.enumerated() {
-      common.formIntersection(try all.parts[index].signature().moved(back: distance))
+      common.formIntersection(try all.members[index].signature().moved(back: distance))
       if common.isEmpty { return false }
     }
     return true
@@ -93,7 +93,7 @@ private struct PhraseWords {
   mutating func forEachStart(_ body: (Occurrence) -> Void) throws(DatabaseError) {
     for (index, distance) in distances.enumerated() {
       places.removeAll(keepingCapacity: true)
-      try all.parts[index].appendOccurrences(to: &places)
+      try all.members[index].appendOccurrences(to: &places)
       keepStarts(by: distance, isFirst: index == 0)
       if starts.isEmpty { return }
     }

@@ -27,6 +27,19 @@ struct QueryMatches {
   private let fieldNames: [String]
   /// An upper bound of the number of documents with each ranked part.
   private(set) var partCounts: [Int] = []
+  /// What was counted, because a query can have the same prefix many times.
+  private var counters: [CountedTerms: OccurrenceCounter] = [:]
+  /// The memory that other counts can take, in bytes.
+  private var counterSizeLeft = QueryMatches.counterSizeLimit
+
+  private struct CountedTerms: Hashable {
+    let terms: [[UInt8]]
+    let prefix: [UInt8]?
+    let fields: FieldSet
+  }
+
+  /// The memory that the counts of a query take at most, in bytes.
+  static let counterSizeLimit = 128 << 20
 
   init(_ terms: any FullTextTerms, _ query: AnalysedQuery, fieldNames: [String]) {
     (self.terms, self.query, self.fieldNames) = (terms, query, fieldNames)
@@ -85,7 +98,7 @@ struct QueryMatches {
   }
 
   /// Returns the documents with a frequent word, to rank them by its counts; nil for other queries.
-  func frequentWord(
+  mutating func frequentWord(
     _ text: FullTextWords, in fields: FieldSet
   ) throws(DatabaseError) -> CountedMatches? {
     let words = query[text]
@@ -133,9 +146,9 @@ struct QueryMatches {
   /// The number of terms whose postings are read side by side, if they can be counted instead.
   private static let cursorLimit = 1024
 
-  /// Returns the documents with a term, or any that has a prefix, without places; nil if there are
-  /// too many documents to count them all.
-  private func countedMatches(
+  /// Returns the documents with a term, or any that has a prefix, without places; nil if counting
+  /// them takes too much memory.
+  private mutating func countedMatches(
     _ word: AnalysedWords.Word, _ fields: FieldSet, part: Int?
   ) throws(DatabaseError) -> CountedMatches? {
     // Stems that begin with the prefix are counted with it.
@@ -145,13 +158,15 @@ struct QueryMatches {
   }
 
   /// Does the same for a list of terms, and all that have a prefix.
-  private func countedMatches(
+  private mutating func countedMatches(
     _ found: [[UInt8]], prefix: [UInt8]? = nil, _ fields: FieldSet, part: Int?
   ) throws(DatabaseError) -> CountedMatches? {
-    let limit = try terms.numberLimit()
+    let counted = CountedTerms(terms: found, prefix: prefix, fields: fields)
+    if let counter = counters[counted] { return CountedMatches(counter, part: part) }
     guard
       var counter = OccurrenceCounter(
-        numberLimit: limit, fieldCount: fieldNames.count, fields: fields)
+        numberLimit: try terms.numberLimit(), fieldCount: fieldNames.count, fields: fields,
+        sizeLimit: counterSizeLeft)
     else { return nil }
     if let prefix { try terms.count(termsWithPrefix: prefix, into: &counter) }
     for term in found {
@@ -161,6 +176,8 @@ struct QueryMatches {
         target = try counter.add(bytes.span, first: first) + 1
       }
     }
+    counterSizeLeft -= counter.size
+    counters[counted] = counter
     return CountedMatches(counter, part: part)
   }
 

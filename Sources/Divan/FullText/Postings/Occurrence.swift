@@ -20,7 +20,7 @@ struct Occurrence: Hashable, Comparable, Sendable {
   /// The position of the term among the words of the property, counted from 0.
   var position: Int { Int(bits & 0xFFFF_FFFF) }
 
-  /// The place some words behind; its position is not beyond the limit.
+  /// The place some words behind, or before if the distance is negative; there is such a position.
   func moved(by distance: Int) -> Occurrence {
     Occurrence(field: field, position: position + distance)
   }

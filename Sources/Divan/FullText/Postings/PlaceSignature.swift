@@ -1,8 +1,8 @@
 /// A summary of the places of a term in a document: a bit for each, which several can share.
 ///
 /// The bit of a place is its position modulo 64, moved by its property. So two terms are at one
-/// place only if their signatures have a bit in common. Mostly they have none, and then the places
-/// need not be compared.
+/// place only if their signatures have a bit in common. In texts of up to some dozens of words they
+/// mostly have none, and then the places need not be compared.
 struct PlaceSignature: Equatable, Sendable {
   private var bits: UInt64 = 0
 

@@ -157,6 +157,9 @@ extension PostingsCursor {
     guard places.isEmpty else { return }
     let bytes = bytes
     let span = bytes.span
+    // All of them or none, also after an error.
+    var places: [(offset: Int, signature: PlaceSignature)] = []
+    swap(&places, &self.places)
     places.reserveCapacity(documents.count)
     var offset = positionsStart
     for index in documents.indices {
@@ -171,6 +174,7 @@ extension PostingsCursor {
       }
       places.append((start, signature))
     }
+    self.places = places
   }
 
   /// Reads a position, whose distance to the least that it can be is in the block.

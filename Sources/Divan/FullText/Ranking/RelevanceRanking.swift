@@ -94,6 +94,8 @@ struct RelevanceRanking {
   }
 
   /// The greatest frequency of a part with some counts: that of the shortest properties.
+  ///
+  /// A property has at least as many words as the part occurs in it.
   func greatestFrequency(_ counts: Span<UInt8>) -> Double {
     var frequency = 0.0
     for field in weights.indices {

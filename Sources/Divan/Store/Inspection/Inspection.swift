@@ -91,6 +91,12 @@ extension InspectedIndex {
 
   package var documentCount: UInt64 { replay.state.documentCount }
 
+  /// The names of the indexes that only ``Database/check(progress:)`` compares with the documents,
+  /// because their bytes do not follow from them.
+  package var uncheckedIndexNames: [String] {
+    replay.state.indexes.filter { !type(of: $0.kind).followsFromDocuments }.map(\.index.name)
+  }
+
   /// Returns the bytes of records in a segment: all, and those that nothing refers to any more.
   package func usage(of fileID: UInt64) -> (total: UInt64, dead: UInt64)? {
     replay.state.segments.usage(of: fileID).map { ($0.total, $0.dead) }

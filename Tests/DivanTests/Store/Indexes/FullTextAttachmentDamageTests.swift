@@ -160,6 +160,27 @@ struct FullTextAttachmentDamageTests {
     try store.expectSound(database, "built")
   }
 
+  /// The builder keeps what a writer has added, so the words would be missing in the new index.
+  @Test func `no write brings in a document without its attachment while an index is built`()
+    throws
+  {
+    let database = try store.open()
+    for number in 0..<20 { try put("a\(number)", "elm", ["n": "oak"], in: database) }
+    var wasCalled = false
+    try database.addIndex(store.index) { _ in
+      guard !wasCalled else { return }
+      wasCalled = true
+      let lost = try remove("n", of: "a0", in: database)
+      #expect(throws: DatabaseError.self) {
+        try database.write { try $0.setExpiry(Date(timeIntervalSince1970: 1e10), of: "a0") }
+      }
+      try store.fixture.fileSystem.appear(lost.path, lost.bytes)
+    }
+    #expect(wasCalled)
+    try store.expectSound(database, "built")
+    #expect(try store.found("oak", in: database.snapshot()).count == 20)
+  }
+
   @Test func `a query that has to read a missing attachment fails, and says which`() throws {
     let database = try store.open()
     try database.addIndex(store.index)

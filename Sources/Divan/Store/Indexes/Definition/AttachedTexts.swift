@@ -92,17 +92,14 @@ extension AttachedTexts {
 
   /// Reads the text of the attachments that can be read, and returns the errors of the others.
   ///
-  /// - Throws: An error of the system that does not concern the attachment alone, such as a lack
-  ///   of memory.
-  mutating func readSound(of documentID: String?) throws(SystemError) -> [DatabaseError] {
+  /// - Throws: An error that does not concern the attachment alone, such as a lack of memory.
+  mutating func readSound(of documentID: String?) throws(DatabaseError) -> [DatabaseError] {
     var errors: [DatabaseError] = []
     for index in items.indices {
       do throws(DatabaseError) {
         items[index].text = try items[index].read()
       } catch {
-        if let system = error.underlying as? SystemError, !error.concernsAttachmentAlone {
-          throw system
-        }
+        guard error.concernsAttachmentAlone else { throw error }
         errors.append(items[index].error(error, documentID))
       }
     }

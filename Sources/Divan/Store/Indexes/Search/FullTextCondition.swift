@@ -58,7 +58,8 @@ struct FullTextRequest: Sendable {
   /// Returns the documents with the query's only word, with their counts, if it is a frequent one.
   func countedMatches(in terms: some FullTextTerms) throws(DatabaseError) -> CountedMatches? {
     guard case .words(let text)? = expression else { return nil }
-    return try QueryMatches(terms, words, fieldNames: fieldNames).frequentWord(text, in: fields)
+    var matches = QueryMatches(terms, words, fieldNames: fieldNames)
+    return try matches.frequentWord(text, in: fields)
   }
 }
 

@@ -6,6 +6,11 @@ extension Version {
   /// Whether an index has the text of attachments.
   var indexesAttachments: Bool { indexes.contains { $0.analyser?.includesAttachments == true } }
 
+  /// Whether an index with the text of attachments is being built.
+  var buildsAttachmentIndex: Bool {
+    indexes.contains { !$0.isReady && $0.analyser?.includesAttachments == true }
+  }
+
   /// Whether a change of some indexes needs the text of attachments that a document had, and has.
   func attachmentReads(
     from old: IndexedContent, to new: IndexedContent, in indexes: [IndexDefinition]
@@ -73,28 +78,19 @@ private final class LocatedSource: AttachmentSource {
 extension IndexedContent {
   /// Reads the text of the attachments that can be read, and returns the errors of the others.
   mutating func readAttachments(of id: SharedBytes) throws(DatabaseError) -> [DatabaseError] {
-    do throws(SystemError) {
-      return try readSoundAttachments(of: id)
-    } catch {
-      throw DatabaseError(error)
-    }
-  }
-
-  /// Does the same where an error of the system prevents the use of an index.
-  mutating func readIndexedAttachments(of id: SharedBytes) throws(PageError) -> [DatabaseError] {
-    do throws(SystemError) {
-      return try readSoundAttachments(of: id)
-    } catch {
-      throw .unreadable(page: 0, error)
-    }
-  }
-
-  private mutating func readSoundAttachments(
-    of id: SharedBytes
-  ) throws(SystemError) -> [DatabaseError] {
     guard case .revision(var revision) = self else { return [] }
     let errors = try revision.attachments.readSound(of: id.text)
     self = .revision(revision)
     return errors
+  }
+
+  /// Does the same where an error of the system prevents the use of an index.
+  mutating func readIndexedAttachments(of id: SharedBytes) throws(PageError) -> [DatabaseError] {
+    do throws(DatabaseError) {
+      return try readAttachments(of: id)
+    } catch {
+      guard let system = error.underlying as? SystemError else { return [error] }
+      throw .unreadable(page: 0, system)
+    }
   }
 }

@@ -49,6 +49,8 @@ extension WriteTransaction {
     let reads = state.attachmentReads(from: old, to: new, in: state.indexes)
     var (old, new) = (old, new)
     if reads.old { _ = try old.readAttachments(of: id) }
+    // A build throws without the text, so no write may bring the document in without it.
+    let requiresText = requiresText || state.buildsAttachmentIndex
     if reads.new { try readAttachments(of: &new, id, requiresAll: requiresText) }
     return try view.repairing { (_) throws(PageError) in
       // The state is that of the transaction, also where the view's is older.
