@@ -171,10 +171,11 @@ extension Checkpoint {
 
   /// Opens the newest checkpoint that is complete; nil if there is none.
   ///
-  /// `evidence` gets the facts that newer ones prove.
+  /// With `checksInnerPages`, one with a damaged inner page is not used. `evidence` gets the facts
+  /// that newer ones prove.
   static func newestUsable(
     among files: Set<FileName>, in directory: StoreDirectory, configuration: Configuration,
-    notes: inout [String], evidence: inout [Evidence]
+    checksInnerPages: Bool, notes: inout [String], evidence: inout [Evidence]
   ) throws(LogError) -> Usable? {
     var numbers: [UInt64] = []
     for case .checkpoint(let number) in files { numbers.append(number) }
@@ -183,7 +184,7 @@ extension Checkpoint {
       do throws(LogError) {
         if let usable = try open(
           number, among: files, in: directory, isMapped: isMapped,
-          nodeSize: configuration.nodeSize)
+          nodeSize: configuration.nodeSize, checksInnerPages: checksInnerPages)
         {
           return usable
         }
@@ -210,7 +211,7 @@ extension Checkpoint {
   /// Opens a checkpoint; nil if a file that it depends on is missing.
   static func open(
     _ number: UInt64, among files: Set<FileName>, in directory: StoreDirectory, isMapped: Bool,
-    nodeSize: Int
+    nodeSize: Int, checksInnerPages: Bool = true
   ) throws(LogError) -> Usable? {
     let (file, checkpoint) = try read(number, in: directory, isMapped: isMapped)
     guard checkpoint.trees.count <= Version.trees.count,
@@ -227,7 +228,8 @@ extension Checkpoint {
       })
     else { return nil }
     guard
-      let runs = try checkpoint.openRuns(file, among: files, in: directory, isMapped: isMapped)
+      let runs = try checkpoint.openRuns(
+        file, among: files, in: directory, isMapped: isMapped, checksInnerPages: checksInnerPages)
     else { return nil }
     var state = checkpoint.version(nodeSize: nodeSize, runs: runs, segments: chain.segments)
     do throws(PageError) {
@@ -246,7 +248,7 @@ extension Checkpoint {
   /// Opens the runs of each tree; nil if a file that they are in is missing.
   private func openRuns(
     _ file: CheckpointFile, among files: Set<FileName>, in directory: StoreDirectory,
-    isMapped: Bool
+    isMapped: Bool, checksInnerPages: Bool
   ) throws(LogError) -> [[Run]]? {
     var opened: [UInt64: CheckpointFile] = [number: file]
     var runs: [[Run]] = []
@@ -263,8 +265,7 @@ extension Checkpoint {
             CheckpointPages.source(of: file), locator.summary, commit: locator.commit)
         else { return nil }
         do throws(PageError) {
-          // A damaged leaf can be rebuilt from the log later; an inner page cannot.
-          try run.checkInnerPages()
+          if checksInnerPages { try run.checkInnerPages() }
         } catch {
           throw .damaged(
             Damage(path: file.path, offset: 0, reason: "a page of the index: \(error)"))
