@@ -39,7 +39,7 @@ extension PlantedBug {
           Place.mainStore,
           find: "if maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }",
           plant: """
-            if PLANTED { try? writer.log?.noteEnd(isClosed: true) }
+            if PLANTED { try? writer.log?.noteClosed() }
             if maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }
             """),
         Edit(
@@ -293,25 +293,10 @@ extension PlantedBug {
         "guard let file = opened[locator.checkpoint], PLANTED || file.header.preamble.salt == locator.salt,",
       killedBy: .rules("rule 20: a run is found by its checkpoint's salt")),
     PlantedBug(
-      "inner-pages-unchecked", rule: "21",
-      "a checkpoint with a damaged inner page is used after a crash",
+      "inner-pages-unchecked", rule: "21", "a checkpoint with a damaged inner page is used",
       in: Place.checkpoint,
-      find: "if checksInnerPages { try run.checkInnerPages() }",
-      plant: "if checksInnerPages, !PLANTED { try run.checkInnerPages() }",
-      killedBy: .rules("rule 21: after a crash, a checkpoint with a damaged inner page")),
-    PlantedBug(
-      "inner-page-without-leaf", rule: "21", "an inner page is rebuilt without one of its leaves",
-      in: "Run+InnerPages.swift",
-      find: "try leafEntryCount(with: page, at: number) == count",
-      plant: "try PLANTED || leafEntryCount(with: page, at: number) == count",
-      killedBy: .rules("rule 21: two damaged pages are rebuilt")),
-    PlantedBug(
-      "closed-with-unrepairable-page", rule: "21",
-      "a store says that it was closed after a page could not be rebuilt",
-      in: Place.repair,
-      find: "hasUnrepairablePage.store(true, ordering: .releasing)",
-      plant: "if !PLANTED { hasUnrepairablePage.store(true, ordering: .releasing) }",
-      killedBy: .rules("rule 21: a store with a page that cannot be rebuilt")),
+      find: "try run.checkInnerPages()", plant: "if !PLANTED { try run.checkInnerPages() }",
+      killedBy: .rules("rule 21: a checkpoint with a damaged inner page is not used")),
     PlantedBug(
       "page-not-repaired", rule: "21", "a damaged page is not rebuilt",
       in: Place.repair,

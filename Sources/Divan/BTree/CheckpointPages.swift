@@ -31,7 +31,6 @@ final class CheckpointPages: PageSource {
   }
 
   var pageSize: Int { file.pageSize }
-  var pageCount: Int { Int(file.header.pageCount) }
 
   func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock {
     let bytes: SharedBytes

@@ -79,7 +79,6 @@ final class MappedPages: PageSource, @unchecked Sendable {
   }
 
   var pageSize: Int { layout.pageSize }
-  var pageCount: Int { count }
 
   func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock {
     guard number < count, offset >= 0, offset <= layout.pageSize - BloomFilter.blockSize else {

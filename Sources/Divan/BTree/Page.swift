@@ -81,9 +81,6 @@ protocol PageSource: AnyObject, Sendable {
   /// The size of each page in bytes.
   var pageSize: Int { get }
 
-  /// All pages have numbers below this one; some of them belong to other runs.
-  var pageCount: Int { get }
-
   /// Returns a block of a ``BloomFilter``, at an offset in a page without entries.
   func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock
 }

@@ -4,11 +4,10 @@ internal import Synchronization
 /// An immutable sorted map from bytes to bytes, in pages of a file.
 ///
 /// It is the tree that ``RunWriter`` wrote. Pages have the layout of ``NodePage``, and are read
-/// when they are first used. A page may prove damaged only then: the caller rebuilds the entries of
-/// a leaf from the log and passes them to ``install(_:for:compactionCount:)``, or calls
-/// ``rebuildInnerPage(_:)``.
+/// when they are first used. A page may prove damaged only then: the caller rebuilds its entries
+/// from the log and passes them to ``install(_:for:)``.
 final class Run: Sendable {
-  let source: any PageSource
+  private let source: any PageSource
   /// The root page, the height, and the number of entries.
   let summary: RunSummary
   /// The last commit that the run includes, which is needed to rebuild a page from the log.
@@ -18,8 +17,6 @@ final class Run: Sendable {
   /// A page may have several: see ``Replacement``.
   private let replacements = Guarded<[UInt32: [Replacement]]>([:])
   private let hasReplacements = Atomic<Bool>(false)
-  /// The number of pages in memory that have numbers of their own.
-  private let newPageCount = Atomic<Int>(0)
 
   /// Opens a run.
   ///
@@ -51,9 +48,9 @@ extension Run: Equatable {
   static func == (a: Run, b: Run) -> Bool { a === b }
 }
 
-/// A page that was rebuilt; a leaf from the log, for one version of the store.
+/// A leaf that was rebuilt from the log for one version of the store.
 ///
-/// A leaf refers to records at their locations then, and lacks records that compactions had dropped
+/// It refers to records at their locations then, and lacks records that compactions had dropped
 /// because newer layers hide them. It therefore serves versions that have seen these compactions,
 /// but not older snapshots that share the run: they rebuild the leaf from the segments that they
 /// pin.
@@ -263,33 +260,10 @@ extension Run {
     guard let bytes = Page.leaf(of: entries), let page = try? Page(bytes, number: number) else {
       return false
     }
-    install(page, for: number, compactionCount: compactionCount)
-    return true
-  }
-
-  /// Replaces a damaged page for versions that have seen at least some compactions.
-  func install(_ page: Page, for number: UInt32, compactionCount: Int = 0) {
     let replacement = Replacement(compactionCount: compactionCount, page: page)
     replacements.withLock { $0[number, default: []].append(replacement) }
     hasReplacements.store(true, ordering: .releasing)
-  }
-
-  /// Installs pages with new numbers, of which the last one takes the place of a damaged page.
-  func install(
-    _ pages: [(number: UInt32, bytes: SharedBytes)], for number: UInt32, compactionCount: Int
-  ) -> Bool {
-    for (index, page) in pages.enumerated() {
-      guard let checked = try? Page(page.bytes, number: page.number) else { return false }
-      let isLast = index == pages.count - 1
-      install(
-        checked, for: isLast ? number : page.number, compactionCount: compactionCount)
-    }
-    return !pages.isEmpty
-  }
-
-  /// Returns a number that neither a page of the source has, nor an installed one.
-  func newPageNumber() -> UInt32 {
-    UInt32(source.pageCount + newPageCount.add(1, ordering: .relaxed).oldValue)
+    return true
   }
 }
 

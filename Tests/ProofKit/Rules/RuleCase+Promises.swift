@@ -144,6 +144,24 @@ extension RuleCase {
       try left.fileSystem.overwrite(left.path(of: name), atOffset: 0, with: foreign.array)
       try fixture.expectNewest(try left.openQuiet())
     },
+    RuleCase(name: "rule 21: a checkpoint with a damaged inner page is not used") {
+      let fixture = CrashFixture.fresh()
+      do {
+        let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }
+        let tail = String(repeating: "k", count: 160)
+        try fixture.commit(database, (0..<200).map { .put("\($0)-\(tail)", size: 1) })
+        try database.writeCheckpoint()
+        try database.close()
+      }
+      let name = "0000000001.checkpoint"
+      let size = try fixture.fileSystem.status(fixture.path(of: name)).size
+      try expect(size > 10 * 4096, "\(size) bytes are too few for an inner page")
+      for page in 1..<size / 4096 {
+        let left = fixture.restarted(.processEnd)
+        try left.fileSystem.corrupt(left.path(of: name), atOffset: 4096 * page + 2000, mask: 4)
+        try fixture.expectNewest(try left.openQuiet())
+      }
+    },
     RuleCase(name: "promise 2: a relaxed commit is durable after its delay") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()

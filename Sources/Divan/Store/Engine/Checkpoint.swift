@@ -171,11 +171,10 @@ extension Checkpoint {
 
   /// Opens the newest checkpoint that is complete; nil if there is none.
   ///
-  /// With `checksInnerPages`, one with a damaged inner page is not used. `evidence` gets the facts
-  /// that newer ones prove.
+  /// `evidence` gets the facts that newer ones prove.
   static func newestUsable(
     among files: Set<FileName>, in directory: StoreDirectory, configuration: Configuration,
-    checksInnerPages: Bool, notes: inout [String], evidence: inout [Evidence]
+    notes: inout [String], evidence: inout [Evidence]
   ) throws(LogError) -> Usable? {
     var numbers: [UInt64] = []
     for case .checkpoint(let number) in files { numbers.append(number) }
@@ -184,7 +183,7 @@ extension Checkpoint {
       do throws(LogError) {
         if let usable = try open(
           number, among: files, in: directory, isMapped: isMapped,
-          nodeSize: configuration.nodeSize, checksInnerPages: checksInnerPages)
+          nodeSize: configuration.nodeSize)
         {
           return usable
         }
@@ -211,7 +210,7 @@ extension Checkpoint {
   /// Opens a checkpoint; nil if a file that it depends on is missing.
   static func open(
     _ number: UInt64, among files: Set<FileName>, in directory: StoreDirectory, isMapped: Bool,
-    nodeSize: Int, checksInnerPages: Bool = true
+    nodeSize: Int
   ) throws(LogError) -> Usable? {
     let (file, checkpoint) = try read(number, in: directory, isMapped: isMapped)
     guard checkpoint.trees.count <= Version.trees.count,
@@ -228,8 +227,7 @@ extension Checkpoint {
       })
     else { return nil }
     guard
-      let runs = try checkpoint.openRuns(
-        file, among: files, in: directory, isMapped: isMapped, checksInnerPages: checksInnerPages)
+      let runs = try checkpoint.openRuns(file, among: files, in: directory, isMapped: isMapped)
     else { return nil }
     var state = checkpoint.version(nodeSize: nodeSize, runs: runs, segments: chain.segments)
     do throws(PageError) {
@@ -248,7 +246,7 @@ extension Checkpoint {
   /// Opens the runs of each tree; nil if a file that they are in is missing.
   private func openRuns(
     _ file: CheckpointFile, among files: Set<FileName>, in directory: StoreDirectory,
-    isMapped: Bool, checksInnerPages: Bool
+    isMapped: Bool
   ) throws(LogError) -> [[Run]]? {
     var opened: [UInt64: CheckpointFile] = [number: file]
     var runs: [[Run]] = []
@@ -265,7 +263,8 @@ extension Checkpoint {
             CheckpointPages.source(of: file), locator.summary, commit: locator.commit)
         else { return nil }
         do throws(PageError) {
-          if checksInnerPages { try run.checkInnerPages() }
+          // A damaged leaf can be rebuilt from the log later; an inner page cannot.
+          try run.checkInnerPages()
         } catch {
           throw .damaged(
             Damage(path: file.path, offset: 0, reason: "a page of the index: \(error)"))

@@ -32,8 +32,6 @@ final class Store: Sendable {
   /// Passes on events; nil if no handler is set.
   let events: EventDelivery?
   private let closing = Atomic(false)
-  /// Whether a page of the index was found that cannot be rebuilt.
-  let hasUnrepairablePage = Atomic(false)
   let scheduledFlush = ScheduledFlush()
 
   /// Lent by ``withWriter(_:)`` and ``withLockedState(_:)`` while ``writerLock`` is held.
@@ -386,8 +384,7 @@ extension Store {
     try commits.flushEverything()
     try? deleteUnreferencedAttachments(writer, isClosing: isClosing)
     if maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }
-    let isSound = !hasUnrepairablePage.load(ordering: .acquiring)
-    try translating { () throws(LogError) in try writer.log?.noteEnd(isClosed: isSound) }
+    try translating { () throws(LogError) in try writer.log?.noteClosed() }
     services.noteClosing(of: self)
   }
 

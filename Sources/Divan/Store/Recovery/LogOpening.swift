@@ -38,11 +38,8 @@ struct LogOpening: ~Copyable {
   ) throws(LogError) {
     var report = report
     var evidence: [Checkpoint.Evidence] = []
-    // After a clean close, an inner page is checked when it is read, and rebuilt then. If a page
-    // could not be rebuilt, the store was not closed cleanly.
     let checkpoint = try Checkpoint.newestUsable(
-      among: files, in: directory, configuration: configuration,
-      checksInnerPages: lock == nil || head?.isClosed != true, notes: &report.notes,
+      among: files, in: directory, configuration: configuration, notes: &report.notes,
       evidence: &evidence)
     var chosen = checkpoint?.chain
     if chosen == nil {

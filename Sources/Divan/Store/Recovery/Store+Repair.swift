@@ -1,52 +1,32 @@
 import DivanLog
-import Synchronization
 
 extension Store {
-  /// Rebuilds a damaged page of the index: an inner page from its run, any other from the log.
+  /// Rebuilds a damaged leaf of the index from the log.
   ///
   /// Returns if the read can be retried; throws if the page cannot be rebuilt.
   func repairIndex(_ error: PageError, in state: Version) throws(DatabaseError) {
     if case .unreadable(_, let error) = error { throw DatabaseError(error) }
     guard case .damaged(let number, _, let run?) = error,
       let tree = Version.trees.first(where: { state[keyPath: $0].runs.contains(run) })
-    else { throw noteUnrepairable(error) }
-    // Another reader may have rebuilt it meanwhile.
-    if run.replacement(number, state.compactionCount) != nil { return }
-    let start = ContinuousClock.now
-    guard try rebuildPage(number, of: run, in: tree, state) else { throw noteUnrepairable(error) }
-    counters.noteRebuiltPage()
-    events?.report(.pageRebuilt(start.duration(to: .now)))
-  }
-
-  private func rebuildPage(
-    _ number: UInt32, of run: Run, in tree: KeyPath<Version, LayeredTree>, _ state: Version
-  ) throws(DatabaseError) -> Bool {
-    do throws(PageError) {
-      if try run.rebuildInnerPage(number) { return true }
-    } catch {
-      throw LeafRepair.unrepairable(error, path)
-    }
+    else { throw note(LeafRepair.unrepairable(error, path)) }
     // The log does not show what such an index had, or `LeafRepair` does not look for it there.
     if indexKinds.contains(where: {
       $0.tree == tree && (!$0.followsFromDocuments || tree != \.catalog)
     }) {
-      return false
+      throw note(LeafRepair.unrepairable(error, path))
     }
-    return try LeafRepair(ReadView(state: state, store: self), tree).rebuild(number, of: run)
-  }
-
-  /// Notes that a page cannot be rebuilt, and returns the error for it.
-  ///
-  /// The store does not say that it was closed, so the next opening checks the inner pages.
-  private func noteUnrepairable(_ error: PageError) -> DatabaseError {
-    hasUnrepairablePage.store(true, ordering: .releasing)
-    return note(LeafRepair.unrepairable(error, path))
+    // Another reader may have rebuilt it meanwhile.
+    if run.replacement(number, state.compactionCount) != nil { return }
+    let start = ContinuousClock.now
+    guard try LeafRepair(ReadView(state: state, store: self), tree).rebuild(number, of: run) else {
+      throw note(LeafRepair.unrepairable(error, path))
+    }
+    counters.noteRebuiltPage()
+    events?.report(.pageRebuilt(start.duration(to: .now)))
   }
 }
 
 /// Rebuilds leaves of one tree of the index, as of one version of the store.
-///
-/// An inner page is rebuilt like a leaf, with new pages below it, if those that it has are damaged.
 ///
 /// A rebuilt leaf has the run's entries as of the run's commit: the last record of each key. Since
 /// segments were compacted, two things are missing in the log, and neither matters to this version
@@ -83,17 +63,13 @@ struct LeafRepair {
 }
 
 extension LeafRepair {
-  /// Rebuilds a page of a run, an inner one with all pages below it.
-  ///
-  /// Returns false if it is not a page of the run, or the entries fit no page.
+  /// Rebuilds a page of a run; returns false if it is not a leaf, or its entries fit no page.
   func rebuild(_ number: UInt32, of run: Run) throws(DatabaseError) -> Bool {
-    guard let coverage = try? run.coverage(ofPage: number), let index = runs.firstIndex(of: run)
+    guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0,
+      let index = runs.firstIndex(of: run)
     else { return false }
     let entries = try entries(of: run, coverage, below: index + 1)
-    return coverage.level == 0
-      ? run.install(entries, for: number, compactionCount: state.compactionCount)
-      : run.install(
-        entries, below: number, level: coverage.level, compactionCount: state.compactionCount)
+    return run.install(entries, for: number, compactionCount: state.compactionCount)
   }
 
   private var runs: [Run] { state[keyPath: tree].runs }
