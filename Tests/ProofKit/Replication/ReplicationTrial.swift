@@ -18,6 +18,8 @@ struct ReplicationTrial {
   private let editCount: Int
   private let documentCount: Int
   private let run: ProofRun
+  /// The number of processes that were killed.
+  private var killedCount = 0
   /// What happened, for the report of a failure.
   private(set) var told: [String] = []
 
@@ -74,19 +76,20 @@ struct ReplicationTrial {
       round += 1
       let count = min(left, 1 + random.below(60))
       left -= count
-      try playRound(round, editCount: count)
+      try playRound(round, editCount: count, isLast: left == 0)
       if round % 200 == 0 { run.progress?("\(left) edits are left") }
     }
     try finish()
   }
 
-  private mutating func playRound(_ round: Int, editCount: Int) throws {
+  private mutating func playRound(_ round: Int, editCount: Int, isLast: Bool) throws {
     let before = random.below(editCount + 1)
     for _ in 0..<before { try edit(stores[random.below(3)]) }
     try maintain()
     let takingPart = (0..<3).filter { _ in random.below(2) == 0 }
     let victim = random.below(3) == 0 ? takingPart.randomElement(using: &random) : nil
-    let killsListener = random.below(6) == 0
+    // A world ends with at least one process killed, however few rounds it has.
+    let killsListener = random.below(6) == 0 || (isLast && victim == nil && killedCount == 0)
     if let victim { stores[victim].disk.losePower(atCall: 1 + random.below(80)) }
     if killsListener { listener.disk.losePower(atCall: 1 + random.below(120)) }
     tell(
@@ -109,6 +112,7 @@ struct ReplicationTrial {
     ]
     let loss = losses[random.below(losses.count)]
     tell("\(store.name) is killed, \(loss)")
+    killedCount += 1
     run.count("processes killed")
     run.count("of them in the middle of a replication", store.disk.hasLostPower ? 1 : 0)
     try store.kill(loss)
