@@ -416,8 +416,8 @@ extension PlantedBug {
     PlantedBug(
       "run-separator-lost", rule: "index", "the pages of a run are separated by the wrong key",
       in: "RunWriter.swift",
-      find: "levels[0].separator = separator",
-      plant: "levels[0].separator = PLANTED ? separator + [0xFF] : separator",
+      find: "self.separator = separator",
+      plant: "self.separator = PLANTED ? separator + [0xFF] : separator",
       killedBy: .rules("the index equals a plain dictionary")),
   ]
 }

@@ -1,23 +1,19 @@
 internal import DivanLog
 
-/// Writes a run: packs sorted entries into full pages, from the bottom up.
+/// Writes a run: packs sorted entries into full pages.
 ///
-/// It keeps one page for each level. When the next entry does not fit, the page goes to the sink.
-/// Its number then goes to the level above, with the shortest bytes that separate it from its left
-/// neighbour.
+/// When the next entry does not fit, the leaf goes to the sink. Its number then goes to the
+/// ``InnerPageWriter``, with the shortest bytes that separate it from its left neighbour.
 struct RunWriter {
   private let pageSize: Int
   private let sink: (Span<UInt8>) throws(LogError) -> UInt32
-  private var levels: [Level] = []
+  /// The leaf that is being filled.
+  private let leaf: PageBuffer
+  /// The separator between the leaf and its left neighbour; nil for the first leaf.
+  private var separator: [UInt8]?
+  private var innerPages: InnerPageWriter
   private var count = 0
   private var filter: BloomFilterWriter
-
-  /// The page of one level that is being filled.
-  private struct Level {
-    let buffer: PageBuffer
-    /// The separator between the page and its left neighbour; nil for the first page.
-    var separator: [UInt8]?
-  }
 
   /// Begins a run.
   ///
@@ -35,7 +31,9 @@ struct RunWriter {
     self.pageSize = pageSize
     self.sink = sink
     filter = BloomFilterWriter(capacity: filteredKeys)
-    _ = addLevel()
+    innerPages = InnerPageWriter(pageSize: pageSize, sink: sink)
+    leaf = PageBuffer(size: pageSize)
+    leaf.clear(level: 0)
   }
 }
 
@@ -71,12 +69,12 @@ extension RunWriter {
     precondition(
       key.count + value.count <= BTree.entryLimit(pageSize: pageSize),
       "The entry is too long for a page")
-    let leaf = levels[0].buffer
     if !leaf.append(key, value) {
       let page = leaf.writer.page
       let separator = NodePage.separator(between: page.key(page.count - 1), and: key)
-      try flush(0)
-      levels[0].separator = separator
+      try innerPages.append(leaf: leaf.withSpan(sink), separator: self.separator)
+      self.separator = separator
+      leaf.clear(level: 0)
       let fits = leaf.append(key, value)
       assert(fits)
     }
@@ -86,38 +84,13 @@ extension RunWriter {
 
   /// Writes the remaining pages, and returns how to open the run.
   mutating func finish() throws(LogError) -> RunSummary {
-    var level = 0
-    while level < levels.count - 1 {
-      try flush(level)
-      level += 1
+    var root = try leaf.withSpan(sink)
+    var height = 0
+    if !innerPages.isEmpty {
+      try innerPages.append(leaf: root, separator: separator)
+      (root, height) = try innerPages.finish()
     }
-    let root = try levels[level].buffer.withSpan(sink)
     let filter = try filter.finish(pageSize: pageSize, sink: sink)
-    return RunSummary(root: root, height: level, count: count, filter: filter)
-  }
-
-  /// Writes the page of a level, adds it to the level above, and begins the next page.
-  private mutating func flush(_ level: Int) throws(LogError) {
-    let number = try levels[level].buffer.withSpan(sink)
-    let separator = levels[level].separator
-    levels[level].buffer.clear(level: level)
-    guard level + 1 < levels.count, let separator else {
-      // The first page of its level is the first child of the level above.
-      levels[addLevel()].buffer.writer.setFirstChild(number)
-      return
-    }
-    let parent = levels[level + 1].buffer
-    if !separator.borrow({ parent.append($0, child: number) }) {
-      try flush(level + 1)
-      levels[level + 1].separator = separator
-      parent.writer.setFirstChild(number)
-    }
-  }
-
-  private mutating func addLevel() -> Int {
-    let buffer = PageBuffer(size: pageSize)
-    buffer.clear(level: levels.count)
-    levels.append(Level(buffer: buffer, separator: nil))
-    return levels.count - 1
+    return RunSummary(root: root, height: height, count: count, filter: filter)
   }
 }
