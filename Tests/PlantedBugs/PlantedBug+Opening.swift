@@ -287,16 +287,26 @@ extension PlantedBug {
     PlantedBug(
       "checkpoint-salt-ignored", rule: "20", "a run is read from any checkpoint with its number",
       in: Place.checkpoint,
-      find:
-        "guard let file = opened[locator.checkpoint], file.header.preamble.salt == locator.salt,",
-      plant:
-        "guard let file = opened[locator.checkpoint], PLANTED || file.header.preamble.salt == locator.salt,",
+      find: "used.file.header.preamble.salt == locator.salt,",
+      plant: "PLANTED || used.file.header.preamble.salt == locator.salt,",
       killedBy: .rules("rule 20: a run is found by its checkpoint's salt")),
     PlantedBug(
       "inner-pages-unchecked", rule: "21", "a checkpoint with a damaged inner page is used",
       in: Place.checkpoint,
       find: "try run.checkInnerPages()", plant: "if !PLANTED { try run.checkInnerPages() }",
-      killedBy: .rules("rule 21: a checkpoint with a damaged inner page is not used")),
+      killedBy: .rules("rule 21: a damaged inner page is found")),
+    PlantedBug(
+      "inner-page-not-rebuilt", rule: "21", "a damaged inner page is not rebuilt",
+      in: Place.checkpoint,
+      find: "guard rebuildsPages, (try? run.rebuildInnerPages()) == true else {",
+      plant: "guard !PLANTED, rebuildsPages, (try? run.rebuildInnerPages()) == true else {",
+      killedBy: .rules("rule 21: an inner page is rebuilt")),
+    PlantedBug(
+      "first-page-before-run", rule: "21", "a run begins where the first run of its file does",
+      in: Place.checkpoint,
+      find: "return UInt32(clamping: first)",
+      plant: "return PLANTED ? 0 : UInt32(clamping: first)",
+      killedBy: .rules("rule 21: an inner page of words is rebuilt")),
     PlantedBug(
       "page-not-repaired", rule: "21", "a damaged page is not rebuilt",
       in: Place.repair,

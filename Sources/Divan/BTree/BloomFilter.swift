@@ -30,6 +30,12 @@ struct BloomFilter: Equatable, Sendable {
 
   /// Returns the number of whole blocks in a page.
   static func blocksPerPage(pageSize: Int) -> Int { pageSize / blockSize }
+
+  /// Returns the number of pages that the filter takes.
+  func pageCount(pageSize: Int) -> Int {
+    let perPage = BloomFilter.blocksPerPage(pageSize: pageSize)
+    return (Int(blockCount) + perPage - 1) / perPage
+  }
 }
 
 /// The eight words of a block.

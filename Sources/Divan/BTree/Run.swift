@@ -4,12 +4,15 @@ internal import Synchronization
 /// An immutable sorted map from bytes to bytes, in pages of a file.
 ///
 /// It is the tree that ``RunWriter`` wrote. Pages have the layout of ``NodePage``, and are read
-/// when they are first used. A page may prove damaged only then: the caller rebuilds its entries
-/// from the log and passes them to ``install(_:for:)``.
+/// when they are first used. A page may prove damaged only then: the caller rebuilds the entries of
+/// a leaf from the log and passes them to ``install(_:for:compactionCount:)``, or calls
+/// ``rebuildInnerPages()``.
 final class Run: Sendable {
-  private let source: any PageSource
+  let source: any PageSource
   /// The root page, the height, and the number of entries.
   let summary: RunSummary
+  /// The first of the run's pages, which end with the root; nil if it is unknown.
+  let firstPage: UInt32?
   /// The last commit that the run includes, which is needed to rebuild a page from the log.
   let commit: UInt64
   /// Pages that replace damaged ones; searched only if there is one.
@@ -23,10 +26,12 @@ final class Run: Sendable {
   /// - Parameters:
   ///   - source: the pages.
   ///   - summary: the result of ``RunWriter/finish()``.
+  ///   - firstPage: the first page that was written; without it, inner pages are not rebuilt.
   ///   - commit: the last commit that the run includes.
   /// - Throws: an error if no run can have this height.
   init(
-    _ source: any PageSource, _ summary: RunSummary, commit: UInt64 = .max
+    _ source: any PageSource, _ summary: RunSummary, firstPage: UInt32? = nil,
+    commit: UInt64 = .max
   ) throws(PageError) {
     guard summary.height >= 0, summary.height <= Run.heightLimit, summary.count >= 0 else {
       throw .damaged(
@@ -34,11 +39,15 @@ final class Run: Sendable {
     }
     self.source = source
     self.summary = summary
+    self.firstPage = firstPage
     self.commit = commit
   }
 
   /// More than the height of any run whose page numbers are distinct.
   static let heightLimit = 32
+
+  /// Whether a page was rebuilt, and is read from memory.
+  var hasRebuiltPages: Bool { hasReplacements.load(ordering: .acquiring) }
 
   /// The number of entries in the run, including tombstones.
   var count: Int { summary.count }
@@ -48,12 +57,12 @@ extension Run: Equatable {
   static func == (a: Run, b: Run) -> Bool { a === b }
 }
 
-/// A leaf that was rebuilt from the log for one version of the store.
+/// A page that was rebuilt: an inner page for all versions, or a leaf for one version of the store.
 ///
-/// It refers to records at their locations then, and lacks records that compactions had dropped
+/// A leaf refers to records at their locations then, and lacks records that compactions had dropped
 /// because newer layers hide them. It therefore serves versions that have seen these compactions,
 /// but not older snapshots that share the run: they rebuild the leaf from the segments that they
-/// pin.
+/// pin. An inner page follows from the leaves as they were written, so it serves all versions.
 private struct Replacement {
   let compactionCount: Int
   let page: Page
@@ -260,10 +269,15 @@ extension Run {
     guard let bytes = Page.leaf(of: entries), let page = try? Page(bytes, number: number) else {
       return false
     }
+    install(page, for: number, compactionCount: compactionCount)
+    return true
+  }
+
+  /// Replaces a damaged page for versions that have seen at least `compactionCount` compactions.
+  func install(_ page: Page, for number: UInt32, compactionCount: Int = 0) {
     let replacement = Replacement(compactionCount: compactionCount, page: page)
     replacements.withLock { $0[number, default: []].append(replacement) }
     hasReplacements.store(true, ordering: .releasing)
-    return true
   }
 }
 

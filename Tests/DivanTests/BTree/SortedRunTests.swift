@@ -34,7 +34,7 @@ struct PackedRun {
   func open() throws -> Run {
     let layout = MappedPages.Layout(
       start: 0, stride: pageSize, pageSize: pageSize, count: pageCount)
-    return try Run(MappedPages(SharedBytes(copying: bytes), layout), summary)
+    return try Run(MappedPages(SharedBytes(copying: bytes), layout), summary, firstPage: 0)
   }
 }
 

@@ -144,7 +144,7 @@ extension RuleCase {
       try left.fileSystem.overwrite(left.path(of: name), atOffset: 0, with: foreign.array)
       try fixture.expectNewest(try left.openQuiet())
     },
-    RuleCase(name: "rule 21: a checkpoint with a damaged inner page is not used") {
+    RuleCase(name: "rule 21: a damaged inner page is found when the store is opened") {
       let fixture = CrashFixture.fresh()
       do {
         let database = try fixture.openQuiet { $0.segmentSizeGoal = 1 << 20 }

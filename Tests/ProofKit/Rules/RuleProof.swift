@@ -31,7 +31,7 @@ package struct RuleCase: Sendable, CustomStringConvertible {
   package var description: String { name }
 
   package static let all: [RuleCase] =
-    order + merging + segments + evidence + opening + checkpoints + failures + frames
+    order + merging + segments + evidence + opening + checkpoints + pages + failures + frames
     + promises + revisions + secondaryIndexes + texts + attachedTexts + views
     + ownership
     + damage + sharing + encryption

@@ -46,6 +46,19 @@ struct Checkpoint: Sendable {
 }
 
 extension Checkpoint {
+  /// Returns the first page of a run in the checkpoint's own file, where runs follow each other.
+  func firstPage(of run: RunSummary, pageSize: Int) -> UInt32 {
+    var first = 0
+    for runs in trees {
+      for other in runs where other.checkpoint == number && other.summary.root < run.root {
+        // A filter comes after the root.
+        let filterPageCount = other.summary.filter.pageCount(pageSize: pageSize)
+        first = max(first, Int(other.summary.root) + 1 + filterPageCount)
+      }
+    }
+    return UInt32(clamping: first)
+  }
+
   /// Whether pages of the checkpoint file of this number are in use.
   func depends(on number: UInt64) -> Bool {
     number == self.number || trees.joined().contains { $0.checkpoint == number }
@@ -171,10 +184,11 @@ extension Checkpoint {
 
   /// Opens the newest checkpoint that is complete; nil if there is none.
   ///
-  /// `evidence` gets the facts that newer ones prove.
+  /// With `rebuildsPages`, damaged inner pages are rebuilt if the leaves are whole. `evidence` gets
+  /// the facts that newer ones prove.
   static func newestUsable(
     among files: Set<FileName>, in directory: StoreDirectory, configuration: Configuration,
-    notes: inout [String], evidence: inout [Evidence]
+    rebuildsPages: Bool, notes: inout [String], evidence: inout [Evidence]
   ) throws(LogError) -> Usable? {
     var numbers: [UInt64] = []
     for case .checkpoint(let number) in files { numbers.append(number) }
@@ -183,8 +197,13 @@ extension Checkpoint {
       do throws(LogError) {
         if let usable = try open(
           number, among: files, in: directory, isMapped: isMapped,
-          nodeSize: configuration.nodeSize)
+          nodeSize: configuration.nodeSize, rebuildsPages: rebuildsPages)
         {
+          if Version.trees.contains(where: {
+            usable.state[keyPath: $0].runs.contains { $0.hasRebuiltPages }
+          }) {
+            notes.append("Damaged inner pages of checkpoint \(number) were rebuilt from its leaves")
+          }
           return usable
         }
         notes.append("Checkpoint \(number) depends on missing files and was not used")
@@ -210,7 +229,7 @@ extension Checkpoint {
   /// Opens a checkpoint; nil if a file that it depends on is missing.
   static func open(
     _ number: UInt64, among files: Set<FileName>, in directory: StoreDirectory, isMapped: Bool,
-    nodeSize: Int
+    nodeSize: Int, rebuildsPages: Bool = false
   ) throws(LogError) -> Usable? {
     let (file, checkpoint) = try read(number, in: directory, isMapped: isMapped)
     guard checkpoint.trees.count <= Version.trees.count,
@@ -227,7 +246,8 @@ extension Checkpoint {
       })
     else { return nil }
     guard
-      let runs = try checkpoint.openRuns(file, among: files, in: directory, isMapped: isMapped)
+      let runs = try checkpoint.openRuns(
+        file, among: files, in: directory, isMapped: isMapped, rebuildsPages: rebuildsPages)
     else { return nil }
     var state = checkpoint.version(nodeSize: nodeSize, runs: runs, segments: chain.segments)
     do throws(PageError) {
@@ -243,31 +263,44 @@ extension Checkpoint {
     }
   }
 
+  /// A checkpoint's file with runs in use.
+  private struct OpenedFile {
+    let file: CheckpointFile
+    /// Its own directory; nil if that is damaged, which does not prevent the use of its runs.
+    let directory: Checkpoint?
+  }
+
   /// Opens the runs of each tree; nil if a file that they are in is missing.
   private func openRuns(
     _ file: CheckpointFile, among files: Set<FileName>, in directory: StoreDirectory,
-    isMapped: Bool
+    isMapped: Bool, rebuildsPages: Bool
   ) throws(LogError) -> [[Run]]? {
-    var opened: [UInt64: CheckpointFile] = [number: file]
+    var opened = [OpenedFile(file: file, directory: self)]
     var runs: [[Run]] = []
     for locators in trees {
       var tree: [Run] = []
       for locator in locators {
-        if opened[locator.checkpoint] == nil {
+        if !opened.contains(where: { $0.file.header.number == locator.checkpoint }) {
           guard files.contains(.checkpoint(locator.checkpoint)) else { return nil }
-          opened[locator.checkpoint] = try CheckpointFile.open(
+          let older = try CheckpointFile.open(
             locator.checkpoint, in: directory, isMapped: isMapped)
+          opened.append(OpenedFile(file: older, directory: try? Checkpoint.directory(of: older)))
         }
-        guard let file = opened[locator.checkpoint], file.header.preamble.salt == locator.salt,
+        guard let used = opened.first(where: { $0.file.header.number == locator.checkpoint }),
+          used.file.header.preamble.salt == locator.salt,
           let run = try? Run(
-            CheckpointPages.source(of: file), locator.summary, commit: locator.commit)
+            CheckpointPages.source(of: used.file), locator.summary,
+            firstPage: used.directory?.firstPage(
+              of: locator.summary, pageSize: used.file.pageSize), commit: locator.commit)
         else { return nil }
         do throws(PageError) {
-          // A damaged leaf can be rebuilt from the log later; an inner page cannot.
           try run.checkInnerPages()
         } catch {
-          throw .damaged(
-            Damage(path: file.path, offset: 0, reason: "a page of the index: \(error)"))
+          // A damaged leaf can be rebuilt from the log later.
+          guard rebuildsPages, (try? run.rebuildInnerPages()) == true else {
+            throw .damaged(
+              Damage(path: used.file.path, offset: 0, reason: "a page of the index: \(error)"))
+          }
         }
         tree.append(run)
       }
@@ -299,8 +332,12 @@ extension Checkpoint {
     _ number: UInt64, in directory: StoreDirectory, isMapped: Bool
   ) throws(LogError) -> (CheckpointFile, Checkpoint) {
     let file = try CheckpointFile.open(number, in: directory, isMapped: isMapped)
+    return (file, try Self.directory(of: file))
+  }
+
+  private static func directory(of file: CheckpointFile) throws(LogError) -> Checkpoint {
     do throws(ByteError) {
-      return (file, try decode(try contents(file), number: number))
+      return try decode(try contents(file), number: file.header.number)
     } catch {
       throw .damaged(
         Damage(path: file.path, offset: file.header.directoryOffset, reason: error.reason))

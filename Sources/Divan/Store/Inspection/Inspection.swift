@@ -291,7 +291,8 @@ package struct InspectedCheckpoint {
     var notes: [String] = []
     var evidence: [Checkpoint.Evidence] = []
     let usable = try Checkpoint.newestUsable(
-      among: files, in: directory, configuration: configuration, notes: &notes, evidence: &evidence)
+      among: files, in: directory, configuration: configuration, rebuildsPages: false,
+      notes: &notes, evidence: &evidence)
     return (usable.map(InspectedCheckpoint.init), evidence.map { ($0.storeID, $0.watermark) })
   }
 

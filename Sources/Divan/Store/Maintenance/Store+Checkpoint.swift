@@ -214,7 +214,10 @@ extension Store {
         var tree = Array(version[keyPath: path].runs.dropFirst(merged[index]))
         if let locator = checkpoint.trees[index].first, locator.checkpoint == checkpoint.number {
           do throws(PageError) {
-            tree.insert(try Run(source, locator.summary, commit: locator.commit), at: 0)
+            let firstPage = checkpoint.firstPage(of: locator.summary, pageSize: file.pageSize)
+            let run = try Run(
+              source, locator.summary, firstPage: firstPage, commit: locator.commit)
+            tree.insert(run, at: 0)
           } catch {
             throw .damaged(Damage(path: file.path, offset: 0, reason: "\(error)"))
           }

@@ -39,8 +39,8 @@ struct LogOpening: ~Copyable {
     var report = report
     var evidence: [Checkpoint.Evidence] = []
     let checkpoint = try Checkpoint.newestUsable(
-      among: files, in: directory, configuration: configuration, notes: &report.notes,
-      evidence: &evidence)
+      among: files, in: directory, configuration: configuration, rebuildsPages: true,
+      notes: &report.notes, evidence: &evidence)
     var chosen = checkpoint?.chain
     if chosen == nil {
       chosen = try SegmentChain.choose(
