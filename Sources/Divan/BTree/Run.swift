@@ -4,9 +4,9 @@ internal import Synchronization
 /// An immutable sorted map from bytes to bytes, in pages of a file.
 ///
 /// It is the tree that ``RunWriter`` wrote. Pages have the layout of ``NodePage``, and are read
-/// when they are first used. A page may prove damaged only then: the caller rebuilds the entries of
-/// a leaf from the log and passes them to ``install(_:for:compactionCount:)``, or calls
-/// ``rebuildInnerPages()``.
+/// when they are first used. A leaf may prove damaged only then: the caller rebuilds its entries
+/// from the log and passes them to ``install(_:for:compactionCount:)``. An opening checks the inner
+/// pages, and calls ``rebuildInnerPages()`` if one is damaged.
 final class Run: Sendable {
   let source: any PageSource
   /// The root page, the height, and the number of entries.

@@ -3,7 +3,7 @@ import DivanTesting
 
 import Divan
 
-/// Damaged pages of a checkpoint: each read must be answered as if they were whole, or fail.
+/// Damaged inner pages of a checkpoint: an opening rebuilds them, or does not use the checkpoint.
 extension RuleCase {
   static let pages: [RuleCase] = [
     RuleCase(name: "rule 21: an inner page is rebuilt from the leaves when the store is opened") {
