@@ -1,4 +1,6 @@
 import Dispatch
+import DivanLog
+import Synchronization
 
 extension Database {
   /// The queue for work of asynchronous callers, which must not block a thread of Swift's pool.
@@ -69,12 +71,36 @@ extension Database {
     let cancellation = Cancellation()
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        queue.async {
-          continuation.resume(with: Result { try work { cancellation.isRequested } })
+        enqueue { try work { cancellation.isRequested } } completion: {
+          continuation.resume(with: $0)
         }
       }
     } onCancel: {
       cancellation.request()
     }
+  }
+
+  /// Runs work on another thread, and passes its result on.
+  ///
+  /// The work is released first, with all that it retains. A caller that gets the result may have
+  /// the last reference to a database, and the store must be closed when it drops that one.
+  static func enqueue<R: Sendable>(
+    _ work: @escaping @Sendable () throws -> R,
+    completion: @escaping @Sendable (Result<R, any Error>) -> Void
+  ) {
+    let queued = QueuedWork(work)
+    queue.async { completion(queued.run()) }
+  }
+}
+
+/// Work that runs once, and is released when it has run.
+private final class QueuedWork<R: Sendable>: Sendable {
+  private let work: Guarded<(@Sendable () throws -> R)?>
+
+  init(_ work: @escaping @Sendable () throws -> R) { self.work = Guarded(work) }
+
+  func run() -> Result<R, any Error> {
+    guard let work = work.withLock({ $0.take() }) else { preconditionFailure("work runs once") }
+    return Result { try work() }
   }
 }

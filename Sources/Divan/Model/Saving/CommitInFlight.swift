@@ -32,8 +32,7 @@ final class CommitInFlight {
     let ended = ended
     self.publish = { try publish(outcome.result.withLock { $0 }) }
     ended.enter()
-    Database.queue.async {
-      let result = Result { try work() }
+    Database.enqueue(work) { result in
       outcome.result.withLock { $0 = result }
       ended.leave()
     }
