@@ -71,8 +71,10 @@ extension Database {
     let cancellation = Cancellation()
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        enqueue { try work { cancellation.isRequested } } completion: {
-          continuation.resume(with: $0)
+        enqueue {
+          try work { cancellation.isRequested }
+        } completion: { result in
+          continuation.resume(with: result)
         }
       }
     } onCancel: {
