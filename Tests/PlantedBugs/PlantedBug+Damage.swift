@@ -16,9 +16,9 @@ extension PlantedBug {
       "unknown-is-absent", rule: "promise 5",
       "a document that is not found in a damaged log counts as absent",
       in: Place.view,
-      find: "try requireKnown(newest?.locator, isLive: newest?.isDeleted == false, id)",
+      find: "try requireKnown(found?.locator, isLive: found?.isDeleted == false, text)",
       plant:
-        "if !PLANTED { try requireKnown(newest?.locator, isLive: newest?.isDeleted == false, id) }",
+        "if !PLANTED { try requireKnown(found?.locator, isLive: found?.isDeleted == false, text) }",
       killedBy: .rules("damage: a flipped byte in a transaction of 300 documents")),
     PlantedBug(
       "unknown-is-absent-for-queries", rule: "promise 5",

@@ -48,7 +48,17 @@ extension DocumentEntry {
   }
 }
 
-extension DocumentEntry {
+/// What is decoded of a document's index entry: all of it, or only its location.
+protocol DecodedEntry {
+  /// The locator of the document's newest record.
+  var locator: RecordLocator { get }
+  /// Whether the winning revision says that the document is deleted.
+  var isDeleted: Bool { get }
+
+  static func decode(_ bytes: Span<UInt8>) throws(ByteError) -> Self
+}
+
+extension DocumentEntry: DecodedEntry {
   fileprivate static let deletedFlag: UInt8 = 1
   fileprivate static let foreignFlag: UInt8 = 2
   fileprivate static let winnerFlag: UInt8 = 4
@@ -106,7 +116,7 @@ extension DocumentEntry {
   }
 }
 
-extension DocumentLocation {
+extension DocumentLocation: DecodedEntry {
   /// Reads the part of a ``DocumentEntry`` that is needed to read the document.
   ///
   /// It skips the revision, which the record has, too.

@@ -13,22 +13,7 @@ extension ReadView {
   /// Returns the location of a document; ``DocumentLocation/unknown`` if it is not in the index.
   func location(of id: SharedBytes) throws(DatabaseError) -> DocumentLocation {
     guard past == nil else { return try entry(id)?.location ?? .unknown }
-    var location = DocumentLocation.unknown
-    var problem: ByteError?
-    try repairing { (version) throws(PageError) in
-      _ = try id.withSpan { (key) throws(PageError) in
-        try version.state.documents.withValue(of: key) { value in
-          do throws(ByteError) {
-            location = try DocumentLocation.decode(value)
-          } catch {
-            problem = error
-          }
-        }
-      }
-    }
-    if let problem { throw noEntry(problem) }
-    try requireKnown(location, id)
-    return location
+    return try id.withSpan { (id) throws(DatabaseError) in try find(id) } ?? .unknown
   }
 
   /// Returns the location of each of some documents.

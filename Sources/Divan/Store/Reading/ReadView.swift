@@ -73,14 +73,9 @@ extension ReadView {
   func entry(
     _ id: String, isProbablyThere: Bool = true
   ) throws(DatabaseError) -> DocumentEntry? {
-    var problem: ByteError?
-    let newest = try repairing { (version) throws(PageError) in
-      try withUTF8(of: id) { (key) throws(PageError) in
-        try version.state.entry(key, isProbablyThere: isProbablyThere, &problem)
-      }
+    let newest: DocumentEntry? = try withUTF8(of: id) { (id) throws(DatabaseError) in
+      try find(id, isProbablyThere: isProbablyThere)
     }
-    if let problem { throw noEntry(problem) }
-    try requireKnown(newest?.locator, isLive: newest?.isDeleted == false, id)
     guard past != nil, let newest else { return newest }
     return try entry(before: newest, SharedBytes(utf8: id))
   }
@@ -94,13 +89,30 @@ extension ReadView {
 
   /// Returns a document's newest entry in the index, whichever version is read.
   func newestEntry(_ id: SharedBytes) throws(DatabaseError) -> DocumentEntry? {
+    try id.withSpan { (id) throws(DatabaseError) in try find(id) }
+  }
+
+  /// Finds a document's newest index entry, and decodes what the caller needs of it.
+  ///
+  /// - Returns: nil if there is no entry.
+  @inline(__always)
+  func find<Found: DecodedEntry>(
+    _ id: Span<UInt8>, isProbablyThere: Bool = true
+  ) throws(DatabaseError) -> Found? {
+    var found: Found?
     var problem: ByteError?
-    let newest = try repairing { (version) throws(PageError) in
-      try id.withSpan { (key) throws(PageError) in try version.state.entry(key, &problem) }
+    try BorrowedBytes.borrow(id) { (key) throws(DatabaseError) in
+      try repairing { (version) throws(PageError) in
+        _ = try version.state.documents.withValue(of: key, isProbablyThere: isProbablyThere) {
+          (value) in
+          do throws(ByteError) { found = try Found.decode(value) } catch { problem = error }
+        }
+      }
     }
     if let problem { throw noEntry(problem) }
-    try requireKnown(newest?.locator, isLive: newest?.isDeleted == false, id.text)
-    return newest
+    let text = hasGap ? SharedBytes(copying: id).text : nil
+    try requireKnown(found?.locator, isLive: found?.isDeleted == false, text)
+    return found
   }
 
   func exists(_ id: String) throws(DatabaseError) -> Bool {
@@ -109,8 +121,14 @@ extension ReadView {
   }
 
   func document(_ id: String) throws(DatabaseError) -> Document? {
-    guard let entry = try entry(id), !entry.isDeleted else { return nil }
-    return try document(id, entry)
+    guard past == nil else {
+      guard let entry = try entry(id), !entry.isDeleted else { return nil }
+      return try document(id, entry)
+    }
+    return try withUTF8(of: id) { (id) throws(DatabaseError) in
+      guard let location: DocumentLocation = try find(id), !location.isDeleted else { return nil }
+      return document(of: try winningRecord(at: location, id))
+    }
   }
 
   /// Reads several documents in log order, which is faster than one by one.
