@@ -16,9 +16,16 @@ extension PlantedBug {
       "unknown-is-absent", rule: "promise 5",
       "a document that is not found in a damaged log counts as absent",
       in: Place.view,
-      find: "try requireKnown(found?.locator, isLive: found?.isDeleted == false, text)",
-      plant:
-        "if !PLANTED { try requireKnown(found?.locator, isLive: found?.isDeleted == false, text) }",
+      find: """
+        try requireKnown(
+        found?.locator, isLive: found?.isDeleted == false, SharedBytes(copying: id).text)
+        """,
+      plant: """
+        if !PLANTED {
+        try requireKnown(
+        found?.locator, isLive: found?.isDeleted == false, SharedBytes(copying: id).text)
+        }
+        """,
       killedBy: .rules("damage: a flipped byte in a transaction of 300 documents")),
     PlantedBug(
       "unknown-is-absent-for-queries", rule: "promise 5",

@@ -69,40 +69,59 @@ extension Database {
     _ work: @escaping @Sendable (_ isCancelled: @escaping @Sendable () -> Bool) throws -> R
   ) async throws -> R {
     let cancellation = Cancellation()
-    return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        enqueue {
-          try work { cancellation.isRequested }
-        } completion: { result in
-          continuation.resume(with: result)
-        }
+    let queued = QueuedWork { try work { cancellation.isRequested } }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        queued.begin { continuation.resume() }
       }
     } onCancel: {
       cancellation.request()
     }
-  }
-
-  /// Runs work on another thread, and passes its result on.
-  ///
-  /// The work is released first, with all that it retains. A caller that gets the result may have
-  /// the last reference to a database, and the store must be closed when it drops that one.
-  static func enqueue<R: Sendable>(
-    _ work: @escaping @Sendable () throws -> R,
-    completion: @escaping @Sendable (Result<R, any Error>) -> Void
-  ) {
-    let queued = QueuedWork(work)
-    queue.async { completion(queued.run()) }
+    return try queued.takeResult()
   }
 }
 
-/// Work that runs once, and is released when it has run.
-private final class QueuedWork<R: Sendable>: Sendable {
-  private let work: Guarded<(@Sendable () throws -> R)?>
+/// Work that another thread runs once, and its result.
+///
+/// When the work has ended, that thread retains nothing of it. The caller may then have the last
+/// reference to a database, in the result or elsewhere, and the store is closed when it drops that.
+final class QueuedWork<R: Sendable>: Sendable {
+  private enum State {
+    case waiting(@Sendable () throws -> R)
+    case running
+    case ended(Result<R, any Error>)
+    case taken
+  }
 
-  init(_ work: @escaping @Sendable () throws -> R) { self.work = Guarded(work) }
+  private let state: Guarded<State>
 
-  func run() -> Result<R, any Error> {
-    guard let work = work.withLock({ $0.take() }) else { preconditionFailure("work runs once") }
-    return Result { try work() }
+  init(_ work: @escaping @Sendable () throws -> R) { state = Guarded(.waiting(work)) }
+
+  /// Runs the work on another thread, and then calls a closure there.
+  func begin(_ hasEnded: @escaping @Sendable () -> Void) {
+    Database.queue.async {
+      self.run()
+      hasEnded()
+    }
+  }
+
+  private func run() {
+    let work = state.withLock { state in
+      guard case .waiting(let work) = state else { preconditionFailure("The work runs once") }
+      state = .running
+      return work
+    }
+    let result = Result { try work() }
+    state.withLock { $0 = .ended(result) }
+  }
+
+  /// Returns or throws the result of work that has ended, once.
+  func takeResult() throws -> R {
+    let result = state.withLock { state in
+      guard case .ended(let result) = state else { preconditionFailure("The work has not ended") }
+      state = .taken
+      return result
+    }
+    return try result.get()
   }
 }

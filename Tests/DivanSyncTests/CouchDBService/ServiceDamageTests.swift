@@ -158,7 +158,7 @@ extension ServiceDamageTests {
     ["selector": ["a": ["$regex": .string(pattern)]]]
   }
 
-  @Test(.timeLimit(.minutes(20)))
+  @Test(.timeLimit(.minutes(5)))
   func `a filter of a user is matched in linear time, unless users are trusted`() async throws {
     let database = try longDatabase()
     let query = "?filter=_selector"

@@ -17,7 +17,7 @@ struct ReplicationStateTests {
     }
   }
 
-  @Test(.timeLimit(.minutes(20)))
+  @Test(.timeLimit(.minutes(5)))
   func `a view sees each phase of a continuous replication`() async throws {
     let (here, there) = (try Database.inMemory(), try Database.inMemory())
     let state = ReplicationState(Replicator(here, DatabasePeer(there)).start())
@@ -33,7 +33,7 @@ struct ReplicationStateTests {
     #expect(state.error == nil)
   }
 
-  @Test(.timeLimit(.minutes(20)))
+  @Test(.timeLimit(.minutes(5)))
   func `a view sees the error that ends a replication`() async throws {
     let here = try Database.inMemory()
     let state = ReplicationState(Replicator(here, RefusingPeer()).start())
@@ -42,7 +42,7 @@ struct ReplicationStateTests {
     #expect(state.status.pull.phase == .inactive && state.status.push.phase == .inactive)
   }
 
-  @Test(.timeLimit(.minutes(20)))
+  @Test(.timeLimit(.minutes(5)))
   func `releasing the state ends the replication`() async throws {
     let (here, there) = (try Database.inMemory(), try Database.inMemory())
     weak var released: ReplicationRun?

@@ -1,6 +1,4 @@
 import Dispatch
-import DivanLog
-import Synchronization
 
 /// A transaction of a context that runs on another thread.
 ///
@@ -9,11 +7,6 @@ import Synchronization
 /// after the transaction has ended takes over what it did. The transaction needs nothing from the
 /// context's actor, so a thread that blocks there does not prevent it from ending.
 final class CommitInFlight {
-  /// What the transaction returned or threw; the initial value is never seen.
-  private final class Outcome<R: Sendable>: Sendable {
-    let result = Guarded<Result<R, any Error>>(.failure(Database.cancelledError))
-  }
-
   private let ended = DispatchGroup()
   private let publish: () throws -> Void
   /// The error of the transaction, once its outcome was taken over; nil if it was committed.
@@ -28,14 +21,11 @@ final class CommitInFlight {
     _ work: @escaping @Sendable () throws -> R,
     publish: @escaping (Result<R, any Error>) throws -> Void
   ) {
-    let outcome = Outcome<R>()
+    let queued = QueuedWork(work)
     let ended = ended
-    self.publish = { try publish(outcome.result.withLock { $0 }) }
+    self.publish = { try publish(Result { try queued.takeResult() }) }
     ended.enter()
-    Database.enqueue(work) { result in
-      outcome.result.withLock { $0 = result }
-      ended.leave()
-    }
+    queued.begin { ended.leave() }
   }
 
   /// Waits until the transaction has ended.

@@ -34,11 +34,13 @@ extension ObservedVersions {
       @escaping @Sendable (_ view: ReadView, _ isCancelled: @escaping () -> Bool) throws -> Result?
   ) async throws -> Result? {
     while !Task.isCancelled {
-      let store = database.store
-      if let seen { await store.commits.changesAndPurges.wait(beyond: seen) }
-      await store.gate.wait()
+      let database = database
+      if let seen { await database.store.commits.changesAndPurges.wait(beyond: seen) }
+      await database.store.gate.wait()
       let looked = try await Database.run { isCancelled in
-        guard let view = try store.viewUnlessSuspended() else { return nil as Looked<Result>? }
+        // A result may read further documents when nothing else refers to the database.
+        guard let view = try database.store.viewUnlessSuspended()?.keepingOpen(database)
+        else { return nil as Looked<Result>? }
         return Looked(
           count: view.state.changesAndPurges, outcome: Swift.Result { try look(view, isCancelled) })
       }

@@ -13,7 +13,7 @@ extension ReadView {
   /// Returns the location of a document; ``DocumentLocation/unknown`` if it is not in the index.
   func location(of id: SharedBytes) throws(DatabaseError) -> DocumentLocation {
     guard past == nil else { return try entry(id)?.location ?? .unknown }
-    return try id.withSpan { (id) throws(DatabaseError) in try find(id) } ?? .unknown
+    return try id.withSpan { (id) throws(DatabaseError) in try findEntry(id) } ?? .unknown
   }
 
   /// Returns the location of each of some documents.

@@ -4,10 +4,12 @@ import DivanLog
 // leads to it.
 
 extension ReadView {
-  /// Returns the document of an index entry.
-  func document(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) -> Document {
+  /// Returns the document at a location from the index.
+  func document(
+    _ id: String, at location: DocumentLocation
+  ) throws(DatabaseError) -> Document {
     try withUTF8(of: id) { (id) throws(DatabaseError) in
-      document(of: try winningRecord(at: entry.location, id))
+      document(of: try winningRecord(at: location, id))
     }
   }
 

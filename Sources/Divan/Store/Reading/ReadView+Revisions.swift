@@ -4,7 +4,7 @@ extension ReadView {
   /// Implements ``Snapshot/tombstone(_:)``.
   func tombstone(_ id: String) throws(DatabaseError) -> Document? {
     guard let entry = try entry(id), entry.isDeleted else { return nil }
-    return try document(id, entry)
+    return try document(id, at: entry.location)
   }
 
   /// Implements ``Snapshot/revisions(of:)``.
@@ -26,7 +26,7 @@ extension ReadView {
   /// Implements ``Snapshot/revision(_:of:)``.
   func revision(_ revision: RevisionID, of id: String) throws(DatabaseError) -> Document? {
     guard let entry = try entry(id) else { return nil }
-    if entry.revision == revision { return try document(id, entry) }
+    if entry.revision == revision { return try document(id, at: entry.location) }
     let newest = try newestRecord(of: entry, id)
     guard try tree(of: newest).contains(revision),
       let record = try retainedRecord(of: revision, id, entry, newest)

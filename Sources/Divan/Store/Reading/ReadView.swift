@@ -74,7 +74,7 @@ extension ReadView {
     _ id: String, isProbablyThere: Bool = true
   ) throws(DatabaseError) -> DocumentEntry? {
     let newest: DocumentEntry? = try withUTF8(of: id) { (id) throws(DatabaseError) in
-      try find(id, isProbablyThere: isProbablyThere)
+      try findEntry(id, isProbablyThere: isProbablyThere)
     }
     guard past != nil, let newest else { return newest }
     return try entry(before: newest, SharedBytes(utf8: id))
@@ -89,14 +89,15 @@ extension ReadView {
 
   /// Returns a document's newest entry in the index, whichever version is read.
   func newestEntry(_ id: SharedBytes) throws(DatabaseError) -> DocumentEntry? {
-    try id.withSpan { (id) throws(DatabaseError) in try find(id) }
+    try id.withSpan { (id) throws(DatabaseError) in try findEntry(id) }
   }
 
   /// Finds a document's newest index entry, and decodes what the caller needs of it.
   ///
   /// - Returns: nil if there is no entry.
+  /// - Throws: `damaged` if the entry cannot be decoded, or if damage may hide the newest one.
   @inline(__always)
-  func find<Found: DecodedEntry>(
+  func findEntry<Found: DecodedEntry>(
     _ id: Span<UInt8>, isProbablyThere: Bool = true
   ) throws(DatabaseError) -> Found? {
     var found: Found?
@@ -110,8 +111,8 @@ extension ReadView {
       }
     }
     if let problem { throw noEntry(problem) }
-    let text = hasGap ? SharedBytes(copying: id).text : nil
-    try requireKnown(found?.locator, isLive: found?.isDeleted == false, text)
+    try requireKnown(
+      found?.locator, isLive: found?.isDeleted == false, SharedBytes(copying: id).text)
     return found
   }
 
@@ -121,29 +122,30 @@ extension ReadView {
   }
 
   func document(_ id: String) throws(DatabaseError) -> Document? {
-    guard past == nil else {
-      guard let entry = try entry(id), !entry.isDeleted else { return nil }
-      return try document(id, entry)
-    }
-    return try withUTF8(of: id) { (id) throws(DatabaseError) in
-      guard let location: DocumentLocation = try find(id), !location.isDeleted else { return nil }
-      return document(of: try winningRecord(at: location, id))
-    }
+    guard let location = try location(of: id), !location.isDeleted else { return nil }
+    return try document(id, at: location)
+  }
+
+  /// Returns the location of a document; nil if it is not in the index.
+  private func location(of id: String) throws(DatabaseError) -> DocumentLocation? {
+    guard past == nil else { return try entry(id)?.location }
+    return try withUTF8(of: id) { (id) throws(DatabaseError) in try findEntry(id) }
   }
 
   /// Reads several documents in log order, which is faster than one by one.
   func documents(_ ids: [String]) throws(DatabaseError) -> [Document?] {
-    var found: [(index: Int, entry: DocumentEntry)] = []
+    var found: [(index: Int, location: DocumentLocation)] = []
     found.reserveCapacity(ids.count)
     for (index, id) in ids.enumerated() {
-      if let entry = try entry(id), !entry.isDeleted { found.append((index, entry)) }
+      guard let location = try location(of: id), !location.isDeleted else { continue }
+      found.append((index, location))
     }
     found.sort {
-      ($0.entry.locator.fileID, $0.entry.locator.offset)
-        < ($1.entry.locator.fileID, $1.entry.locator.offset)
+      ($0.location.locator.fileID, $0.location.locator.offset)
+        < ($1.location.locator.fileID, $1.location.locator.offset)
     }
     var documents = [Document?](repeating: nil, count: ids.count)
-    for (index, entry) in found { documents[index] = try document(ids[index], entry) }
+    for (index, location) in found { documents[index] = try document(ids[index], at: location) }
     return documents
   }
 
