@@ -159,7 +159,10 @@ extension Workload {
   private static func fill(
     _ model: SampleModel, from document: Document
   ) throws -> SampleModel {
-    for (key, value) in document.properties { try model.setValue(value, for: key) }
+    // The class gives its type, and as a value of a model it would be an undeclared property.
+    for (key, value) in document.properties where key != "type" {
+      try model.setValue(value, for: key)
+    }
     guard try model.propertiesToSave() == document.properties else {
       throw BenchmarkError("the model differs from its document")
     }
