@@ -244,6 +244,18 @@ extension PlantedBug {
       plant:
         "var deadShare: Double { total == 0 ? PLANTED ? 1 : 0 : Double(total - live) / Double(total) }",
       killedBy: .rules("a segment without records is not compacted again and again")),
+    PlantedBug(
+      "compacted-without-limit", rule: "4",
+      "small neighbours are compacted together, however large the result",
+      in: Place.compactionPolicy,
+      find: "if neighbours.count >= CompactionPolicy.neighbourMinimum { break }",
+      plant: """
+        if PLANTED {
+        neighbours.append(candidate.segment)
+        continue
+        }
+        if neighbours.count >= CompactionPolicy.neighbourMinimum { break }
+        """, killedBy: .rules("a compacted segment is not larger than its limit")),
   ]
 
   static let segments: [PlantedBug] = [

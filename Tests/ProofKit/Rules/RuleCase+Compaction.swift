@@ -8,6 +8,30 @@ import Divan
 extension RuleCase {
   static let merging: [RuleCase] = [
     evaluatedByDurable(inputCount: 1), evaluatedByDurable(inputCount: 2),
+    RuleCase(name: "a compacted segment is not larger than its limit") {
+      // Found by measuring: when ten million documents had few changes, 41 full segments were
+      // copied into one of 2.6 GB, and moving their entries took a gigabyte of memory.
+      var configuration = Configuration()
+      configuration.fileSystem = MemoryFileSystem()
+      configuration.segmentSizeGoal = 64 << 10
+      configuration.compactedSegmentSizeLimit = 256 << 10
+      configuration.checkpointInterval = 32 << 10
+      configuration.maintenance = .inline
+      configuration.reserveSize = 0
+      let database = try Database(at: "/store.divan", configuration: configuration)
+      let text = Value.string(String(repeating: "lorem ", count: 150))
+      for number in 0..<1200 {
+        try database.write { _ = try $0.replace("doc-\(number)", with: ["text": text]) }
+      }
+      // Now there are few dead bytes in each segment.
+      for number in stride(from: 0, to: 1200, by: 25) {
+        try database.write { _ = try $0.replace("doc-\(number)", with: ["text": text]) }
+      }
+      let sizes = try database.statistics.segments.map(\.liveSize)
+      try expect(sizes.allSatisfy { $0 <= 256 << 10 }, "live bytes of segments: \(sizes)")
+      try expect(sizes.count > 12, "full segments were copied together: \(sizes)")
+      try database.close()
+    },
     RuleCase(name: "rule 4: changes made during a compaction survive it") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()

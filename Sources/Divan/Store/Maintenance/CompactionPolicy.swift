@@ -8,6 +8,9 @@ struct CompactionPolicy {
   let isForced: Bool
   /// The key for new files of an encrypted store; nil if the store is not encrypted.
   var keyID: UInt64?
+
+  /// The smallest number of small segments that are worth a compaction.
+  private static let neighbourMinimum = 6
 }
 
 extension CompactionPolicy {
@@ -85,18 +88,35 @@ extension CompactionPolicy {
 
   /// Returns six or more neighbours of the smallest size limit at which there are so many.
   ///
-  /// The limits grow by a factor, so each byte is copied only a few times.
+  /// The limits grow by a factor, so each byte is copied only a few times. Full segments stay as
+  /// they are: not six of them fit into a compacted one.
   private func small(_ groups: [[Candidate]]) -> [Segment]? {
     var limit = UInt64(1) << 16
     while limit <= segmentSizeGoal {
       for group in groups {
-        for run in group.split(whereSeparator: { $0.live > limit }) where run.count >= 6 {
-          return run.map(\.segment)
+        for run in group.split(whereSeparator: { $0.live > limit }) {
+          if let neighbours = enough(run) { return neighbours }
         }
       }
       limit *= 4
     }
     return nil
+  }
+
+  /// Returns the first six or more neighbours of a run that fit into a compacted segment.
+  private func enough(_ run: ArraySlice<Candidate>) -> [Segment]? {
+    var neighbours: [Segment] = []
+    var size: UInt64 = 0
+    for candidate in run {
+      if size + candidate.live > sizeLimit {
+        if neighbours.count >= CompactionPolicy.neighbourMinimum { break }
+        neighbours = []
+        size = 0
+      }
+      neighbours.append(candidate.segment)
+      size += candidate.live
+    }
+    return neighbours.count >= CompactionPolicy.neighbourMinimum ? neighbours : nil
   }
 
   /// Returns segments that a compaction makes smaller or fewer, or seals with another key.
