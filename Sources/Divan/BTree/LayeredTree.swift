@@ -65,18 +65,6 @@ extension LayeredTree {
 
   /// Calls `body` with the value of `key`; returns nil if there is none.
   ///
-  /// See ``find(_:isProbablyThere:)``.
-  @inline(__always)
-  func withValue<R>(
-    of key: Span<UInt8>, isProbablyThere: Bool = true, _ body: (Span<UInt8>) -> R
-  ) throws(PageError) -> R? {
-    try BorrowedBytes.borrow(key) { (key) throws(PageError) -> R? in
-      try withValue(of: key, isProbablyThere: isProbablyThere, body)
-    }
-  }
-
-  /// Calls `body` with the value of `key`; returns nil if there is none.
-  ///
   /// `location` is the probable location of the key in the oldest run, if it is known.
   @inline(__always)
   func withValue<R>(

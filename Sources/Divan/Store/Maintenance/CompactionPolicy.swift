@@ -95,7 +95,7 @@ extension CompactionPolicy {
     while limit <= segmentSizeGoal {
       for group in groups {
         for run in group.split(whereSeparator: { $0.live > limit }) {
-          if let neighbours = enough(run) { return neighbours }
+          if let neighbours = neighboursThatFit(in: run) { return neighbours }
         }
       }
       limit *= 4
@@ -104,7 +104,7 @@ extension CompactionPolicy {
   }
 
   /// Returns the first six or more neighbours of a run that fit into a compacted segment.
-  private func enough(_ run: ArraySlice<Candidate>) -> [Segment]? {
+  private func neighboursThatFit(in run: ArraySlice<Candidate>) -> [Segment]? {
     var neighbours: [Segment] = []
     var size: UInt64 = 0
     for candidate in run {
