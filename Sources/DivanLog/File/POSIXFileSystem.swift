@@ -83,13 +83,16 @@ extension POSIXFileSystem {
   package func absolutePath(_ path: String) throws(SystemError) -> String {
     // The first system call with an invalid path reports it.
     guard !path.isEmpty, !path.utf8.contains(0) else { return path }
-    let parts = path.utf8.split(separator: UInt8(ascii: "/"))
-      .map { String(Substring($0)) }.filter { $0 != "." }
+    var absolute = path.hasPrefix("/") ? "" : try canonicalPath(".")
+    if absolute == "/" { absolute = "" }
+    var last = ""
+    for part in path.utf8.split(separator: UInt8(ascii: "/")) where !part.elementsEqual(".".utf8) {
+      last = String(Substring(part))
+      absolute += "/" + last
+    }
     // Symbolic links decide where a final `..` leads, and so which directory contains it.
-    if parts.last == ".." { return try canonicalPath(path) }
-    if path.hasPrefix("/") { return "/" + parts.joined(separator: "/") }
-    let working = try canonicalPath(".")
-    return ([working == "/" ? "" : working] + parts).joined(separator: "/")
+    if last == ".." { return try canonicalPath(path) }
+    return absolute.isEmpty ? "/" : absolute
   }
 
   package func flushDirectory(_ path: String) throws(SystemError) {
