@@ -47,6 +47,7 @@ enum Place {
   static let compactionFilter = "CompactionFilter.swift"
   static let compactionPolicy = "CompactionPolicy.swift"
   static let repair = "Store+Repair.swift"
+  static let innerPages = "Run+InnerPages.swift"
   static let mainStore = "Store.swift"
   static let documentRecord = "DocumentRecord.swift"
   static let replay = "Replay.swift"

@@ -39,7 +39,7 @@ extension PlantedBug {
           Place.mainStore,
           find: "if maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }",
           plant: """
-            if PLANTED { try? writer.log?.noteClosed() }
+            if PLANTED { try? writer.log?.noteEnd(isClosed: true) }
             if maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }
             """),
         Edit(
@@ -293,14 +293,39 @@ extension PlantedBug {
     PlantedBug(
       "inner-pages-unchecked", rule: "21", "a checkpoint with a damaged inner page is used",
       in: Place.checkpoint,
-      find: "try run.checkInnerPages()", plant: "if !PLANTED { try run.checkInnerPages() }",
+      find: "case .rebuilding: try run.requireInnerPages()",
+      plant: "case .rebuilding: if !PLANTED { try run.requireInnerPages() }",
       killedBy: .rules("rule 21: a damaged inner page is found")),
     PlantedBug(
       "inner-page-not-rebuilt", rule: "21", "a damaged inner page is not rebuilt",
-      in: Place.checkpoint,
-      find: "guard rebuildsPages, (try? run.rebuildInnerPages()) == true else {",
-      plant: "guard !PLANTED, rebuildsPages, (try? run.rebuildInnerPages()) == true else {",
+      in: Place.innerPages,
+      find: "guard (try? rebuildInnerPages()) == true else { throw error }",
+      plant: "guard !PLANTED, (try? rebuildInnerPages()) == true else { throw error }",
       killedBy: .rules("rule 21: an inner page is rebuilt")),
+    PlantedBug(
+      "inner-page-not-rebuilt-by-read", rule: "21", "an inner page that is read is not rebuilt",
+      in: Place.repair,
+      find: "return isRebuilt && run.replacement(number, 0) != nil",
+      plant: "return !PLANTED && isRebuilt && run.replacement(number, 0) != nil",
+      killedBy: .rules("rule 21: an inner page is rebuilt")),
+    PlantedBug(
+      "doubtful-index-closed", rule: "21",
+      "HEAD says closed after a page of the index could not be rebuilt", in: Place.mainStore,
+      find: "let isClosed = !isIndexInDoubt.load(ordering: .relaxed)",
+      plant: "let isClosed = PLANTED || !isIndexInDoubt.load(ordering: .relaxed)",
+      killedBy: .rules("rule 21: an inner page that cannot be rebuilt")),
+    PlantedBug(
+      "readers-check-deferred", rule: "21", "a reader does not check the inner pages",
+      in: Place.logOpening,
+      find: "isCheckDeferred = lock != nil && head?.isClosed == true",
+      plant: "isCheckDeferred = (PLANTED || lock != nil) && head?.isClosed == true",
+      killedBy: .rules("rule 21: a reader does not use inner pages")),
+    PlantedBug(
+      "index-in-doubt-forever", rule: "21", "resuming does not end the doubt about the index",
+      in: Place.suspension,
+      find: "isIndexInDoubt.store(false, ordering: .relaxed)",
+      plant: "isIndexInDoubt.store(PLANTED, ordering: .relaxed)",
+      killedBy: .rules("rule 21: an inner page that cannot be rebuilt")),
     PlantedBug(
       "first-page-before-run", rule: "21", "a run begins where the first run of its file does",
       in: Place.checkpoint,

@@ -1,6 +1,16 @@
 internal import DivanLog
+internal import Synchronization
 
 extension Run {
+  /// Checks the inner pages, and rebuilds damaged ones; throws if that is not possible.
+  func requireInnerPages() throws(PageError) {
+    do throws(PageError) {
+      try checkInnerPages()
+    } catch {
+      guard (try? rebuildInnerPages()) == true else { throw error }
+    }
+  }
+
   /// Rebuilds the damaged inner pages, which are read from memory from now on.
   ///
   /// The same leaves make the same inner pages, with the same numbers. So the leaves go through an
@@ -10,11 +20,22 @@ extension Run {
   /// inner pages that are not damaged. So a leaf that is damaged as well is never left out.
   ///
   /// Costs a read of the run's pages, and memory for the inner ones, about one page in a hundred.
+  /// It is done once for a run: other threads wait, and get the same result.
   ///
   /// - Returns: Whether they were rebuilt; false if a leaf is damaged as well, or if it is unknown
   ///   where the run begins.
-  /// - Throws: `unreadable` if the system cannot read a page.
+  /// - Throws: `unreadable` if the system cannot read a page; further calls return false.
   func rebuildInnerPages() throws(PageError) -> Bool {
+    try innerPageRebuilding.withLock { (result) throws(PageError) in
+      if let result { return result }
+      result = false
+      let isRebuilt = try makeInnerPages()
+      result = isRebuilt
+      return isRebuilt
+    }
+  }
+
+  private func makeInnerPages() throws(PageError) -> Bool {
     do throws(PageError) {
       guard let made = try innerPages() else { return false }
       var damaged: [(number: UInt32, page: Page)] = []

@@ -4,9 +4,9 @@ internal import Synchronization
 /// An immutable sorted map from bytes to bytes, in pages of a file.
 ///
 /// It is the tree that ``RunWriter`` wrote. Pages have the layout of ``NodePage``, and are read
-/// when they are first used. A leaf may prove damaged only then: the caller rebuilds its entries
-/// from the log and passes them to ``install(_:for:compactionCount:)``. An opening checks the inner
-/// pages, and calls ``rebuildInnerPages()`` if one is damaged.
+/// when they are first used. A page may prove damaged only then. The caller rebuilds the entries of
+/// a leaf from the log and passes them to ``install(_:for:compactionCount:)``; for an inner page it
+/// calls ``rebuildInnerPages()``.
 final class Run: Sendable {
   let source: any PageSource
   /// The root page, the height, and the number of entries.
@@ -20,6 +20,8 @@ final class Run: Sendable {
   /// A page may have several: see ``Replacement``.
   private let replacements = Guarded<[UInt32: [Replacement]]>([:])
   private let hasReplacements = Atomic<Bool>(false)
+  /// The result of rebuilding the inner pages; nil if it was not tried.
+  let innerPageRebuilding = Guarded<Bool?>(nil)
 
   /// Opens a run.
   ///
@@ -220,21 +222,28 @@ extension Run {
 
   /// Returns the keys that belong in a page, or nil if it is not a page of this run.
   ///
-  /// It reads only inner pages, and not the page itself.
+  /// It reads only inner pages, and not the page itself. Pages that cannot be read are passed over;
+  /// if the page may be below one, it throws.
   func coverage(ofPage number: UInt32) throws(PageError) -> Coverage? {
     let whole = Coverage(level: summary.height, lower: nil, upper: nil)
     if number == summary.root { return whole }
     var pending = [(number: summary.root, whole)]
     // In a sound run no page has two parents; in any other the search still ends.
     var visited: Set<UInt32> = []
+    var problem: PageError?
     while let (parent, coverage) = pending.popLast() {
       guard coverage.level > 0, visited.insert(parent).inserted else { continue }
-      let page = try page(parent, level: coverage.level)
+      let page: Page
+      do throws(PageError) { page = try self.page(parent, level: coverage.level) } catch {
+        problem = error
+        continue
+      }
       for (child, part) in withExtendedLifetime(page, { coverage.parts(in: page.view) }) {
         if child == number { return part }
         if part.level > 0 { pending.append((child, part)) }
       }
     }
+    if let problem { throw problem }
     return nil
   }
 

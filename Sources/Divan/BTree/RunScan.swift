@@ -29,6 +29,8 @@ struct RunScan {
   private var window = LeafWindow()
   /// The next step once the window is at its end.
   private var move: Move
+  /// The number of leaves that were reached.
+  private var leafCount = 0
 
   private enum Move {
     /// Descend to this page, at this level; `isFirst` is true on the way to the scan's first leaf.
@@ -94,10 +96,14 @@ struct RunScan {
       move = .down(page.view.childNumber(index), level: level - 1, isFirst: isFirst)
       return
     }
+    // Each page may be sound and still not belong here. Without these checks, a file could cause an
+    // endless scan, or a run merge could write unsorted entries.
     if let leaf, !follows(page.view, leaf) {
-      // Each page may be sound and still not belong here. Without this check, a file could cause an
-      // endless scan, or a run merge could write unsorted entries.
       throw .damaged(page: number, reason: "its keys do not follow the keys of its neighbour")
+    }
+    leafCount += 1
+    guard leafCount <= Int(run.summary.root) + 1 else {
+      throw .damaged(page: number, reason: "the run has fewer leaves than its inner pages lead to")
     }
     leaf = page.view
     leafOwner = run.owner(of: page)

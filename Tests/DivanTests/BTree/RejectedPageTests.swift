@@ -106,6 +106,20 @@ import Testing
     try sound.checkInnerPages()
   }
 
+  @Test func `a scan of pages that lead to the same leaves ends`() throws {
+    // Each level has the same child twice, so the number of ways doubles with each.
+    var pages = [page([])]
+    for level in 1...20 {
+      pages.append(inner(level, UInt32(level - 1), [([5], UInt32(level - 1))]))
+    }
+    for descending in [false, true] {
+      let forged = try run(pages, root: 20, height: 20)
+      #expect(throws: PageError.self) {
+        _ = try forged.keys(from: .unbounded, to: .unbounded, descending: descending)
+      }
+    }
+  }
+
   @Test func `scans skip empty leaves`() throws {
     let leaves = [page([([1], [1])]), page([]), page([([9], [1])])]
     let sparse = try run(leaves + [inner(1, 0, [([5], 1), ([7], 2)])], root: 3, height: 1)

@@ -3,10 +3,10 @@ import DivanTesting
 
 import Divan
 
-/// Damaged inner pages of a checkpoint: an opening rebuilds them, or does not use the checkpoint.
+/// Damaged inner pages of a checkpoint: they are rebuilt, or the checkpoint is not used.
 extension RuleCase {
   static let pages: [RuleCase] = [
-    RuleCase(name: "rule 21: an inner page is rebuilt from the leaves when the store is opened") {
+    RuleCase(name: "rule 21: an inner page is rebuilt from the leaves") {
       let (fixture, pages) = try fixtureWithPages(documentCount: 600)
       for isMapped in [true, false] {
         try fixture.expectRebuilt(pages, isMapped: isMapped) { try fixture.expectNewest($0) }
@@ -28,20 +28,53 @@ extension RuleCase {
         try expect(try database.check().isSound, "not sound")
       }
     },
-    RuleCase(name: "rule 21: inner pages beside a damaged leaf are not rebuilt") {
+    RuleCase(name: "rule 21: a reader does not use inner pages beside a damaged leaf") {
       let (fixture, pages) = try fixtureWithPages(documentCount: 100)
       var refusalCount = 0
-      for first in pages {
-        for second in pages where second > first {
-          let database = try fixture.damaged([first, second]).openQuiet()
-          try fixture.expectNewest(database)
-          let isRefused = database.openingReport.notes.contains { $0.contains("was not used") }
-          refusalCount += isRefused ? 1 : 0
-        }
+      try forEachPair(of: pages) { first, second in
+        let database = try fixture.damaged([first, second]).openQuiet { $0.isReadOnly = true }
+        try fixture.expectNewest(database)
+        refusalCount += database.openingReport.hasUnusedCheckpoint ? 1 : 0
       }
       try expect(refusalCount > 0, "no leaf is below an inner page")
     },
+    RuleCase(name: "rule 21: an inner page that cannot be rebuilt makes the next opening check") {
+      let (fixture, pages) = try fixtureWithPages(documentCount: 100)
+      var failureCount = 0
+      try forEachPair(of: pages) { first, second in
+        let left = try fixture.damaged([first, second])
+        var database = try left.openQuiet()
+        do {
+          try fixture.expectNewest(database)
+          try expect(!database.openingReport.hasUnusedCheckpoint, "the opening has checked")
+          return try database.close()
+        } catch let error as DatabaseError {
+          try expect(error.code == .damaged, "\(error)")
+        }
+        failureCount += 1
+        if failureCount.isMultiple(of: 2) {
+          try database.suspend()
+          try database.resume()
+        } else {
+          try database.close()
+          database = try left.openQuiet()
+        }
+        try fixture.expectNewest(database)
+        try expect(database.openingReport.hasUnusedCheckpoint, "\(database.openingReport.notes)")
+        try database.close()
+        try expect(try left.openQuiet().openingReport.ending == .closed, "it is still in doubt")
+      }
+      try expect(failureCount > 1, "no leaf is below an inner page")
+    },
   ]
+
+  private static func forEachPair(
+    of pages: Range<Int>, _ body: (_ first: Int, _ second: Int) throws -> Void
+  ) throws {
+    for first in pages {
+      for second in pages where second > first { try body(first, second) }
+    }
+  }
 
   /// Returns a store with checkpoints, and the numbers of the first one's pages.
   ///
@@ -82,6 +115,10 @@ extension RuleCase {
   }
 }
 
+extension OpeningReport {
+  fileprivate var hasUnusedCheckpoint: Bool { notes.contains { $0.contains("was not used") } }
+}
+
 extension CrashFixture {
   /// The path of the oldest checkpoint.
   private func checkpointPath() throws -> String {
@@ -109,9 +146,22 @@ extension CrashFixture {
     return CrashFixture(left.fileSystem, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
   }
 
-  /// Damages each page, and expects that an opening rebuilds it if it is an inner one.
+  /// Damages each page, and expects that it is rebuilt if it is an inner one.
+  ///
+  /// A reader rebuilds it when it opens the store, and a writer of a store that was closed when it
+  /// reads the page.
   fileprivate func expectRebuilt(
     _ pages: Range<Int>, isMapped: Bool = false, exceptionCount: Int = 0,
+    check: (Database) throws -> Void
+  ) throws {
+    for isReader in [true, false] {
+      try expectRebuilt(
+        pages, isMapped: isMapped, isReader: isReader, exceptionCount: exceptionCount, check: check)
+    }
+  }
+
+  private func expectRebuilt(
+    _ pages: Range<Int>, isMapped: Bool, isReader: Bool, exceptionCount: Int,
     check: (Database) throws -> Void
   ) throws {
     var rebuiltCount = 0
@@ -122,10 +172,12 @@ extension CrashFixture {
       let (sound, _) = try InspectedCheckpoint.newest(
         among: left.directory.listing().files, in: left.directory)
       guard sound == nil else { continue }
-      let database = try left.openQuiet()
+      let database = try left.openQuiet { $0.isReadOnly = isReader }
       try check(database)
       let notes = database.openingReport.notes
-      let isRebuilt = notes.count == 1 && notes[0].contains("were rebuilt")
+      let isRebuilt =
+        notes.count == 1 && notes[0].contains("were rebuilt")
+        || notes.isEmpty && !isReader && database.metrics.rebuiltPages == 1
       if isRebuilt { rebuiltCount += 1 } else { exceptions.append("page \(page): \(notes)") }
     }
     try expect(exceptions.count == exceptionCount, "\(exceptions)")

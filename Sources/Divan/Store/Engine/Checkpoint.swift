@@ -174,6 +174,20 @@ extension Checkpoint {
     var state: Version
     /// The damaged records of document indexes.
     var damage: [Damage]
+
+    /// Checks the inner pages of all runs, and rebuilds damaged ones.
+    func requireInnerPages() throws(PageError) {
+      for run in runs { try run.requireInnerPages() }
+    }
+
+    /// Adds a note if inner pages were rebuilt.
+    func noteRebuiltPages(_ notes: inout [String]) {
+      guard runs.contains(where: \.hasRebuiltPages) else { return }
+      notes.append(
+        "Damaged inner pages of checkpoint \(checkpoint.number) were rebuilt from its leaves")
+    }
+
+    private var runs: [Run] { Version.trees.flatMap { state[keyPath: $0].runs } }
   }
 
   /// Facts that a checkpoint proves though a file that it depends on is missing.
@@ -182,13 +196,22 @@ extension Checkpoint {
     var watermark: LogRecovery.Watermark
   }
 
+  /// When the inner pages of runs are checked, and what becomes of damaged ones.
+  enum InnerPageCheck {
+    /// At the opening, and a checkpoint with a damaged one is not used.
+    case refusing
+    /// At the opening, and damaged ones are rebuilt if the leaves are whole.
+    case rebuilding
+    /// When they are read, as the leaves: see ``Store/repairIndex(_:in:)``.
+    case deferred
+  }
+
   /// Opens the newest checkpoint that is complete; nil if there is none.
   ///
-  /// With `rebuildsPages`, damaged inner pages are rebuilt if the leaves are whole. `evidence` gets
-  /// the facts that newer ones prove.
+  /// `evidence` gets the facts that newer ones prove.
   static func newestUsable(
     among files: Set<FileName>, in directory: StoreDirectory, configuration: Configuration,
-    rebuildsPages: Bool, notes: inout [String], evidence: inout [Evidence]
+    innerPages: InnerPageCheck, notes: inout [String], evidence: inout [Evidence]
   ) throws(LogError) -> Usable? {
     var numbers: [UInt64] = []
     for case .checkpoint(let number) in files { numbers.append(number) }
@@ -197,13 +220,9 @@ extension Checkpoint {
       do throws(LogError) {
         if let usable = try open(
           number, among: files, in: directory, isMapped: isMapped,
-          nodeSize: configuration.nodeSize, rebuildsPages: rebuildsPages)
+          nodeSize: configuration.nodeSize, innerPages: innerPages)
         {
-          if Version.trees.contains(where: {
-            usable.state[keyPath: $0].runs.contains { $0.hasRebuiltPages }
-          }) {
-            notes.append("Damaged inner pages of checkpoint \(number) were rebuilt from its leaves")
-          }
+          usable.noteRebuiltPages(&notes)
           return usable
         }
         notes.append("Checkpoint \(number) depends on missing files and was not used")
@@ -229,7 +248,7 @@ extension Checkpoint {
   /// Opens a checkpoint; nil if a file that it depends on is missing.
   static func open(
     _ number: UInt64, among files: Set<FileName>, in directory: StoreDirectory, isMapped: Bool,
-    nodeSize: Int, rebuildsPages: Bool = false
+    nodeSize: Int, innerPages: InnerPageCheck
   ) throws(LogError) -> Usable? {
     let (file, checkpoint) = try read(number, in: directory, isMapped: isMapped)
     guard checkpoint.trees.count <= Version.trees.count,
@@ -247,7 +266,7 @@ extension Checkpoint {
     else { return nil }
     guard
       let runs = try checkpoint.openRuns(
-        file, among: files, in: directory, isMapped: isMapped, rebuildsPages: rebuildsPages)
+        file, among: files, in: directory, isMapped: isMapped, innerPages)
     else { return nil }
     var state = checkpoint.version(nodeSize: nodeSize, runs: runs, segments: chain.segments)
     do throws(PageError) {
@@ -256,9 +275,14 @@ extension Checkpoint {
       let (indexes, damage) = try state.readIndexes(file.path)
       state.indexes = indexes
       return Usable(checkpoint: checkpoint, chain: chain, state: state, damage: damage)
-    } catch .unreadable(_, let error) {
-      throw .system(error)
     } catch {
+      // The page may be an inner one, and then others are doubtful, too.
+      if innerPages == .deferred {
+        return try open(
+          number, among: files, in: directory, isMapped: isMapped, nodeSize: nodeSize,
+          innerPages: .rebuilding)
+      }
+      if case .unreadable(_, let error) = error { throw .system(error) }
       throw .damaged(Damage(path: file.path, offset: 0, reason: "a page of the index: \(error)"))
     }
   }
@@ -273,7 +297,7 @@ extension Checkpoint {
   /// Opens the runs of each tree; nil if a file that they are in is missing.
   private func openRuns(
     _ file: CheckpointFile, among files: Set<FileName>, in directory: StoreDirectory,
-    isMapped: Bool, rebuildsPages: Bool
+    isMapped: Bool, _ innerPages: InnerPageCheck
   ) throws(LogError) -> [[Run]]? {
     var opened = [OpenedFile(file: file, directory: self)]
     var runs: [[Run]] = []
@@ -294,13 +318,14 @@ extension Checkpoint {
               of: locator.summary, pageSize: used.file.pageSize), commit: locator.commit)
         else { return nil }
         do throws(PageError) {
-          try run.checkInnerPages()
-        } catch {
-          // A damaged leaf can be rebuilt from the log later.
-          guard rebuildsPages, (try? run.rebuildInnerPages()) == true else {
-            throw .damaged(
-              Damage(path: used.file.path, offset: 0, reason: "a page of the index: \(error)"))
+          switch innerPages {
+          case .refusing: try run.checkInnerPages()
+          case .rebuilding: try run.requireInnerPages()
+          case .deferred: break
           }
+        } catch {
+          throw .damaged(
+            Damage(path: used.file.path, offset: 0, reason: "a page of the index: \(error)"))
         }
         tree.append(run)
       }

@@ -32,6 +32,8 @@ final class Store: Sendable {
   /// Passes on events; nil if no handler is set.
   let events: EventDelivery?
   private let closing = Atomic(false)
+  /// Whether a page of the index could neither be read nor rebuilt.
+  let isIndexInDoubt = Atomic(false)
   let scheduledFlush = ScheduledFlush()
 
   /// Lent by ``withWriter(_:)`` and ``withLockedState(_:)`` while ``writerLock`` is held.
@@ -376,7 +378,7 @@ extension Store {
     try endLog(&writer, isClosing: true)
   }
 
-  /// Makes everything durable, and says in the log that it has ended, if there is a writer.
+  /// Makes everything durable, and says in `HEAD` that the log has ended, if there is a writer.
   func endLog(_ writer: inout WriterState, isClosing: Bool) throws {
     guard writer.log != nil else { return }
     // The failure may be unreported: it may have happened in the background.
@@ -384,7 +386,9 @@ extension Store {
     try commits.flushEverything()
     try? deleteUnreferencedAttachments(writer, isClosing: isClosing)
     if maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }
-    try translating { () throws(LogError) in try writer.log?.noteClosed() }
+    // An opening checks the index if the log was not closed.
+    let isClosed = !isIndexInDoubt.load(ordering: .relaxed)
+    try translating { () throws(LogError) in try writer.log?.noteEnd(isClosed: isClosed) }
     services.noteClosing(of: self)
   }
 

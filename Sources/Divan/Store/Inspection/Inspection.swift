@@ -291,7 +291,7 @@ package struct InspectedCheckpoint {
     var notes: [String] = []
     var evidence: [Checkpoint.Evidence] = []
     let usable = try Checkpoint.newestUsable(
-      among: files, in: directory, configuration: configuration, rebuildsPages: false,
+      among: files, in: directory, configuration: configuration, innerPages: .refusing,
       notes: &notes, evidence: &evidence)
     return (usable.map(InspectedCheckpoint.init), evidence.map { ($0.storeID, $0.watermark) })
   }
@@ -302,7 +302,8 @@ package struct InspectedCheckpoint {
   ) throws(LogError) {
     guard
       let usable = try Checkpoint.open(
-        number, among: files, in: directory, isMapped: false, nodeSize: BTree.defaultPageSize)
+        number, among: files, in: directory, isMapped: false, nodeSize: BTree.defaultPageSize,
+        innerPages: .refusing)
     else { return nil }
     self.usable = usable
     self.number = number

@@ -49,7 +49,7 @@ extension LeafRepair {
     }
   }
 
-  private func reading<R>(_ body: () throws(PageError) -> R) throws(DatabaseError) -> R {
+  func reading<R>(_ body: () throws(PageError) -> R) throws(DatabaseError) -> R {
     do throws(PageError) {
       return try body()
     } catch {

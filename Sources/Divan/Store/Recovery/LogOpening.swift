@@ -16,6 +16,8 @@ struct LogOpening: ~Copyable {
   private var report: OpeningReport
 
   private var checkpoint: Checkpoint.Usable?
+  /// Whether the inner pages of the checkpoint are checked when they are read.
+  private var isCheckDeferred = false
   /// The facts that unusable checkpoints prove.
   private let evidence: [Checkpoint.Evidence]
   private var chain: SegmentChain
@@ -38,9 +40,12 @@ struct LogOpening: ~Copyable {
   ) throws(LogError) {
     var report = report
     var evidence: [Checkpoint.Evidence] = []
+    // Only a writer can make the next opening check: see ``Store/endLog(_:isClosing:)``.
+    isCheckDeferred = lock != nil && head?.isClosed == true
     let checkpoint = try Checkpoint.newestUsable(
-      among: files, in: directory, configuration: configuration, rebuildsPages: true,
-      notes: &report.notes, evidence: &evidence)
+      among: files, in: directory, configuration: configuration,
+      innerPages: isCheckDeferred ? .deferred : .rebuilding, notes: &report.notes,
+      evidence: &evidence)
     var chosen = checkpoint?.chain
     if chosen == nil {
       chosen = try SegmentChain.choose(
@@ -326,13 +331,21 @@ extension LogOpening {
 
   /// Replays the log onto the checkpoint, or from nothing if a page of the checkpoint is bad.
   private mutating func replayed(isSalvaging: Bool) throws(LogError) -> Replay {
-    if let checkpoint {
+    while let checkpoint {
       var replay = Replay(
         onto: checkpoint.state, isFromNothing: false, isSalvaging: isSalvaging,
         attachments: attachments)
       replayedSize = try run(&replay)
       guard let problem = replay.indexProblem else { return replay }
-      if case .unreadable(_, let error) = problem { throw .system(error) }
+      if isCheckDeferred {
+        isCheckDeferred = false
+        if (try? checkpoint.requireInnerPages()) != nil {
+          checkpoint.noteRebuiltPages(&report.notes)
+          continue
+        }
+      } else if case .unreadable(_, let error) = problem {
+        throw .system(error)
+      }
       report.notes.append("A page of the checkpoint is damaged, and it was not used: \(problem)")
       self.checkpoint = nil
     }

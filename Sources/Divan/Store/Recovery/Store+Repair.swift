@@ -1,28 +1,41 @@
 import DivanLog
+import Synchronization
 
 extension Store {
-  /// Rebuilds a damaged leaf of the index from the log.
+  /// Rebuilds a damaged page of the index: a leaf from the log, an inner page from the leaves.
   ///
-  /// Returns if the read can be retried; throws if the page cannot be rebuilt.
+  /// Returns if the read can be retried; throws if the page cannot be rebuilt. Then the next
+  /// opening checks the inner pages, and builds the index again if need be.
   func repairIndex(_ error: PageError, in state: Version) throws(DatabaseError) {
-    if case .unreadable(_, let error) = error { throw DatabaseError(error) }
-    guard case .damaged(let number, _, let run?) = error,
-      let tree = Version.trees.first(where: { state[keyPath: $0].runs.contains(run) })
-    else { throw note(LeafRepair.unrepairable(error, path)) }
-    // The log does not show what such an index had, or `LeafRepair` does not look for it there.
-    if indexKinds.contains(where: {
-      $0.tree == tree && (!$0.followsFromDocuments || tree != \.catalog)
-    }) {
-      throw note(LeafRepair.unrepairable(error, path))
+    do throws(DatabaseError) {
+      if case .unreadable(_, let error) = error { throw DatabaseError(error) }
+      guard case .damaged(let number, _, let run?) = error,
+        let tree = Version.trees.first(where: { state[keyPath: $0].runs.contains(run) })
+      else { throw note(LeafRepair.unrepairable(error, path)) }
+      // Another reader may have rebuilt it meanwhile.
+      if run.replacement(number, state.compactionCount) != nil { return }
+      let start = ContinuousClock.now
+      let repair = LeafRepair(ReadView(state: state, store: self), tree)
+      guard try rebuild(number, of: run, repair) else {
+        throw note(LeafRepair.unrepairable(error, path))
+      }
+      counters.noteRebuiltPage()
+      events?.report(.pageRebuilt(start.duration(to: .now)))
+    } catch {
+      isIndexInDoubt.store(true, ordering: .relaxed)
+      throw error
     }
-    // Another reader may have rebuilt it meanwhile.
-    if run.replacement(number, state.compactionCount) != nil { return }
-    let start = ContinuousClock.now
-    guard try LeafRepair(ReadView(state: state, store: self), tree).rebuild(number, of: run) else {
-      throw note(LeafRepair.unrepairable(error, path))
-    }
-    counters.noteRebuiltPage()
-    events?.report(.pageRebuilt(start.duration(to: .now)))
+  }
+
+  /// Rebuilds a page; returns false if that is not possible.
+  private func rebuild(
+    _ number: UInt32, of run: Run, _ repair: LeafRepair
+  ) throws(DatabaseError) -> Bool {
+    let coverage = try repair.reading { () throws(PageError) in try run.coverage(ofPage: number) }
+    guard let coverage else { return false }
+    if coverage.level == 0 { return try repair.rebuild(number, coverage, of: run) }
+    let isRebuilt = try repair.reading { () throws(PageError) in try run.rebuildInnerPages() }
+    return isRebuilt && run.replacement(number, 0) != nil
   }
 }
 
@@ -63,13 +76,18 @@ struct LeafRepair {
 }
 
 extension LeafRepair {
-  /// Rebuilds a page of a run; returns false if it is not a leaf, or its entries fit no page.
-  func rebuild(_ number: UInt32, of run: Run) throws(DatabaseError) -> Bool {
-    guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0,
-      let index = runs.firstIndex(of: run)
-    else { return false }
+  /// Rebuilds a leaf; returns false if the log does not have its entries, or they fit no page.
+  func rebuild(
+    _ number: UInt32, _ coverage: Run.Coverage, of run: Run
+  ) throws(DatabaseError) -> Bool {
+    guard isLogged, let index = runs.firstIndex(of: run) else { return false }
     let entries = try entries(of: run, coverage, below: index + 1)
     return run.install(entries, for: number, compactionCount: state.compactionCount)
+  }
+
+  /// Whether the entries of the tree's leaves follow from the log, and are looked for there.
+  private var isLogged: Bool {
+    !indexKinds.contains { $0.tree == tree && (!$0.followsFromDocuments || tree != \.catalog) }
   }
 
   private var runs: [Run] { state[keyPath: tree].runs }

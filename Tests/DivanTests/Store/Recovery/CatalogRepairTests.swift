@@ -181,6 +181,7 @@ struct CatalogRepairTests {
       let view = try again.store.view()
       let run = try #require(view.state.catalog.runs.last)
       let repair = LeafRepair(view, \.catalog)
+      let coverage = try #require(try run.coverage(ofPage: page))
       // A page above, the first part of the log, and the record of a document.
       for (file, number) in [(above, 1), (".segment", 1), (".segment", 200)] {
         let count = Atomic(0)
@@ -191,7 +192,7 @@ struct CatalogRepairTests {
           }
         }
         do throws(DatabaseError) {
-          _ = try repair.rebuild(page, of: run)
+          _ = try repair.rebuild(page, coverage, of: run)
         } catch {
           #expect(error.code == .inputOutput)
           failures["\(file) \(number)", default: 0] += 1

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// Tests of openings that meet a damaged inner page of the tree of words.
+/// Tests of damaged inner pages of the tree of words.
 struct InnerPageRepairTests {
   private let fixture = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 1))
   private static let documentCount = 2000
@@ -60,16 +60,18 @@ struct InnerPageRepairTests {
   }
 
   @Test(arguments: [false, true])
-  func `an inner page of words is rebuilt when the store is opened`(isMapped: Bool) throws {
+  func `an inner page of words is rebuilt when it is read`(isMapped: Bool) throws {
     let levels = try fill()
     #expect(try checkpoints(fixture).count == 1)
     for page in levels.filter({ $0.value > 0 }).keys {
       let database = try damaged([page], isMapped: isMapped).open { $0.maintenance = .manual }
+      // An opening that replays changes of the tree reads some of its pages.
       let notes = database.openingReport.notes
-      #expect(notes.count == 1 && notes[0].contains("were rebuilt"), "page \(page): \(notes)")
+      #expect(notes.allSatisfy { $0.contains("were rebuilt") }, "page \(page): \(notes)")
       #expect(try count("oak", in: database) == InnerPageRepairTests.documentCount)
       let report = try database.check()
       #expect(report.isSound, "page \(page): \(report.problems.prefix(2))")
+      #expect(notes.count + database.metrics.rebuiltPages == 1)
       try database.close()
     }
   }
