@@ -70,6 +70,13 @@ extension ViewContents {
     sequence == snapshot.sequence && purgeCount == snapshot.view.state.purgeCount
   }
 
+  /// Whether advancing these to a snapshot changes either everything or, if it throws, nothing.
+  func isOneBatch(before snapshot: Snapshot) -> Bool {
+    // A change has old rows and new ones.
+    isBefore(snapshot) && purgeCount == snapshot.view.state.purgeCount
+      && snapshot.sequence - sequence <= UInt64(ViewContents.batchSize / 2)
+  }
+
   /// Whether these can be advanced to a snapshot.
   func isBefore(_ snapshot: Snapshot) -> Bool {
     sequence <= snapshot.sequence && purgeCount <= snapshot.view.state.purgeCount
@@ -99,21 +106,23 @@ extension ViewContents {
     while !isDone {
       var before: [DocumentRows] = []
       var after: [DocumentRows] = []
+      var batchCount = 0
+      var last = lastChange
       while before.count + after.count < ViewContents.batchSize {
         guard let change = try changes.next() else {
           isDone = true
           break
         }
-        guard !isCancelled() else {
-          throw ViewContents.cancelledError
-        }
-        changeCount += 1
-        lastChange = max(lastChange, change.sequence)
+        guard !isCancelled() else { throw ViewContents.cancelledError }
+        batchCount += 1
+        last = max(last, change.sequence)
         if !documents.isEmpty, let old = documentRows(change.id) { before.append(old) }
         let rows = try view.rows(of: change, in: snapshot)
         if !rows.isEmpty { after.append(DocumentRows(id: change.id, rows: rows)) }
       }
       replace(before, with: after)
+      changeCount += batchCount
+      lastChange = last
     }
   }
 

@@ -44,6 +44,12 @@ private final class CachedContents: Sendable {
   var value: ViewContents? { contents.withLock { $0 } }
 
   func drop() { contents.withLock { $0 = nil } }
+
+  /// Removes and returns the contents.
+  func take() -> ViewContents? { contents.withLock { $0.take() } }
+
+  /// Puts back what ``take()`` returned.
+  func putBack(_ taken: ViewContents) { contents.withLock { $0 = taken } }
 }
 
 /// The cached contents of views as of one version of the store, which are released with it.
@@ -70,15 +76,32 @@ extension ViewIndex {
     try acquireWriterLock(isCancelled)
     defer { writerLock.release() }
     if let contents = find(snapshot) { return contents }
-    var contents = ViewContents()
-    if let base = base(for: snapshot) {
-      contents = base
-    } else if let read = try read(for: snapshot, isCancelled) {
-      contents = read
+    if var contents = takeNewest(for: snapshot) {
+      do {
+        try contents.advance(view, to: snapshot, isCancelled: isCancelled)
+      } catch {
+        state.withLock { [contents] in $0.newest?.putBack(contents) }
+        throw error
+      }
+      store(contents, for: snapshot)
+      return contents
     }
+    var contents = try base(for: snapshot) ?? read(for: snapshot, isCancelled) ?? ViewContents()
     try contents.advance(view, to: snapshot, isCancelled: isCancelled)
     store(contents, for: snapshot)
     return contents
+  }
+
+  /// Takes the newest contents out of the cache, to be advanced in place; nil if others need them.
+  ///
+  /// A copy would share its chunks with the original, and copy each one that a change concerns.
+  private func takeNewest(for snapshot: Snapshot) -> ViewContents? {
+    state.withLock { state in
+      guard isKnownUniquelyReferenced(&state.newest),
+        state.newest?.value?.isOneBatch(before: snapshot) == true
+      else { return nil }
+      return state.newest?.take()
+    }
   }
 
   private func acquireWriterLock(_ isCancelled: () -> Bool) throws {

@@ -339,6 +339,56 @@ struct ViewTests {
     #expect(try database.rows(of: byYear).value == 21)
   }
 
+  @Test func `rows that could not be updated are kept, and updated by the next query`() throws {
+    let database = try films()
+    let (mapCount, fails) = (Counter(), Counter())
+    let counting = MapReduceView("counting", version: "1") { film, emit in
+      guard film.id != "m" || fails.number.load(ordering: .relaxed) == 0 else { throw Refusal() }
+      mapCount.number.add(1, ordering: .relaxed)
+      emit(film["year"], film["title"])
+    }
+    #expect(try database.rows(of: counting).count == 5)
+    // The second of two changed documents fails.
+    try database.update("n") { $0["year"] = 1999 }
+    try database.update("m") { $0["year"] = 2000 }
+    mapCount.number.store(0, ordering: .relaxed)
+    fails.number.store(1, ordering: .relaxed)
+    for _ in 0..<2 {
+      #expect(throws: DatabaseError.self) { try database.rows(of: counting) }
+    }
+    fails.number.store(0, ordering: .relaxed)
+    #expect(try database.rows(of: counting).map(\.sourceID) == ["s", "b", "k", "n", "m"])
+    #expect(mapCount.number.load(ordering: .relaxed) == 4, "only changed documents are mapped")
+  }
+
+  @Test func `snapshots keep their rows while those of the newest one are updated in place`()
+    throws
+  {
+    let database = try films()
+    let mapCount = Counter()
+    let counting = MapReduceView("counting", version: "1") { film, emit in
+      mapCount.number.add(1, ordering: .relaxed)
+      emit(film["year"])
+    }
+    #expect(try database.rows(of: counting).count == 5)
+    mapCount.number.store(0, ordering: .relaxed)
+    var older: [(snapshot: Snapshot, rows: [Value])] = []
+    for step in 0..<40 {
+      let year = Value.int(Int64(1900 + step * 17 % 50))
+      try database.write { _ = try $0.replace("s", with: ["year": year, "title": "Sunrise"]) }
+      // Every third version has a snapshot.
+      if step.isMultiple(of: 3) { older.append((try database.snapshot(), [])) }
+      let rows = try database.rows(of: counting)
+      #expect(rows.first { $0.sourceID == "s" }?.key == year && rows.count == 5)
+      if step.isMultiple(of: 3) { older[older.count - 1].rows = rows.map(\.key) }
+      if step.isMultiple(of: 7) { older.removeFirst() }
+      for (snapshot, rows) in older {
+        #expect(try snapshot.rows(of: counting).map(\.key) == rows)
+      }
+    }
+    #expect(mapCount.number.load(ordering: .relaxed) == 40, "rows in use are not computed again")
+  }
+
   @Test func `a map function cannot write, close, compact or back up a database`()
     throws
   {
