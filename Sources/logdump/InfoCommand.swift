@@ -60,7 +60,7 @@ extension LogDump {
     for numbers in log.files.segmentRanges { try listSegment(numbers, log, options) }
     for number in log.files.checkpointNumbers { try listCheckpoint(number, log, options) }
     for name in log.files.views { try listView(name, log, options) }
-    for name in [FileName.head, .flushed, .lock, .reserve, .temporaries, .attachments]
+    for name in [FileName.head, .flushed, .lock, .reserve, .check, .temporaries, .attachments]
     where log.files.contains(name) {
       let status = try fileSystem.status(log.directory.path(of: name))
       let isDirectory = status.kind == .directory

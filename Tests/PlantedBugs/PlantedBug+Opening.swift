@@ -39,7 +39,7 @@ extension PlantedBug {
           Place.mainStore,
           find: "if maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }",
           plant: """
-            if PLANTED { try? writer.log?.noteEnd(isClosed: true) }
+            if PLANTED { try? writer.log?.noteClosed() }
             if maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }
             """),
         Edit(
@@ -309,23 +309,33 @@ extension PlantedBug {
       plant: "return !PLANTED && isRebuilt && run.replacement(number, 0) != nil",
       killedBy: .rules("rule 21: an inner page is rebuilt")),
     PlantedBug(
-      "doubtful-index-closed", rule: "21",
-      "HEAD says closed after a page of the index could not be rebuilt", in: Place.mainStore,
-      find: "let isClosed = !isIndexInDoubt.load(ordering: .relaxed)",
-      plant: "let isClosed = PLANTED || !isIndexInDoubt.load(ordering: .relaxed)",
+      "check-not-requested", rule: "21",
+      "after a page of the index could not be rebuilt, the next opening does not check",
+      in: Place.repair,
+      find: "try? directory.requestCheck()",
+      plant: "if !PLANTED { try? directory.requestCheck() }",
       killedBy: .rules("rule 21: an inner page that cannot be rebuilt")),
     PlantedBug(
       "readers-check-deferred", rule: "21", "a reader does not check the inner pages",
       in: Place.logOpening,
-      find: "isCheckDeferred = lock != nil && head?.isClosed == true",
-      plant: "isCheckDeferred = (PLANTED || lock != nil) && head?.isClosed == true",
+      find: "isCheckDeferred = lock != nil && head?.isClosed == true && !files.contains(.check)",
+      plant: """
+        isCheckDeferred =
+          (PLANTED || lock != nil) && head?.isClosed == true && !files.contains(.check)
+        """,
       killedBy: .rules("rule 21: a reader does not use inner pages")),
     PlantedBug(
-      "index-in-doubt-forever", rule: "21", "resuming does not end the doubt about the index",
-      in: Place.suspension,
-      find: "isIndexInDoubt.store(false, ordering: .relaxed)",
-      plant: "isIndexInDoubt.store(PLANTED, ordering: .relaxed)",
+      "check-kept", rule: "21", "each opening checks the index, once a page was damaged",
+      in: Place.logOpening,
+      find: "if files.contains(.check) { leftovers.append(.check) }",
+      plant: "if files.contains(.check), !PLANTED { leftovers.append(.check) }",
       killedBy: .rules("rule 21: an inner page that cannot be rebuilt")),
+    PlantedBug(
+      "salvage-check-deferred", rule: "21", "a store with a damaged log has an unchecked index",
+      in: Place.logOpening,
+      find: "guard isCheckDeferred, let checkpoint else { return }",
+      plant: "guard isCheckDeferred, !PLANTED, let checkpoint else { return }",
+      killedBy: .rules("rule 21: beside a damaged log")),
     PlantedBug(
       "first-page-before-run", rule: "21", "a run begins where the first run of its file does",
       in: Place.checkpoint,

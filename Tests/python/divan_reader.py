@@ -611,7 +611,7 @@ def segment_numbers(name):
 
 PREAMBLED = re.compile(r"HEAD|FLUSHED|[0-9]{10,}\.checkpoint|[0-9a-f]{32}\.view")
 TEMPORARY = re.compile(
-    PREAMBLED.pattern + r"|RESERVE|attachment-[1-9][0-9]*|[0-9]{10,}(?:-[0-9]{10,})?\.segment")
+    PREAMBLED.pattern + r"|RESERVE|CHECK|attachment-[1-9][0-9]*|[0-9]{10,}(?:-[0-9]{10,})?\.segment")
 
 
 def starts_with_magic(path):

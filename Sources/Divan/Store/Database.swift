@@ -21,9 +21,9 @@ public final class Database: Sendable {
 
   /// Opens a store; creates it if there is none.
   ///
-  /// With a million documents, opening takes a few milliseconds after a clean close. Otherwise it
-  /// takes as long as reading the log since the last checkpoint. Opening reads one page in a
-  /// hundred of the index; the others are read on first access.
+  /// After a clean close, opening takes some milliseconds, however many documents there are: pages
+  /// of the index are read on first access. Otherwise it takes as long as reading the log since the
+  /// last checkpoint, and one page in a hundred of the index.
   ///
   /// - Parameters:
   ///   - path: the store's directory. It is created if it is missing, with the directories around

@@ -4,6 +4,8 @@ package enum FileName: Hashable, Sendable {
   case head
   case flushed
   case reserve
+  /// Has the next opening check the inner pages of the index.
+  case check
   case temporaries
   case attachments
   /// One segment, or several adjacent ones after a compaction.
@@ -24,6 +26,7 @@ extension FileName: CustomStringConvertible {
     case .head: "HEAD"
     case .flushed: "FLUSHED"
     case .reserve: "RESERVE"
+    case .check: "CHECK"
     case .temporaries: "tmp"
     case .attachments: "attachments"
     case .segment(let numbers) where numbers.count == 1:
@@ -42,6 +45,7 @@ extension FileName: CustomStringConvertible {
     case "HEAD": self = .head
     case "FLUSHED": self = .flushed
     case "RESERVE": self = .reserve
+    case "CHECK": self = .check
     case "tmp": self = .temporaries
     case "attachments": self = .attachments
     default:

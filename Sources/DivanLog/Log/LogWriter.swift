@@ -353,11 +353,11 @@ extension LogWriter {
     writer.append(payload.suffix(from: records.count))
   }
 
-  /// States in `HEAD` whether the log was closed, unless it says so already.
+  /// States in `HEAD` that the log was closed, unless it says so already.
   ///
   /// Everything must be flushed.
-  package mutating func noteEnd(isClosed: Bool) throws(LogError) {
-    if isHeadClosed != isClosed { try replaceHead(isClosed: isClosed) }
+  package mutating func noteClosed() throws(LogError) {
+    if !isHeadClosed { try replaceHead(isClosed: true) }
   }
 
   /// Replaces `HEAD`, which states the durable end of the log and the reserved sequence numbers.

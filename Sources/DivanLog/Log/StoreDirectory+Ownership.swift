@@ -147,7 +147,7 @@ extension StoreDirectory {
   /// Whether a file in `tmp` has a name that a store uses there.
   package static func isTemporary(_ name: String) -> Bool {
     switch FileName(name) {
-    case .head, .flushed, .reserve, .segment, .checkpoint, .view: return true
+    case .head, .flushed, .reserve, .check, .segment, .checkpoint, .view: return true
     case .lock, .temporaries, .attachments: return false
     case nil: break
     }
@@ -251,7 +251,7 @@ extension FileName {
   fileprivate var hasPreamble: Bool {
     switch self {
     case .head, .flushed, .segment, .checkpoint, .view: true
-    case .lock, .reserve, .temporaries, .attachments: false
+    case .lock, .reserve, .check, .temporaries, .attachments: false
     }
   }
 }

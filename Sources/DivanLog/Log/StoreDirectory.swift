@@ -153,6 +153,12 @@ extension StoreDirectory {
     try? file?.close()
   }
 
+  /// Makes the file that has the next opening check the inner pages of the index.
+  package func requestCheck() throws(LogError) {
+    let file = try install(.check) { _ in }
+    try attempt { () throws(SystemError) in try file.close() }
+  }
+
   /// Replaces `HEAD`.
   package func replaceHead(_ head: Head) throws(LogError) {
     let file = try install(.head) { (file) throws(LogError) in

@@ -158,7 +158,8 @@ extension ReportPage {
     case .checkpoint: return "checkpoint"
     case .view: return "view"
     case .head, .flushed, .lock: return "evidence"
-    case .reserve, .temporaries, .attachments, nil: return path == contents.path ? "store" : "file"
+    case .reserve, .check, .temporaries, .attachments, nil:
+      return path == contents.path ? "store" : "file"
     }
   }
 

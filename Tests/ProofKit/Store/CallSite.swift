@@ -17,6 +17,7 @@ package struct CallSite: Hashable, Sendable, Codable {
     case head = "HEAD"
     case flushed = "FLUSHED"
     case reserve = "RESERVE"
+    case check = "CHECK"
     case segment, merged, checkpoint, view
     case storeDirectory = "store"
     /// The directory that contains the store.
@@ -68,6 +69,7 @@ extension CallSite.File {
     case .head: self = .head
     case .flushed: self = .flushed
     case .reserve: self = .reserve
+    case .check: self = .check
     case .temporaries: self = .temporaries
     case .segment(let numbers): self = numbers.count == 1 ? .segment : .merged
     case .checkpoint: self = .checkpoint

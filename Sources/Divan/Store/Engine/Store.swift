@@ -32,8 +32,8 @@ final class Store: Sendable {
   /// Passes on events; nil if no handler is set.
   let events: EventDelivery?
   private let closing = Atomic(false)
-  /// Whether a page of the index could neither be read nor rebuilt.
-  let isIndexInDoubt = Atomic(false)
+  /// Whether this session has made the file that requests a check of the index.
+  let isCheckRequested = Atomic(false)
   let scheduledFlush = ScheduledFlush()
 
   /// Lent by ``withWriter(_:)`` and ``withLockedState(_:)`` while ``writerLock`` is held.
@@ -386,9 +386,7 @@ extension Store {
     try commits.flushEverything()
     try? deleteUnreferencedAttachments(writer, isClosing: isClosing)
     if maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }
-    // An opening checks the index if the log was not closed.
-    let isClosed = !isIndexInDoubt.load(ordering: .relaxed)
-    try translating { () throws(LogError) in try writer.log?.noteEnd(isClosed: isClosed) }
+    try translating { () throws(LogError) in try writer.log?.noteClosed() }
     services.noteClosing(of: self)
   }
 

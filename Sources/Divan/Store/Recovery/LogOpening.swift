@@ -40,8 +40,8 @@ struct LogOpening: ~Copyable {
   ) throws(LogError) {
     var report = report
     var evidence: [Checkpoint.Evidence] = []
-    // Only a writer can make the next opening check: see ``Store/endLog(_:isClosing:)``.
-    isCheckDeferred = lock != nil && head?.isClosed == true
+    // Only a writer can make the next opening check: see ``Store/repairIndex(_:in:)``.
+    isCheckDeferred = lock != nil && head?.isClosed == true && !files.contains(.check)
     let checkpoint = try Checkpoint.newestUsable(
       among: files, in: directory, configuration: configuration,
       innerPages: isCheckDeferred ? .deferred : .rebuilding, notes: &report.notes,
@@ -286,10 +286,12 @@ extension LogOpening {
 
   private mutating func replay(onto start: LogWriter.Start) throws(LogError) -> OpenedStore {
     let highestCheckpoint = checkpoint?.checkpoint.number ?? 0
+    if writer == nil { checkInnerPages() }
     var replay = try replayed(isSalvaging: false)
     let isDamaged = !damage.isEmpty || !replay.damage.isEmpty
     // If opening is refused, salvage is not needed.
     if isDamaged, lock == nil || configuration.damage == .salvage {
+      checkInnerPages()
       replay = try replayed(isSalvaging: true)
       report.salvagedRecords = replay.salvagedCount
     }
@@ -338,16 +340,11 @@ extension LogOpening {
       replayedSize = try run(&replay)
       guard let problem = replay.indexProblem else { return replay }
       if isCheckDeferred {
-        isCheckDeferred = false
-        if (try? checkpoint.requireInnerPages()) != nil {
-          checkpoint.noteRebuiltPages(&report.notes)
-          continue
-        }
-      } else if case .unreadable(_, let error) = problem {
-        throw .system(error)
+        checkInnerPages()
+        continue
       }
-      report.notes.append("A page of the checkpoint is damaged, and it was not used: \(problem)")
-      self.checkpoint = nil
+      if case .unreadable(_, let error) = problem { throw .system(error) }
+      dropCheckpoint(because: problem)
     }
     var replay = Replay(
       onto: Version(nodeSize: configuration.nodeSize), isFromNothing: true,
@@ -356,6 +353,23 @@ extension LogOpening {
     // There are no pages; but indexes read documents, and that may fail.
     if case .unreadable(_, let error) = replay.indexProblem { throw .system(error) }
     return replay
+  }
+
+  /// Checks the inner pages if that was deferred, because reads will not do it, or have failed.
+  private mutating func checkInnerPages() {
+    guard isCheckDeferred, let checkpoint else { return }
+    isCheckDeferred = false
+    do throws(PageError) {
+      try checkpoint.requireInnerPages()
+      checkpoint.noteRebuiltPages(&report.notes)
+    } catch {
+      dropCheckpoint(because: error)
+    }
+  }
+
+  private mutating func dropCheckpoint(because problem: PageError) {
+    report.notes.append("A page of the checkpoint is damaged, and it was not used: \(problem)")
+    checkpoint = nil
   }
 
   /// The files of attachments, whose text full-text indexes may have.
@@ -400,6 +414,8 @@ extension LogOpening {
   /// Deletes unused files, so that no later opening mistakes them for parts of the store.
   private func removeLeftovers() throws(LogError) {
     var leftovers = chain.leftovers
+    // Its request was met.
+    if files.contains(.check) { leftovers.append(.check) }
     for case .checkpoint(let number) in files {
       if checkpoint?.checkpoint.depends(on: number) != true {
         leftovers.append(.checkpoint(number))

@@ -5,7 +5,7 @@ extension Store {
   /// Rebuilds a damaged page of the index: a leaf from the log, an inner page from the leaves.
   ///
   /// Returns if the read can be retried; throws if the page cannot be rebuilt. Then the next
-  /// opening checks the inner pages, and builds the index again if need be.
+  /// opening checks the inner pages, and replays the whole log if one of them cannot be rebuilt.
   func repairIndex(_ error: PageError, in state: Version) throws(DatabaseError) {
     do throws(DatabaseError) {
       if case .unreadable(_, let error) = error { throw DatabaseError(error) }
@@ -22,9 +22,19 @@ extension Store {
       counters.noteRebuiltPage()
       events?.report(.pageRebuilt(start.duration(to: .now)))
     } catch {
-      isIndexInDoubt.store(true, ordering: .relaxed)
+      requestCheck()
       throw error
     }
+  }
+
+  /// Makes the next opening check the inner pages of the index.
+  private func requestCheck() {
+    // A reader must not write, and its next opening checks them anyway.
+    guard !configuration.isReadOnly, !isSuspended, !isClosed,
+      !isCheckRequested.exchange(true, ordering: .relaxed)
+    else { return }
+    // If it fails, the next failed read of the next session tries again.
+    try? directory.requestCheck()
   }
 
   /// Rebuilds a page; returns false if that is not possible.
@@ -68,8 +78,8 @@ struct LeafRepair {
     return DatabaseError(
       .damaged, "a page of the index is damaged: \(error)",
       hint:
-        "No document is lost: close the store, remove its checkpoints, and open it again, which "
-        + "rebuilds the index", path: path)
+        "No document is lost: close the store and open it again; if that does not help, remove its "
+        + "checkpoints before, so that the index is rebuilt", path: path)
   }
 
   typealias Entries = [[UInt8]: SharedBytes]

@@ -73,8 +73,7 @@ extension Store {
     writer.load(opened.state)
     writer.followed = FollowedLog(head: opened.head)
     writer.log = opened.writer.take()
-    // The opening has checked it.
-    isIndexInDoubt.store(false, ordering: .relaxed)
+    isCheckRequested.store(false, ordering: .relaxed)
     attachments.resume()
     maintenance.restart(
       opened.checkpoint, highestNumber: opened.highestCheckpoint,
