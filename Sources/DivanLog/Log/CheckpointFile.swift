@@ -27,13 +27,6 @@ package final class CheckpointFile: Sendable {
     let file = try attempt { () throws(SystemError) in
       try directory.fileSystem.open(path, .readingOwn)
     }
-    return try open(file, path: path, number: number, in: directory, isMapped: isMapped)
-  }
-
-  private static func open(
-    _ file: any OpenFile, path: String, number: UInt64, in directory: StoreDirectory,
-    isMapped: Bool
-  ) throws(LogError) -> CheckpointFile {
     let block = try attempt { () throws(SystemError) in
       try file.read(CheckpointHeader.size, at: 0)
     }

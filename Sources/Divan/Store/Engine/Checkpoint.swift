@@ -226,7 +226,8 @@ extension Checkpoint {
           return usable
         }
         notes.append("Checkpoint \(number) depends on missing files and was not used")
-        let (file, checkpoint) = try read(number, in: directory, isMapped: isMapped)
+        let file = try CheckpointFile.open(number, in: directory, isMapped: isMapped)
+        let checkpoint = try Checkpoint(of: file)
         evidence.append(
           Evidence(
             storeID: file.header.preamble.storeID,
@@ -250,7 +251,8 @@ extension Checkpoint {
     _ number: UInt64, among files: Set<FileName>, in directory: StoreDirectory, isMapped: Bool,
     nodeSize: Int, innerPages: InnerPageCheck
   ) throws(LogError) -> Usable? {
-    let (file, checkpoint) = try read(number, in: directory, isMapped: isMapped)
+    let file = try CheckpointFile.open(number, in: directory, isMapped: isMapped)
+    let checkpoint = try Checkpoint(of: file)
     guard checkpoint.trees.count <= Version.trees.count,
       let chain = try SegmentChain.choose(
         from: files, in: directory, members: checkpoint.members.map(\.segment),
@@ -308,7 +310,7 @@ extension Checkpoint {
           guard files.contains(.checkpoint(locator.checkpoint)) else { return nil }
           let older = try CheckpointFile.open(
             locator.checkpoint, in: directory, isMapped: isMapped)
-          opened.append(OpenedFile(file: older, directory: try? Checkpoint.directory(of: older)))
+          opened.append(OpenedFile(file: older, directory: try? Checkpoint(of: older)))
         }
         guard let used = opened.first(where: { $0.file.header.number == locator.checkpoint }),
           used.file.header.preamble.salt == locator.salt,
@@ -353,28 +355,13 @@ extension Checkpoint {
   }
 
   /// Reads a checkpoint's directory, without opening the files that it depends on.
-  private static func read(
-    _ number: UInt64, in directory: StoreDirectory, isMapped: Bool
-  ) throws(LogError) -> (CheckpointFile, Checkpoint) {
-    let file = try CheckpointFile.open(number, in: directory, isMapped: isMapped)
-    return (file, try Self.directory(of: file))
-  }
-
-  private static func directory(of file: CheckpointFile) throws(LogError) -> Checkpoint {
+  private init(of file: CheckpointFile) throws(LogError) {
+    let bytes = try file.directory()
     do throws(ByteError) {
-      return try decode(try contents(file), number: file.header.number)
+      self = try Checkpoint.decode(bytes, number: file.header.number)
     } catch {
       throw .damaged(
         Damage(path: file.path, offset: file.header.directoryOffset, reason: error.reason))
-    }
-  }
-
-  /// Returns the bytes of the directory, with log errors translated to byte errors.
-  private static func contents(_ file: CheckpointFile) throws(ByteError) -> SharedBytes {
-    do throws(LogError) {
-      return try file.directory()
-    } catch {
-      throw ByteError(offset: 0, reason: "the directory: \(error)")
     }
   }
 }

@@ -72,6 +72,37 @@ struct OpeningFaultTests {
     try expectNewest(later)
   }
 
+  @Test func `a checkpoint that the system cannot read now is not damaged, and is used later`()
+    throws
+  {
+    do {
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<4, size: 200)
+      try database.writeCheckpoint()
+      try database.close()
+    }
+    // The reads of the header and of the directory.
+    for failing in 1...2 {
+      let left = CrashFixture(
+        disk.restarted(.processEnd), fixture.writer, isMapped: false, life: 41)
+      let disk = left.fileSystem
+      let count = Atomic(0)
+      disk.observeCalls { call in
+        guard call.verb == .read, call.path.hasSuffix(".checkpoint") else { return }
+        if count.wrappingAdd(1, ordering: .relaxed).newValue == failing {
+          disk.fail(.read, with: .inputOutput)
+        }
+      }
+      let error = #expect(throws: DatabaseError.self) { try left.open { $0.maintenance = .manual } }
+      #expect(error?.code == .inputOutput)
+      disk.observeCalls(nil)
+      disk.stopFailing()
+      let database = try left.open { $0.maintenance = .manual }
+      #expect(database.openingReport.notes.isEmpty && database.openingReport.replayedCommits == 0)
+      try expectNewest(database)
+    }
+  }
+
   @Test func `bytes that change while they are reappended are damage`() throws {
     let after = try interrupted()
     let disk = after.fileSystem
