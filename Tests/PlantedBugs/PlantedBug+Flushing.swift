@@ -70,11 +70,11 @@ extension PlantedBug {
       in: Place.writer,
       find: """
         _ = try tail.flush()
-        try begin(after: end, reappending: nil)
+        try begin()
         """,
       plant: """
         if !PLANTED { _ = try tail.flush() }
-        try begin(after: end, reappending: nil)
+        try begin()
         """, killedBy: .crash("commits that do not wait for a flush"), needsLoss: true),
     PlantedBug(
       "log-not-flushed", rule: "promise 2", "the flush of the log does nothing",

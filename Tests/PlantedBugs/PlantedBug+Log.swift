@@ -81,14 +81,13 @@ extension PlantedBug {
       "same-store-id", rule: "3", "all stores have the same ID, including backups",
       in: Place.storeOpening,
       find: """
-        storeID: expected?.storeID
-          ?? StoreID(high: configuration.random(), low: configuration.random()),
+        expected?.storeID ?? StoreID(high: configuration.random(), low: configuration.random())
         """,
       plant: """
-        storeID: PLANTED
+        PLANTED
           ? StoreID(high: 1, low: 1)
           : expected?.storeID
-            ?? StoreID(high: configuration.random(), low: configuration.random()),
+            ?? StoreID(high: configuration.random(), low: configuration.random())
         """,
       killedBy: .rules("rule 3: a backup has another store ID")),
   ]
@@ -159,7 +158,7 @@ extension PlantedBug {
       plant: """
         if PLANTED, isFromNothing, segment.header.compaction == nil,
           let record = try? DocumentRecord.decode(entry.record.payload),
-          present(record.idBytes) != nil
+          (try? present(record.idBytes)) ?? nil != nil
         {
           continue
         }
@@ -267,10 +266,10 @@ extension PlantedBug {
     PlantedBug(
       "failed-commit-stays", rule: "promise 1", "the next commit builds on a failed one",
       in: Place.mainStore,
-      find: "bytes = try writer.append(&transaction.buffer, making: transaction.state)",
+      find: "try writer.append(&transaction.buffer, making: transaction.state)",
       plant: """
         if PLANTED { writer.load(transaction.state) }
-        bytes = try writer.append(&transaction.buffer, making: transaction.state)
+        try writer.append(&transaction.buffer, making: transaction.state)
         """, killedBy: .rules("rule 8: a segment ends after a partly written transaction")),
     PlantedBug(
       "head-not-replaced", rule: "8, 11", "HEAD is not replaced when a segment is added",

@@ -332,9 +332,21 @@ extension PlantedBug {
       killedBy: .rules("rule 21: an inner page that cannot be rebuilt")),
     PlantedBug(
       "salvage-check-deferred", rule: "21", "a store with a damaged log has an unchecked index",
-      in: Place.logOpening,
-      find: "guard isCheckDeferred, let checkpoint else { return }",
-      plant: "guard isCheckDeferred, !PLANTED, let checkpoint else { return }",
+      edits: [
+        Edit(
+          Place.logOpening, find: "if writer == nil { checkInnerPages() }",
+          plant: "if writer == nil, !PLANTED { checkInnerPages() }"),
+        Edit(
+          Place.logOpening,
+          find: """
+            checkInnerPages()
+            replay = try replayed(isSalvaging: true)
+            """,
+          plant: """
+            if !PLANTED { checkInnerPages() }
+            replay = try replayed(isSalvaging: true)
+            """),
+      ],
       killedBy: .rules("rule 21: beside a damaged log")),
     PlantedBug(
       "first-page-before-run", rule: "21", "a run begins where the first run of its file does",

@@ -18,13 +18,6 @@ package struct LogRecovery: Sendable {
   /// Damage to bytes that were durable.
   package var damage: Damage?
 
-  /// Creates the decision about a compacted segment, whose end is never in doubt.
-  package init(ofCompacted segment: Segment) {
-    self.init(
-      end: segment.end, proven: segment.end, lastTrailer: nil,
-      sequenceBound: segment.header.sequenceBound, discarded: nil, damage: nil)
-  }
-
   /// Evidence outside the examined bytes of how far the log was durable.
   package struct Watermark: Equatable, Sendable {
     package var commit: UInt64
@@ -82,16 +75,10 @@ package struct LogRecovery: Sendable {
 }
 
 extension LogRecovery {
-  fileprivate init(
-    end: LogEnd, proven: LogEnd, lastTrailer: CommitTrailer?, sequenceBound: UInt64,
-    discarded: Range<Int>?, damage: Damage?
-  ) {
-    self.end = end
-    self.proven = proven
-    self.lastTrailer = lastTrailer
-    self.sequenceBound = sequenceBound
-    self.discarded = discarded
-    self.damage = damage
+  /// Creates the decision about a compacted segment, whose end is never in doubt.
+  package init(ofCompacted segment: Segment) {
+    self.init(
+      end: segment.end, proven: segment.end, sequenceBound: segment.header.sequenceBound)
   }
 
   /// Examines the last segment.
@@ -145,8 +132,7 @@ extension LogRecovery {
   package static func isMoreProven(
     than end: LogEnd, in segment: Segment, size: Int, watermarks: [Watermark]
   ) throws(LogError) -> Bool {
-    var recovery = LogRecovery(
-      end: end, proven: end, lastTrailer: nil, sequenceBound: 0, discarded: nil, damage: nil)
+    var recovery = LogRecovery(end: end, proven: end, sequenceBound: 0)
     if end.offset < UInt64(size) { recovery.discarded = Int(end.offset)..<size }
     return try recovery.findDamage(segment, size: size, watermarks: watermarks) != nil
   }
@@ -157,8 +143,7 @@ extension LogRecovery {
     var reader = TransactionReader(segment, from: start, limit: size)
     let header = segment.header
     var recovery = LogRecovery(
-      end: reader.end, proven: reader.end, lastTrailer: nil,
-      sequenceBound: header.sequenceBound, discarded: nil, damage: nil)
+      end: reader.end, proven: reader.end, sequenceBound: header.sequenceBound)
     var ends: [LogEnd] = [reader.end]
     var promised = header.flushedSize
     reading: while true {
@@ -173,19 +158,13 @@ extension LogRecovery {
       }
     }
     recovery.end = reader.end
-    recovery.prove(through: promised, among: ends)
+    recovery.proven = ends.last { $0.offset <= promised } ?? recovery.proven
     if reader.end.offset < UInt64(size) { recovery.discarded = Int(reader.end.offset)..<size }
     return recovery
   }
 
-  private mutating func prove(through offset: UInt64, among ends: [LogEnd]) {
-    if let last = ends.last(where: { $0.offset <= offset }), last.offset > proven.offset {
-      proven = last
-    }
-  }
-
   /// Returns the damage, if something shows that more was durable than can be read.
-  private mutating func findDamage(
+  private func findDamage(
     _ segment: Segment, size: Int, watermarks: [Watermark]
   ) throws(LogError) -> Damage? {
     for watermark in watermarks where watermark.commit > end.commit || watermark.offset > end.offset

@@ -207,29 +207,27 @@ extension LogWriter {
   /// Flushes the active segment and begins its successor.
   private mutating func rotate() throws(LogError) {
     _ = try tail.flush()
-    try begin(after: end, reappending: nil)
+    try begin()
   }
 
   /// Transactions that an earlier writer left in doubt, to be reappended.
   package struct Reappend {
+    /// The segment that they are in, through their end.
     package let segment: Segment
     /// The end of the transactions that are proven durable, which stay where they are.
     package let proven: LogEnd
-    package let end: LogEnd
 
-    package init(segment: Segment, proven: LogEnd, end: LogEnd) {
+    package init(_ segment: Segment, after proven: LogEnd) {
       self.segment = segment
       self.proven = proven
-      self.end = end
     }
 
-    var size: UInt64 { end.offset - proven.offset }
+    var size: UInt64 { segment.end.offset - proven.offset }
   }
 
   /// Makes the next segment under its name, whole or not at all, and names it in `HEAD`.
-  package mutating func begin(after predecessor: LogEnd, reappending reappend: Reappend?)
-    throws(LogError)
-  {
+  package mutating func begin(reappending reappend: Reappend? = nil) throws(LogError) {
+    let predecessor = reappend?.proven ?? self.end
     let number = last.number + 1
     let fileID = takeFileID()
     let name = FileName.segment(number...number)
@@ -293,7 +291,7 @@ extension LogWriter {
   ) throws(LogError) -> LogEnd {
     var end = begun
     var frames = FrameReader(
-      reappend.segment, from: reappend.proven, limit: Int(reappend.end.offset))
+      reappend.segment, from: reappend.proven, limit: Int(reappend.segment.end.offset))
     var writer = ByteWriter(capacity: TransactionBuffer.frameSizeGoal)
     while case .frame(var header, _, let payload) = try frames.next() {
       writer.removeAll()
@@ -320,7 +318,8 @@ extension LogWriter {
         throw .system(error)
       }
     }
-    guard end.offset - begun.offset == reappend.size, end.commit == reappend.end.commit else {
+    guard end.offset - begun.offset == reappend.size, end.commit == reappend.segment.end.commit
+    else {
       // Recovery has just found the same bytes sound.
       throw .damaged(
         Damage(

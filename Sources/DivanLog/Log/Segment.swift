@@ -112,10 +112,9 @@ extension Segment {
     return bytes
   }
 
-  /// Returns the record in these bytes of the segment, checked against its checksum.
-  package func record(
-    _ bytes: SharedBytes, at locator: RecordLocator
-  ) throws(LogError) -> Record {
+  /// Returns the record at a location, checked against its checksum.
+  package func record(at locator: RecordLocator) throws(LogError) -> Record {
+    let bytes = try recordBytes(at: locator)
     do throws(ByteError) {
       let found = try bytes.withSpan { (bytes) throws(ByteError) in try Record.checkWhole(bytes) }
       let payload = try bytes.suffix(from: found.payload.lowerBound)
@@ -127,10 +126,5 @@ extension Segment {
           path: file.path, offset: Int(clamping: locator.offset), size: bytes.count,
           reason: error.reason))
     }
-  }
-
-  /// Returns the record at a location, checked against its checksum.
-  package func record(at locator: RecordLocator) throws(LogError) -> Record {
-    try record(try recordBytes(at: locator), at: locator)
   }
 }

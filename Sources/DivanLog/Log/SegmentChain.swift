@@ -148,25 +148,22 @@ extension SegmentChain {
       }
       expected = header.numbers.upperBound + 1
       let successor = index + 1 < files.count ? files[index + 1].header : nil
-      let end = try end(of: file, claimed: successor)
       let size = try file.size()
+      let end = end(of: file, size: UInt64(size), claimed: successor)
       // The last segment may still grow; the others are final.
       let isFixed = successor != nil || header.compaction != nil
       let readable = isFixed ? min(Int(clamping: end.offset), size) : size
-      segments.append(
-        Segment(file: file, mapped: isMapped ? try map(file, readable) : .empty, end: end))
+      let mapped =
+        isMapped
+        ? try attempt { () throws(SystemError) in try file.file.map(readable) } : SharedBytes.empty
+      segments.append(Segment(file: file, mapped: mapped, end: end))
     }
-  }
-
-  private func map(_ file: SegmentFile, _ size: Int) throws(LogError) -> SharedBytes {
-    try attempt { () throws(SystemError) in try file.file.map(size) }
   }
 
   /// Returns the end that the header or the successor states, or else the end of the header.
   private mutating func end(
-    of file: SegmentFile, claimed successor: SegmentHeader?
-  ) throws(LogError) -> LogEnd {
-    let size = UInt64(try file.size())
+    of file: SegmentFile, size: UInt64, claimed successor: SegmentHeader?
+  ) -> LogEnd {
     if let compaction = file.header.compaction {
       if let claim = successor?.predecessor,
         claim.commit != compaction.end.commit

@@ -3,13 +3,13 @@
 /// The offset of the first frame is known from the beginning. Every record therefore has its offset
 /// at once, and one call writes the whole transaction.
 package struct TransactionBuffer: ~Copyable {
-  private var writer = ByteWriter(capacity: 4096)
+  private var writer: ByteWriter
   /// The offsets of the frames within `writer`; there is always a last one, which is still open.
   private var frameStarts: [Int] = [0]
   /// The end of each closed frame's payload, before its padding.
   private var frameEnds: [Int] = []
   /// The offset of the first frame in the segment.
-  private var base: Int
+  private let base: Int
   package private(set) var recordCount = 0
   /// The encryption of the segment that the transaction is for.
   private let encryption: FileEncryption?
@@ -17,21 +17,12 @@ package struct TransactionBuffer: ~Copyable {
   /// A frame is closed once its records have grown to this many bytes, so that damage stays local.
   package static let frameSizeGoal = 1 << 20
 
-  /// Creates a buffer for a segment that is encrypted so, or not at all if nil.
-  package init(encryptedBy encryption: FileEncryption? = nil) {
-    base = 0
-    self.encryption = encryption
-  }
-
-  /// Begins a transaction at `offset` of the segment.
-  package mutating func begin(at offset: Int) {
-    writer.removeAll()
-    writer.appendZeros(FrameHeader.size)
-    frameStarts.removeAll(keepingCapacity: true)
-    frameStarts.append(0)
-    frameEnds.removeAll(keepingCapacity: true)
+  /// Begins a transaction at `offset` of a segment, which is not encrypted if `encryption` is nil.
+  package init(at offset: Int, encryptedBy encryption: FileEncryption? = nil) {
     base = offset
-    recordCount = 0
+    self.encryption = encryption
+    writer = ByteWriter(capacity: 4096)
+    writer.appendZeros(FrameHeader.size)
   }
 
   /// The size so far in bytes, including frame headers.
@@ -109,7 +100,6 @@ package struct TransactionBuffer: ~Copyable {
         payloadChecksum: check.checksum, commit: end.commit + 1, chain: chain)
       chain = header.encode(into: &writer, at: start, offset: base + start, salt: salt)
     }
-    frameEnds.removeAll(keepingCapacity: true)
     return LogEnd(
       offset: UInt64(base + writer.count), commit: end.commit + 1, chain: chain)
   }

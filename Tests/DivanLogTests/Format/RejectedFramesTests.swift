@@ -315,8 +315,7 @@ import Testing
   }
 
   @Test func `a transaction buffer returns its own records, and nothing at other positions`() {
-    var buffer = TransactionBuffer()
-    buffer.begin(at: 8192)
+    var buffer = TransactionBuffer(at: 8192)
     let appended = buffer.append(.document) { $0.append([1, 2, 3]) }
     #expect(buffer.record(at: appended.offset, size: appended.size)?.count == appended.size)
     #expect(buffer.record(at: 8191, size: 1) == nil)

@@ -137,8 +137,7 @@ extension RuleCase {
       let name = "0000000001.segment"
       let end = try require(try fixture.segmentEnds(of: name).last, "end")
       let header = try SegmentFile(1...1, in: one.directory).header
-      var buffer = TransactionBuffer()
-      buffer.begin(at: Int(end.offset))
+      var buffer = TransactionBuffer(at: Int(end.offset))
       _ = buffer.append(.document) { $0.append([1, 2, 3]) }
       _ = buffer.finish(
         after: LogEnd(offset: end.offset, commit: end.commit, chain: end.chain ^ 1),

@@ -36,8 +36,7 @@ extension RuleCase {
         file: segment, mapped: .empty, end: LogEnd(offset: 0, commit: 0, chain: 0))
       var frames = FrameReader(whole, limit: size)
       while case .frame = try frames.next() {}
-      var buffer = TransactionBuffer()
-      buffer.begin(at: size)
+      var buffer = TransactionBuffer(at: size)
       _ = buffer.append(.document) { $0.append([1, 2, 3]) }
       // It follows the last frame, but skips a number.
       _ = buffer.finish(

@@ -97,13 +97,8 @@ extension WriteTransaction {
     if stored[digest] == nil, try !view.isReferenced(digest) {
       let savepoint = buffer.savepoint
       let locator = try append(.attachment, id: nil) { writer in new.record.encode(to: &writer) }
-      do throws(DatabaseError) {
-        try change { (state, scratch) throws(PageError) in
-          try state.putAttachment(digest, at: locator, scratch: &scratch)
-        }
-      } catch {
-        buffer.rollback(to: savepoint)
-        throw error
+      try change(orRollbackTo: savepoint) { (state, scratch) throws(PageError) in
+        try state.putAttachment(digest, at: locator, scratch: &scratch)
       }
     }
     // The file stays at least until the transaction ends.

@@ -231,7 +231,7 @@ extension Store {
     let start = try prepareLog(&writer)
     let transaction = WriteTransaction(
       store: self, state: writer.newest, knownPin: writer.knownPin, fileID: start.fileID,
-      base: start.offset)
+      at: start.offset)
     var isCommitted = false
     defer { transaction.end(isCommitted: isCommitted) }
     let result = try body(transaction)
@@ -275,9 +275,8 @@ extension Store {
     if configuration.history.isOn, transaction.state.lastSequence > lastSequence {
       try transaction.noteCommitPoint(after: writer.view(of: self))
     }
-    let bytes: Int
     do throws(LogError) {
-      bytes = try writer.append(&transaction.buffer, making: transaction.state)
+      try writer.append(&transaction.buffer, making: transaction.state)
     } catch {
       throw writeFailure(error, writer)
     }
@@ -290,7 +289,7 @@ extension Store {
     commit.earliestExpiry = transaction.earliestExpiry
     commit.size = CommitSize(
       revisionCount: Int(clamping: transaction.state.lastSequence) - Int(clamping: lastSequence),
-      bytes: bytes)
+      bytes: transaction.size)
     counters.noteCommit(commit.size)
     commit.number = writer.commit(transaction.state, needsFlush: needsFlush)
     maintenance.noteAppended(transaction.size, released: transaction.releasedSize, self)

@@ -92,14 +92,13 @@ extension WriterState {
     return start
   }
 
-  /// Appends the records of the transaction that makes a version; returns how many bytes that adds.
+  /// Appends the records of the transaction that makes a version.
   mutating func append(
     _ buffer: inout TransactionBuffer, making version: Version
-  ) throws(LogError) -> Int {
-    guard let start = log?.end.offset else { throw .closed }
+  ) throws(LogError) {
+    guard log != nil else { throw .closed }
     try log?.append(
       &buffer, lastSequence: version.lastSequence, documentCount: version.documentCount)
-    return Int(clamping: (log?.end.offset ?? start) - start)
   }
 
   /// Updates the newest version with the segment that is appended to.

@@ -219,8 +219,7 @@ extension LogOpening {
     var whole = last
     whole.end = recovery.end
     do throws(LogError) {
-      try reappend(
-        LogWriter.Reappend(segment: whole, proven: recovery.proven, end: recovery.end))
+      try reappend(LogWriter.Reappend(whole, after: recovery.proven))
       chain.segments[chain.segments.count - 1] = proven
       if let active = writer?.active { chain.segments.append(active) }
       report.securedCommits = Int(clamping: recovery.end.commit - recovery.proven.commit)
@@ -269,12 +268,12 @@ extension LogOpening {
   /// Reappends the doubtful commits; if the disk is full, with the reserve released.
   private mutating func reappend(_ reappend: LogWriter.Reappend) throws(LogError) {
     do throws(LogError) {
-      try writer?.begin(after: reappend.proven, reappending: reappend)
+      try writer?.begin(reappending: reappend)
     } catch .system(let error) where error.isLackOfSpace {
       // If it cannot be removed, there is no more space than before, and the next error says so.
       try? directory.remove(.reserve)
       if writer?.active == nil {
-        try writer?.begin(after: reappend.proven, reappending: reappend)
+        try writer?.begin(reappending: reappend)
       } else {
         // The segment has its name, and must not be made twice; only HEAD is behind.
         try writer?.replaceHead(isClosed: false)

@@ -144,48 +144,56 @@ extension Replay {
     }
     tally.foundCount += 1
     if !item.isOfWhole { salvagedCount += 1 }
-    do throws(ByteError) {
-      try decode(item)
+    do throws(PageError) {
+      if let damaged = try apply(item) {
+        noteGap()
+        damage.append(
+          Damage(
+            path: segment.file.path, offset: Int(clamping: item.locator.offset),
+            reason: damaged.reason))
+      }
+      return true
     } catch {
-      noteGap()
-      damage.append(
-        Damage(
-          path: segment.file.path, offset: Int(clamping: item.locator.offset),
-          reason: error.reason))
+      indexProblem = error
+      return false
     }
-    return indexProblem == nil
   }
 
-  private mutating func decode(_ item: RecordScan.Entry) throws(ByteError) {
-    switch try LogRecord(item.record) {
+  /// Decodes a record and applies it to the index; returns what is wrong with the record, if
+  /// anything.
+  private mutating func apply(_ item: RecordScan.Entry) throws(PageError) -> ByteError? {
+    let record: LogRecord
+    do throws(ByteError) { record = try LogRecord(item.record) } catch { return error }
+    switch record {
     case .document(let record):
-      let old = looksUp ? present(record.idBytes) : nil
+      let old = looksUp ? try present(record.idBytes) : nil
       if let old, old.sequence > record.sequence {
-        throw ByteError(offset: 0, reason: "a document record whose sequence number does not rise")
+        return ByteError(offset: 0, reason: "a document record whose sequence number does not rise")
       }
       state.lastSequence = max(state.lastSequence, record.sequence)
       state.time = max(state.time, item.time)
       noteChange(of: record.idBytes)
-      apply { (replay) throws(PageError) in try replay.put(record, over: old, item) }
+      try put(record, over: old, item)
     case .purge(let record):
       tally.change = nil
       noteChange(of: record.idBytes)
-      apply { (replay) throws(PageError) in try replay.purge(record, item.locator) }
-    case .localDocument(let record): put(record, at: item.locator)
-    case .snapshotName(let record): put(record, at: item.locator)
-    case .indexDefinition(let record): put(record, at: item.locator)
+      try purge(record, item.locator)
+    case .localDocument(let record): try put(record, at: item.locator)
+    case .snapshotName(let record): try put(record, at: item.locator)
+    case .indexDefinition(let record): try put(record, at: item.locator)
     case .attachment(let record):
-      apply { (replay) throws(PageError) in
-        try replay.state.putAttachment(record.digest, at: item.locator, scratch: &replay.scratch)
-      }
+      try state.putAttachment(record.digest, at: item.locator, scratch: &scratch)
     case .commitPoint(let record): state.put(record, at: item.locator, scratch: &scratch)
     case .skipped: break
     }
+    return nil
   }
 
-  private mutating func put(_ record: some CatalogRecord, at locator: RecordLocator) {
+  private mutating func put(
+    _ record: some CatalogRecord, at locator: RecordLocator
+  ) throws(PageError) {
     var record = record
-    if looksUp { record.superseded = present(record.catalogKey) }
+    if looksUp { record.superseded = try present(record.catalogKey) }
     state.put(record, at: locator, scratch: &scratch)
   }
 
@@ -196,15 +204,11 @@ extension Replay {
 
   /// Brings the indexes up to the log, once all of it is read without an ``indexProblem``.
   mutating func finish() {
-    let ids = changedIDs
-    apply { (replay) throws(PageError) in
-      replay.unreadAttachments = try replay.state.catchUpIndexes(
-        since: replay.base, changed: ids, replay.attachments)
+    do throws(PageError) {
+      unreadAttachments = try state.catchUpIndexes(since: base, changed: changedIDs, attachments)
+    } catch {
+      indexProblem = error
     }
-  }
-
-  private mutating func apply(_ change: (inout Replay) throws(PageError) -> Void) {
-    do throws(PageError) { try change(&self) } catch { indexProblem = error }
   }
 }
 
@@ -252,7 +256,7 @@ extension Replay {
   ) throws(PageError) {
     var record = original
     if looksUp, record.sequence == nil {
-      let old = present(record.idBytes)
+      let old = try present(record.idBytes)
       record.superseded = old?.superseded
       record.supersededExpiry = old.flatMap { expiry(of: $0) }
       record.mayRetainOlder = record.mayRetainOlder || old?.traits.contains(.mayRetainOlder) == true
@@ -262,28 +266,20 @@ extension Replay {
   }
 
   /// Returns the index entry of a document.
-  ///
-  /// Without a checkpoint, everything is in memory, and nothing can fail.
-  private mutating func present(_ id: SharedBytes) -> DocumentEntry? {
-    var value: SharedBytes?
-    apply { (replay) throws(PageError) in
-      value = try id.withSpan { (key) throws(PageError) in try replay.state.documents.find(key) }
-    }
+  private func present(_ id: SharedBytes) throws(PageError) -> DocumentEntry? {
+    let value = try id.withSpan { (key) throws(PageError) in try state.documents.find(key) }
     return value.flatMap { try? DocumentEntry.decode($0) }
   }
 
   /// Returns the locator at a key of the catalog.
-  private mutating func present(_ key: [UInt8]) -> RecordLocator? {
-    var value: SharedBytes?
-    apply { (replay) throws(PageError) in value = try replay.state.catalog.find(key.span) }
-    return value.flatMap { RecordLocator(indexed: $0) }
+  private func present(_ key: [UInt8]) throws(PageError) -> RecordLocator? {
+    try state.catalog.find(key.span).flatMap { RecordLocator(indexed: $0) }
   }
 
   /// Returns the expiry of a document from its newest record.
   private func expiry(of entry: DocumentEntry) -> UInt64? {
     guard entry.traits.contains(.expiry), let segment = state.segments[entry.locator.fileID],
-      let bytes = try? segment.recordBytes(at: entry.locator),
-      let record = try? segment.record(bytes, at: entry.locator)
+      let record = try? segment.record(at: entry.locator)
     else { return nil }
     return (try? DocumentRecord.decode(record.payload))?.details?.expiry
   }

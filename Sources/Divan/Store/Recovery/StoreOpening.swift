@@ -21,15 +21,6 @@ struct OpenedStore: ~Copyable {
   var replayedSize = 0
 }
 
-extension OpenedStore {
-  /// Makes the store readable only, as a read-only opening does, because nothing can be written.
-  fileprivate mutating func refuseForLackOfSpace(_ failure: DatabaseError, path: String) {
-    let (refusal, note) = LogOpening.refusalForLackOfSpace(failure, path: path)
-    self.refusal = refusal
-    report.notes.append(note)
-  }
-}
-
 extension SystemError {
   /// Whether the medium, or the user's quota, has no space left.
   var isLackOfSpace: Bool { code == .noSpace || code == .quotaExceeded }
@@ -136,7 +127,9 @@ extension StoreOpening {
       throw failure
     }
     var opened = try openForReading()
-    opened.refuseForLackOfSpace(failure, path: path)
+    let (refusal, note) = LogOpening.refusalForLackOfSpace(failure, path: path)
+    opened.refusal = refusal
+    opened.report.notes.append(note)
     return opened
   }
 
@@ -367,11 +360,16 @@ extension StoreOpening {
       if let loss { throw .damaged(loss) }
       report.ending = isWriter ? .created : .closed
       if isWriter { directory.makeReserve(size: configuration.reserveSize) }
-      return opened(
-        Version(nodeSize: configuration.nodeSize), .empty,
-        storeID: expected?.storeID
-          ?? StoreID(high: configuration.random(), low: configuration.random()),
-        lock: lock, report: report, checkpoint: nil)
+      let storeID =
+        expected?.storeID ?? StoreID(high: configuration.random(), low: configuration.random())
+      return OpenedStore(
+        directory: directory, storeID: storeID, report: report, lock: lock,
+        writer: isWriter
+          ? LogWriter(directory, storeID: storeID, configuration, continuing: .empty) : nil,
+        refusal: isWriter
+          ? nil
+          : DatabaseError(.readOnly, "the database was opened for reading only", path: path),
+        state: Version(nodeSize: configuration.nodeSize))
     }
     var log = try LogOpening(
       directory, configuration, files: files, head: head, marks: marks, lock: lock,
@@ -392,18 +390,5 @@ extension StoreOpening {
     } catch .foreignDirectory(let path, let reason) {
       report.damage.append(DatabaseError(.damaged(Damage(path: path, offset: 0, reason: reason))))
     }
-  }
-
-  private func opened(
-    _ state: Version, _ start: LogWriter.Start, storeID: StoreID, lock: (any FileLock)?,
-    report: OpeningReport, checkpoint: Checkpoint?
-  ) -> OpenedStore {
-    OpenedStore(
-      directory: directory, storeID: storeID, report: report, lock: lock,
-      writer: lock == nil
-        ? nil : LogWriter(directory, storeID: storeID, configuration, continuing: start),
-      refusal: lock == nil
-        ? DatabaseError(.readOnly, "the database was opened for reading only", path: path) : nil,
-      state: state, checkpoint: checkpoint)
   }
 }

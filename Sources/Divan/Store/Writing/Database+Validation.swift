@@ -44,6 +44,6 @@ extension Database {
 
   /// The names of the validations that are set, in the order in which they run.
   public var validationNames: [String] {
-    store.currentValidations.map(\.name)
+    store.validations.withLock { $0 }.map(\.name)
   }
 }

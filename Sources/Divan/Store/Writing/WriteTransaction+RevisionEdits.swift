@@ -45,18 +45,13 @@ extension WriteTransaction {
       isNewRevision = isNew
     } else {
       try validate(edit, id: id)
-      begin(edit, &record)
+      if case .history(let digests) = edit.lineage {
+        record.ancestors = .init(Array(digests.prefix(store.configuration.revisionDepth - 1)))
+      }
+      if !edit.isPlain { record.details = DocumentDetails(edit) }
     }
     try append(record, id: id, over: current)
     return (record.sequence, isNewRevision)
-  }
-
-  /// Completes the record of a document's first revision here.
-  private func begin(_ edit: RevisionEdit, _ record: inout DocumentRecord) {
-    if case .history(let digests) = edit.lineage {
-      record.ancestors = .init(Array(digests.prefix(store.configuration.revisionDepth - 1)))
-    }
-    if !edit.isPlain { record.details = DocumentDetails(edit) }
   }
 
   /// Completes the record of a revision of an existing document.
@@ -275,19 +270,14 @@ extension WriteTransaction {
     let indexed = try indexChange(to: record, id, over: current, requiresText: !isRewrite)
     let savepoint = buffer.savepoint
     let locator = try append(.document, id: id) { writer in record.encode(to: &writer) }
-    do throws(DatabaseError) {
-      let commit = nextCommit
-      if record.details?.releasesSomething == true {
-        try change { (state, scratch) throws(PageError) in
-          try state.put(record, at: locator, commit: commit, scratch: &scratch)
-        }
-      } else {
-        // Nothing is looked up here, so nothing can fail, and the trees need not be copied.
-        try? state.put(record, at: locator, commit: commit, scratch: &entryScratch)
+    let commit = nextCommit
+    if record.details?.releasesSomething == true {
+      try change(orRollbackTo: savepoint) { (state, scratch) throws(PageError) in
+        try state.put(record, at: locator, commit: commit, scratch: &scratch)
       }
-    } catch {
-      buffer.rollback(to: savepoint)
-      throw error
+    } else {
+      // Nothing is looked up here, so nothing can fail, and the trees need not be copied.
+      try? state.put(record, at: locator, commit: commit, scratch: &entryScratch)
     }
     let entry = DocumentEntry(record, at: locator)
     state.lastSequence = max(state.lastSequence, record.sequence)
@@ -341,13 +331,21 @@ extension WriteTransaction {
   }
 
   /// Changes the index with lookups: completely, or not at all if the index cannot be read.
+  ///
+  /// Then the records after `savepoint` are dropped, too.
   func change(
+    orRollbackTo savepoint: TransactionBuffer.Savepoint,
     _ body: (inout Version, inout ByteWriter) throws(PageError) -> Void
   ) throws(DatabaseError) {
-    state = try view.repairing { (version) throws(PageError) in
-      var changed = version.state
-      try body(&changed, &entryScratch)
-      return changed
+    do throws(DatabaseError) {
+      state = try view.repairing { (version) throws(PageError) in
+        var changed = version.state
+        try body(&changed, &entryScratch)
+        return changed
+      }
+    } catch {
+      buffer.rollback(to: savepoint)
+      throw error
     }
   }
 }

@@ -150,11 +150,8 @@ extension WriteTransaction {
     }
     let savepoint = buffer.savepoint
     let locator = try append(.purge, id: id) { writer in record.encode(to: &writer) }
-    do throws(DatabaseError) {
-      try change { (state, _) throws(PageError) in try state.purge(record, at: locator) }
-    } catch {
-      buffer.rollback(to: savepoint)
-      throw error
+    try change(orRollbackTo: savepoint) { (state, _) throws(PageError) in
+      try state.purge(record, at: locator)
     }
     if let indexed { make(indexed) }
   }

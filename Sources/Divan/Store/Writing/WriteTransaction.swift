@@ -1,4 +1,5 @@
 import DivanLog
+import Synchronization
 
 /// The transaction that `write` passes to its closure: changes committed together or not at all.
 ///
@@ -33,8 +34,6 @@ public final class WriteTransaction {
   private var known: VersionBox?
   var buffer: TransactionBuffer
   let fileID: UInt64
-  /// The transaction's start offset in its segment.
-  private let base: Int
   private var coding = ValueCoding()
   private var scratch = ByteWriter(capacity: 1024)
   var entryScratch = ByteWriter(capacity: 128)
@@ -58,17 +57,16 @@ public final class WriteTransaction {
   /// The highest sequence number of any named snapshot; nil while that is not known.
   var knownPin: UInt64?
 
-  init(store: Store, state: Version, knownPin: UInt64?, fileID: UInt64, base: Int) {
+  /// Begins a transaction whose records will be at `offset` of a segment.
+  init(store: Store, state: Version, knownPin: UInt64?, fileID: UInt64, at offset: Int) {
     self.store = store
     self.knownPin = knownPin
     changed = state
     self.fileID = fileID
-    self.base = base
-    validations = store.currentValidations
+    validations = store.validations.withLock { $0 }
     let isEncrypted = store.directory.isEncrypted
     buffer = TransactionBuffer(
-      encryptedBy: isEncrypted ? state.segments[fileID]?.file.encryption : nil)
-    buffer.begin(at: base)
+      at: offset, encryptedBy: isEncrypted ? state.segments[fileID]?.file.encryption : nil)
   }
 }
 
@@ -340,8 +338,8 @@ extension WriteTransaction {
 
   /// Returns the bytes of an uncommitted record of this transaction; nil for any other locator.
   func unwrittenRecord(at locator: RecordLocator) -> SharedBytes? {
-    guard locator.fileID == fileID, locator.offset >= UInt64(base) else { return nil }
-    return buffer.record(at: Int(locator.offset), size: Int(locator.size))
+    guard locator.fileID == fileID, let offset = Int(exactly: locator.offset) else { return nil }
+    return buffer.record(at: offset, size: Int(locator.size))
   }
 }
 

@@ -172,7 +172,7 @@ extension Version {
   private func record(at locator: RecordLocator) throws(PageError) -> Record? {
     guard let segment = segments[locator.fileID] else { return nil }
     do throws(LogError) {
-      return try segment.record(try segment.recordBytes(at: locator), at: locator)
+      return try segment.record(at: locator)
     } catch .system(let error) {
       // Reported as an unreadable page, because both prevent the use of the index.
       throw .unreadable(page: 0, error)
