@@ -49,14 +49,11 @@ extension LayeredTree {
   /// Returns the value of `key`, or nil.
   ///
   /// The bytes are borrowed from the index's memory or file, which lives as long as you keep them.
-  /// If the key probably exists, the oldest run is searched without its filter, which would pass
-  /// the key.
-  func find(
-    _ key: Span<UInt8>, isProbablyThere: Bool = true
-  ) throws(PageError) -> SharedBytes? {
+  /// The oldest run is searched without its filter, which would probably pass the key.
+  func find(_ key: Span<UInt8>) throws(PageError) -> SharedBytes? {
     try BorrowedBytes.borrow(key) { (key) throws(PageError) in
       try withEntry(
-        of: key, isProbablyThere: isProbablyThere,
+        of: key, isProbablyThere: true,
         inMemory: { leaf, index in leaf.page.value(index).shared(by: leaf) },
         inFile: { run, leaf, index in run.value(index, of: leaf) }
       )?.unlessEmpty

@@ -2,7 +2,7 @@ import DivanLog
 import Synchronization
 
 /// The documents of models that are about to be saved.
-private struct EncodedModels {
+struct EncodedModels {
   var documents: [Document] = []
   var saved: [SavedModel] = []
 
@@ -36,7 +36,7 @@ extension ModelContextCore {
     if chosen.isEmpty { return noteUnchanged(amid: prepared) }
     let indexes = takeIndexesToBuild(for: chosen.lazy.map { $0.modelClass })
     let failures = Guarded<[IndexesToBuild.Failure]>([])
-    var encoded = try encode(chosen, over: try database.snapshot())
+    var encoded = try encode(chosen, over: try database.snapshot().document)
     while true {
       let ids = undoHistory.isOn ? chosen.map(\.id) : []
       let (documents, saved) = (encoded.documents, encoded.saved)
@@ -61,7 +61,7 @@ extension ModelContextCore {
         chosen.removeAll { $0.core !== self || !$0.hasChanges }
         if chosen.isEmpty { return noteUnchanged(amid: prepared) }
         try validate(chosen)
-        let next = try encode(chosen, over: try database.snapshot())
+        let next = try encode(chosen, over: try database.snapshot().document)
         guard !next.isOverSameRevisions(as: encoded) else { throw error }
         encoded = next
       }
@@ -69,7 +69,7 @@ extension ModelContextCore {
   }
 
   /// Stores documents, and returns the changes of those with the given IDs.
-  private static func put(
+  static func put(
     _ documents: [Document], in transaction: WriteTransaction, recording ids: [String]
   ) throws -> [SavedChange] {
     let before = try ids.map { try transaction.document($0) }
@@ -79,12 +79,14 @@ extension ModelContextCore {
     }
   }
 
-  /// Encodes models as documents that follow the revisions in a snapshot.
-  private func encode(_ models: [Model], over snapshot: Snapshot) throws -> EncodedModels {
+  /// Encodes models as documents that follow the revisions that `read` returns.
+  func encode(
+    _ models: [Model], over read: (String) throws -> Document?
+  ) throws -> EncodedModels {
     var coder = ModelCoder()
     var encoded = EncodedModels()
     for model in models {
-      let (document, saved) = try coder.document(for: model, read: snapshot.document)
+      let (document, saved) = try coder.document(for: model, read: read)
       encoded.documents.append(document)
       encoded.saved.append(saved)
     }

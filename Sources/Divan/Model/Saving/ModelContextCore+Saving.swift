@@ -101,27 +101,10 @@ extension ModelContextCore {
 
   /// Stores models in one transaction.
   private func store(_ chosen: [Model]) throws {
-    var saved: [SavedModel] = []
-    saved.reserveCapacity(chosen.count)
-    let changes = try write { transaction in
-      let ids = undoHistory.isOn ? chosen.map(\.id) : []
-      let before = try ids.map { try transaction.document($0) }
-      var coder = ModelCoder()
-      // Documents are put in batches, and only one batch is in memory twice.
-      var batch: [Document] = []
-      for model in chosen {
-        let (document, result) = try coder.document(for: model, read: transaction.document)
-        saved.append(result)
-        batch.append(document)
-        if batch.count == 256 {
-          try transaction.put(contentsOf: batch)
-          batch.removeAll(keepingCapacity: true)
-        }
-      }
-      try transaction.put(contentsOf: batch)
-      return try zip(ids, before).map { id, before in
-        SavedChange(id: id, before: before, after: try transaction.document(id))
-      }
+    let ids = undoHistory.isOn ? chosen.map(\.id) : []
+    let (saved, changes) = try write { transaction in
+      let encoded = try encode(chosen, over: transaction.document)
+      return (encoded.saved, try Self.put(encoded.documents, in: transaction, recording: ids))
     }
     noteRollbackEntry(of: saved)
     publish(saved, changes)

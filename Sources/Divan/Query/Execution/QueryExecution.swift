@@ -228,7 +228,9 @@ extension QueryExecution {
   func record(of candidate: borrowing QueryCandidate) throws(DatabaseError) -> StoredDocument {
     // A tested document was read already. Its parts are located again, because few records are
     // needed.
-    if candidate.isRead { return try view.stored(candidate.row.payload, at: candidate.location) }
+    if candidate.isRead {
+      return try view.content(of: candidate.row.payload, at: candidate.location.locator)
+    }
     tally.documentsRead += 1
     return try view.winningRecord(at: candidate.location, candidate.id)
   }

@@ -93,13 +93,6 @@ extension ReadView {
     return try read(at: locator, of: id, sequence: sequence)
   }
 
-  /// Decodes a document's record whose payload is already read.
-  func stored(
-    _ payload: SharedBytes, at location: DocumentLocation
-  ) throws(DatabaseError) -> StoredDocument {
-    try content(of: payload, at: location.locator)
-  }
-
   /// Reads a document's record at a locator.
   func stored(at locator: RecordLocator) throws(DatabaseError) -> StoredDocument {
     try read(at: locator)
@@ -115,7 +108,7 @@ extension ReadView {
     at locator: RecordLocator, of id: String, sequence: UInt64
   ) throws(DatabaseError) -> Content {
     let record: Content = try read(at: locator, documentID: id)
-    guard record.sequence == sequence, record.isOf(id) else {
+    guard record.sequence == sequence, record.idBytes.isUTF8(of: id) else {
       throw store.note(mismatch(locator, id))
     }
     return record
@@ -133,7 +126,7 @@ extension ReadView {
   }
 
   /// Decodes the payload of a document's record.
-  private func content<Content: DocumentContent>(
+  func content<Content: DocumentContent>(
     of payload: SharedBytes, at locator: RecordLocator
   ) throws(DatabaseError) -> Content {
     do throws(ByteError) {

@@ -181,8 +181,6 @@ extension StoredDocument {
     }
   }
 
-  func isOf(_ id: String) -> Bool { withUTF8(of: id) { isOf($0) } }
-
   private func isOf(_ id: Span<UInt8>) -> Bool {
     payload.withSpan { areEqual($0.extracting(layout.idRange), id) }
   }
@@ -193,15 +191,13 @@ protocol DocumentContent {
   /// Locates the parts of a record, and checks all but the properties.
   static func decode(_ payload: SharedBytes) throws(ByteError) -> Self
 
+  var idBytes: SharedBytes { get }
   var sequence: UInt64 { get }
   var revision: RevisionID { get }
   var isDeleted: Bool { get }
   var details: DocumentDetails? { get }
   /// The properties in their binary form.
   var body: SharedBytes { get }
-
-  /// Whether this is a record of the document with an ID.
-  func isOf(_ id: String) -> Bool
 }
 
 extension StoredDocument: DocumentContent {
@@ -212,8 +208,6 @@ extension StoredDocument: DocumentContent {
 }
 
 extension DocumentRecord: DocumentContent {
-  func isOf(_ id: String) -> Bool { idBytes.isUTF8(of: id) }
-
   static func decode(_ payload: SharedBytes) throws(ByteError) -> DocumentRecord {
     var superseded: Superseded?
     let stored = try StoredDocument(payload, &superseded)
