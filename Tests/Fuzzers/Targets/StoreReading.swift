@@ -121,6 +121,10 @@ struct StoreWriting {
 
   init(_ files: [String: SharedBytes]) throws {
     try disk.makeDirectory(ByteFiles.directory)
+    // A reader checks the inner pages of the index, and this writer is compared with one.
+    if files.keys.contains(where: { $0.hasSuffix(".checkpoint") }) {
+      try disk.open("\(ByteFiles.directory)/\(FileName.check)", .creating).close()
+    }
     for (name, bytes) in files where name != "tmp" {
       try makeFolders(of: name)
       let file = try disk.open("\(ByteFiles.directory)/\(name)", .creating)
