@@ -316,38 +316,11 @@ extension PlantedBug {
       plant: "if !PLANTED { try? directory.requestCheck() }",
       killedBy: .rules("rule 21: an inner page that cannot be rebuilt")),
     PlantedBug(
-      "readers-check-deferred", rule: "21", "a reader does not check the inner pages",
-      in: Place.logOpening,
-      find: "isCheckDeferred = lock != nil && head?.isClosed == true && !files.contains(.check)",
-      plant: """
-        isCheckDeferred =
-          (PLANTED || lock != nil) && head?.isClosed == true && !files.contains(.check)
-        """,
-      killedBy: .rules("rule 21: a reader does not use inner pages")),
-    PlantedBug(
       "check-kept", rule: "21", "each opening checks the index, once a page was damaged",
       in: Place.logOpening,
       find: "if files.contains(.check) { leftovers.append(.check) }",
       plant: "if files.contains(.check), !PLANTED { leftovers.append(.check) }",
       killedBy: .rules("rule 21: an inner page that cannot be rebuilt")),
-    PlantedBug(
-      "salvage-check-deferred", rule: "21", "a store with a damaged log has an unchecked index",
-      edits: [
-        Edit(
-          Place.logOpening, find: "if writer == nil { checkInnerPages() }",
-          plant: "if writer == nil, !PLANTED { checkInnerPages() }"),
-        Edit(
-          Place.logOpening,
-          find: """
-            checkInnerPages()
-            replay = try replayed(isSalvaging: true)
-            """,
-          plant: """
-            if !PLANTED { checkInnerPages() }
-            replay = try replayed(isSalvaging: true)
-            """),
-      ],
-      killedBy: .rules("rule 21: beside a damaged log")),
     PlantedBug(
       "first-page-before-run", rule: "21", "a run begins where the first run of its file does",
       in: Place.checkpoint,
