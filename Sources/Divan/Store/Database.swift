@@ -21,7 +21,7 @@ public final class Database: Sendable {
 
   /// Opens a store; creates it if there is none.
   ///
-  /// After a clean close, opening takes some milliseconds, however many documents there are: pages
+  /// After a clean close, opening takes some milliseconds, even with ten million documents: pages
   /// of the index are read on first access. Otherwise it takes as long as reading the log since the
   /// last checkpoint, and one page in a hundred of the index.
   ///
