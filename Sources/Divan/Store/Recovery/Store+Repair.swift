@@ -29,8 +29,8 @@ extension Store {
 
   /// Makes the next opening check the inner pages of the index.
   private func requestCheck() {
-    // A reader must not write, and its next opening checks them anyway.
-    guard !configuration.isReadOnly, !isSuspended, !isClosed,
+    // A store that cannot be written to may not even have the lock. Its openings check anyway.
+    guard refusal == nil, !isSuspended, !isClosed,
       !isCheckRequested.exchange(true, ordering: .relaxed)
     else { return }
     // If it fails, the next failed read of the next session tries again.
