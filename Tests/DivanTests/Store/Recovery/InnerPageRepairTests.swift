@@ -89,4 +89,25 @@ struct InnerPageRepairTests {
       try database.close()
     }
   }
+
+  /// Regression: a store that was open without its lock, on a full disk, got the file as well.
+  @Test(arguments: [false, true])
+  func `a read that fails makes a file for the next opening only with the lock`(
+    hasLock: Bool
+  ) throws {
+    let levels = try fill()
+    let left = try damaged([], isMapped: false)
+    let disk = left.fileSystem
+    if !hasLock { disk.fail(.lock, with: .noSpace, isLasting: true) }
+    let database = try left.open { $0.maintenance = .manual }
+    let name = try #require(try checkpoints(left).first)
+    for page in levels.keys {
+      try disk.corrupt(
+        "\(CrashFixture.path)/\(name)", atOffset: 4096 * (Int(page) + 1) + 1000, mask: 4)
+    }
+    #expect(throws: DatabaseError.self) { try count("oak", in: database) }
+    #expect(disk.names(in: CrashFixture.path).contains("CHECK") == hasLock)
+    try database.close()
+    #expect(disk.names(in: CrashFixture.path).contains("CHECK") == hasLock)
+  }
 }
