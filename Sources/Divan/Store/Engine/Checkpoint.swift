@@ -235,7 +235,8 @@ extension Checkpoint {
               commit: checkpoint.position.end.commit, offset: 0, witness: "checkpoint \(number)")))
       } catch .newerFormat(let path, let version) {
         throw .newerFormat(path: path, version: version)
-      } catch .system(let error) where error.code != .notFound {
+      } catch .system(let error) where ![.notFound, .inputOutput].contains(error.code) {
+        // A later opening can read it. A medium that fails may never do: the log has everything.
         throw .system(error)
       } catch {
         if error.isAboutKey { throw error }

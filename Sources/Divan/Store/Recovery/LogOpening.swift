@@ -342,7 +342,7 @@ extension LogOpening {
         checkInnerPages()
         continue
       }
-      if case .unreadable(_, let error) = problem { throw .system(error) }
+      if case .unreadable(_, let error) = problem, !isOfCheckpoint(error) { throw .system(error) }
       dropCheckpoint(because: problem)
     }
     var replay = Replay(
@@ -352,6 +352,14 @@ extension LogOpening {
     // There are no pages; but indexes read documents, and that may fail.
     if case .unreadable(_, let error) = replay.indexProblem { throw .system(error) }
     return replay
+  }
+
+  /// Whether the medium failed to read a page of a checkpoint, and not a document for an index.
+  private func isOfCheckpoint(_ error: SystemError) -> Bool {
+    error.code == .inputOutput
+      && files.contains {
+        if case .checkpoint = $0 { directory.path(of: $0) == error.path } else { false }
+      }
   }
 
   /// Checks the inner pages if that was deferred, because reads will not do it, or have failed.
@@ -367,7 +375,7 @@ extension LogOpening {
   }
 
   private mutating func dropCheckpoint(because problem: PageError) {
-    report.notes.append("A page of the checkpoint is damaged, and it was not used: \(problem)")
+    report.notes.append("A page of the checkpoint cannot be read, and it was not used: \(problem)")
     checkpoint = nil
   }
 
