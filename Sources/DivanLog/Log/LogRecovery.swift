@@ -88,14 +88,15 @@ extension LogRecovery {
   package static func examine(
     _ segment: Segment, size: Int, from start: LogEnd?, watermarks: [Watermark]
   ) throws(LogError) -> LogRecovery {
-    var recovery = try read(segment, size: size, from: start)
+    let proven = watermarks.map(\.offset).reduce(segment.header.flushedSize, max)
+    var recovery = try read(segment, size: size, from: start, provenThrough: proven)
     guard try recovery.findDamage(segment, size: size, watermarks: watermarks) != nil else {
       return recovery
     }
     // A writer may have been writing the bytes while they were read, and the evidence was read
     // later. Only bytes that are still missing when they are read again, after the evidence, are
     // damage.
-    recovery = try read(segment, size: size, from: start)
+    recovery = try read(segment, size: size, from: start, provenThrough: proven)
     recovery.damage = try recovery.findDamage(segment, size: size, watermarks: watermarks)
     return recovery
   }
@@ -137,15 +138,16 @@ extension LogRecovery {
     return try recovery.findDamage(segment, size: size, watermarks: watermarks) != nil
   }
 
+  /// Reads whole transactions up to the end; `provenThrough` is an offset that was flushed.
   private static func read(
-    _ segment: Segment, size: Int, from start: LogEnd?
+    _ segment: Segment, size: Int, from start: LogEnd?, provenThrough: UInt64
   ) throws(LogError) -> LogRecovery {
     var reader = TransactionReader(segment, from: start, limit: size)
     let header = segment.header
     var recovery = LogRecovery(
       end: reader.end, proven: reader.end, sequenceBound: header.sequenceBound)
     var ends: [LogEnd] = [reader.end]
-    var promised = header.flushedSize
+    var promised = provenThrough
     reading: while true {
       switch try reader.next() {
       case .transaction(let transaction):
