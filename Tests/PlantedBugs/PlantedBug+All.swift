@@ -20,6 +20,7 @@ enum Place {
   static let directory = "StoreDirectory.swift"
   static let writer = "LogWriter.swift"
   static let tail = "LogTail.swift"
+  static let segment = "Segment.swift"
   static let marks = "FlushMarks.swift"
   static let recovery = "LogRecovery.swift"
   static let reader = "FrameReader.swift"

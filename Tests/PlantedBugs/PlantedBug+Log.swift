@@ -259,6 +259,36 @@ extension PlantedBug {
 
   static let segments: [PlantedBug] = [
     PlantedBug(
+      "zeros-over-transaction", rule: "8", "zeros are written over the last transaction",
+      in: Place.writer,
+      find:
+        "guard (try? segment.file.file.write(zeros, at: Int(end.offset))) != nil else { return }",
+      plant: """
+        let offset = PLANTED ? Int(segment.end.offset) : Int(end.offset)
+        guard (try? segment.file.file.write(zeros, at: offset)) != nil else { return }
+        """,
+      killedBy: .rules("rule 8: zeros are written after the last transaction")),
+    PlantedBug(
+      "zeros-are-a-torn-tail", rule: "8", "zeros count as a part of a transaction",
+      in: Place.segment,
+      find: "return start < dataEnd ? start..<dataEnd : nil",
+      plant: "return PLANTED ? start..<size : start < dataEnd ? start..<dataEnd : nil",
+      killedBy: .rules("rule 8: zeros are written after the last transaction")),
+    PlantedBug(
+      "failed-write-may-count", rule: "8",
+      "a write that failed stops the writer although the transaction is not whole",
+      in: Place.writer,
+      find: "guard case .transaction(let found) = try transactions.next() else { return false }",
+      plant:
+        "guard case .transaction(let found) = try transactions.next() else { return PLANTED }",
+      killedBy: .rules("rule 8: a write that fails among zeros has not happened")),
+    PlantedBug(
+      "marks-prove-nothing", rule: "11", "commits that FLUSHED proves are reappended",
+      in: Place.recovery,
+      find: "var promised = provenThrough",
+      plant: "var promised = PLANTED ? header.flushedSize : provenThrough",
+      killedBy: .rules("rule 11: commits that FLUSHED proves are not reappended")),
+    PlantedBug(
       "appended-after-torn-write", rule: "8", "a segment is appended to after a failed write",
       in: Place.writer,
       find: "isEnded = true", plant: "if !PLANTED { isEnded = true }",

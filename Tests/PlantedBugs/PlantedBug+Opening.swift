@@ -181,8 +181,10 @@ extension PlantedBug {
     PlantedBug(
       "cut-at-first-bad-frame", rule: "promise 5", "a bad frame always counts as a torn tail",
       in: Place.recovery,
-      find: "if let discarded, let promise = try promise(in: segment, discarded) {",
-      plant: "if !PLANTED, let discarded, let promise = try promise(in: segment, discarded) {",
+      find: "if discarded != nil, let promise = try promise(in: segment, Int(end.offset)..<size) {",
+      plant: """
+        if !PLANTED, discarded != nil, let promise = try promise(in: segment, Int(end.offset)..<size) {
+        """,
       killedBy: .rules("rule 17: damage that later commits prove is reported")),
     PlantedBug(
       "first-proof-only", rule: "promise 5", "the search for proof ends at the first whole frame",

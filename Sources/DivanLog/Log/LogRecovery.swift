@@ -13,7 +13,7 @@ package struct LogRecovery: Sendable {
   package var lastTrailer: CommitTrailer?
   /// The highest bound of sequence numbers in any trailer.
   package var sequenceBound: UInt64
-  /// The bytes after ``end``, which no longer count.
+  /// The bytes after ``end``, which no longer count, without the zeros at the end of the file.
   package var discarded: Range<Int>?
   /// Damage to bytes that were durable.
   package var damage: Damage?
@@ -134,7 +134,7 @@ extension LogRecovery {
     than end: LogEnd, in segment: Segment, size: Int, watermarks: [Watermark]
   ) throws(LogError) -> Bool {
     var recovery = LogRecovery(end: end, proven: end, sequenceBound: 0)
-    if end.offset < UInt64(size) { recovery.discarded = Int(end.offset)..<size }
+    recovery.discarded = try segment.bytes(after: end, size: size)
     return try recovery.findDamage(segment, size: size, watermarks: watermarks) != nil
   }
 
@@ -161,7 +161,7 @@ extension LogRecovery {
     }
     recovery.end = reader.end
     recovery.proven = ends.last { $0.offset <= promised } ?? recovery.proven
-    if reader.end.offset < UInt64(size) { recovery.discarded = Int(reader.end.offset)..<size }
+    recovery.discarded = try segment.bytes(after: reader.end, size: size)
     return recovery
   }
 
@@ -190,7 +190,8 @@ extension LogRecovery {
         size: Int(clamping: segment.header.flushedSize - end.offset),
         reason: "the header shows that more was durable than can be read")
     }
-    if let discarded, let promise = try promise(in: segment, discarded) {
+    // A frame may end with zeros, which are not in `discarded`.
+    if discarded != nil, let promise = try promise(in: segment, Int(end.offset)..<size) {
       return Damage(
         path: segment.file.path, offset: Int(end.offset),
         size: Int(clamping: promise - end.offset),

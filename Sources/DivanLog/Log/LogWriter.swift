@@ -3,6 +3,8 @@
 /// Invariants:
 /// - Only the segment that this writer made is appended to, and only at its end.
 /// - A transaction never spans segments.
+/// - After the end of the log there are only zeros in the file, at most
+///   ``Segment/preallocationLimit``, unless a write has failed: then nothing more follows in it.
 /// - Once a flush of appended bytes has failed, ``LogTail/isPoisoned`` stays true and nothing more
 ///   is written: the system may show bytes that never reached the medium.
 ///
@@ -91,6 +93,8 @@ package struct LogWriter: ~Copyable, Sendable {
   private var nextFileID: UInt64
   /// Whether nothing more may be appended to the active segment.
   private var isEnded = false
+  /// The offset in the active segment up to which its file has zeros after the end of the log.
+  private var preallocatedEnd: UInt64 = 0
   /// Whether `HEAD` names an older segment than the newest, because replacing it failed.
   private var isHeadBehind = false
   /// Whether `HEAD` says that the log was closed at its end.
@@ -171,6 +175,7 @@ extension LogWriter {
       if isWhole(segment, through: end) { tail.poison(error) }
       throw .system(error)
     }
+    preallocate(in: segment, after: end)
     active = Segment(
       file: segment.file, mapped: try mapping(of: segment, through: end), end: end)
     self.lastSequence = lastSequence
@@ -183,10 +188,34 @@ extension LogWriter {
   /// Whether a transaction may be whole in the file although writing it failed.
   ///
   /// The next opening would then find it, so this must not report that nothing was committed.
-  /// Files only grow, so a shorter one does not contain the transaction's last bytes.
   private func isWhole(_ segment: Segment, through end: LogEnd) -> Bool {
-    guard let size = try? segment.file.file.size() else { return true }
-    return size >= Int(end.offset)
+    var transactions = TransactionReader(segment, from: segment.end, limit: Int(end.offset))
+    do {
+      guard case .transaction(let found) = try transactions.next() else { return false }
+      return found.end == end
+    } catch {
+      return true
+    }
+  }
+
+  /// Writes zeros after the end of the log, if the transactions of this segment are flushed often.
+  ///
+  /// A transaction that replaces zeros leaves the file's size as it is. Its flush then writes the
+  /// transaction alone, and not the file's size and the location of its last block.
+  /// FILE_FORMAT.md §8
+  private mutating func preallocate(in segment: Segment, after end: LogEnd) {
+    guard end.offset > preallocatedEnd, let flushed = tail.flushedEnd(in: segment.fileID)?.offset,
+      flushed > segment.header.flushedSize,
+      end.offset - flushed <= UInt64(Segment.preallocationLimit)
+    else { return }
+    // At most as many as there are bytes in use, so that a short segment stays small.
+    let count = min(Segment.preallocationLimit, Int(end.offset))
+    var zeros = ByteWriter(capacity: count)
+    zeros.appendZeros(count)
+    // Without them, the file grows with each transaction. If there is no space for them, there may
+    // still be some for a transaction.
+    guard (try? segment.file.file.write(zeros, at: Int(end.offset))) != nil else { return }
+    preallocatedEnd = end.offset + UInt64(count)
   }
 
   /// Returns the map of a segment that has grown, made larger if that pays.
@@ -258,6 +287,7 @@ extension LogWriter {
       throw error
     }
     last = (number, header.preamble.salt, end)
+    preallocatedEnd = 0
     let segmentFile = SegmentFile(
       name: name, path: directory.path(of: name), header: header, headerChain: chain, file: file,
       encryption: encryption)

@@ -15,6 +15,19 @@ package struct Segment: Sendable {
     self.end = end
   }
 
+  /// Creates a segment of which only what was found to count may be read as memory.
+  ///
+  /// A writer in another process may replace the bytes after `end`, which are zeros.
+  package init(_ segment: Segment, through end: LogEnd) {
+    let mapped = segment.mapped.prefix(min(segment.mapped.count, Int(clamping: end.offset)))
+    self.init(file: segment.file, mapped: mapped, end: end)
+  }
+
+  /// The limit of the zeros after the end of a segment that is appended to, in bytes.
+  ///
+  /// They are room for some forty small transactions, and readers look through them each time.
+  package static let preallocationLimit = 16 << 10
+
   package var header: SegmentHeader { file.header }
   package var fileID: UInt64 { file.header.fileID }
 }
@@ -91,6 +104,28 @@ extension Segment {
   /// Returns the same bytes, read into memory of their own.
   package func readBytes(_ count: Int, at offset: Int) throws(LogError) -> SharedBytes {
     try attempt { () throws(SystemError) in try file.file.read(count, at: offset) }
+  }
+
+  /// Returns the range of bytes after `end` in a file of `size` bytes; nil if there are none.
+  ///
+  /// The zeros that a writer may have written ahead are not in it. FILE_FORMAT.md §8
+  func bytes(after end: LogEnd, size: Int) throws(LogError) -> Range<Int>? {
+    let start = Int(clamping: end.offset)
+    guard start < size else { return nil }
+    let zeros = max(start, size - Segment.preallocationLimit)
+    let bytes = try readBytes(size - zeros, at: zeros)
+    let dataEnd = bytes.withSpan { (bytes) in
+      var count = bytes.count
+      while count > 0, bytes[count - 1] == 0 { count -= 1 }
+      return zeros + count
+    }
+    return start < dataEnd ? start..<dataEnd : nil
+  }
+
+  /// Whether a writer has begun to append a transaction after ``end``.
+  package func isGrown() throws(LogError) -> Bool {
+    let next = try readBytes(FrameHeader.size, at: Int(clamping: end.offset))
+    return next.withSpan { (bytes) in bytes.indices.contains { bytes[$0] != 0 } }
   }
 
   /// Returns the first offset from `offset` on where nonzero bytes may be; nil if there is none.

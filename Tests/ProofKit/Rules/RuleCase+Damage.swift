@@ -196,7 +196,7 @@ struct DamageBench {
   /// Returns the last segment, and the offset at which its last transaction ends.
   func endOfLog() throws -> (name: String, end: Int) {
     let name = try require(try segments.last, "segment")
-    return (name, try fixture.fileSystem.status(fixture.path(of: name)).size)
+    return (name, try fixture.endOfLog(in: name))
   }
 
   func openForReading() throws -> Database {

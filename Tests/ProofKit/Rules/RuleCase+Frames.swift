@@ -58,10 +58,14 @@ extension RuleCase {
       let database = try fixture.openQuiet()
       try fixture.fill(database, 0..<5, size: 40)
       try fixture.fill(database, 0..<3, size: 4)
-      try database.compact()
       try database.close()
+      let later = try fixture.openQuiet()
+      try later.compact()
+      try later.close()
       let disk = fixture.fileSystem.restarted(.processEnd)
       let merged = try require(fixture.segmentNames.first, "segment")
+      let header = try SegmentFile(1...1, in: StoreDirectory(CrashFixture.path, on: disk)).header
+      try expect(header.compaction != nil, "the segment was not compacted")
       let size = try disk.status(fixture.path(of: merged)).size
       for offset in SegmentHeader.size..<size {
         try disk.corrupt(fixture.path(of: merged), atOffset: offset, mask: 1 << UInt8(offset % 8))

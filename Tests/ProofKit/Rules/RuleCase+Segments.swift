@@ -54,6 +54,40 @@ extension RuleCase {
         try expect(names.count >= 2, "the segment was appended to: \(names)")
       }
     },
+    RuleCase(name: "rule 8: zeros are written after the last transaction, and end nothing") {
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      var sizes: Set<Int> = []
+      for index in 0..<20 {
+        try fixture.commit(database, [.put("a", size: 10 + index)])
+        let name = try require(fixture.segmentNames.last, "a segment")
+        let size = try fixture.fileSystem.status(fixture.path(of: name)).size
+        let end = try fixture.endOfLog(in: name)
+        try expect(size - end <= min(end, Segment.preallocationLimit), "\(size - end) zeros")
+        sizes.insert(size)
+        let left = try fixture.restarted(.processEnd, life: 20 + index).openQuiet()
+        try expect(left.openingReport.discardedBytes == 0, "zeros count as a transaction")
+        try fixture.expectNewest(left)
+      }
+      try expect(sizes.count < 10, "the file grew \(sizes.count) times")
+    },
+    RuleCase(name: "rule 8: a write that fails among zeros has not happened") {
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<9)
+      fixture.fileSystem.fail(.write, with: .inputOutput)
+      do {
+        try database.write { try $0.replace("x", with: ["n": .int(1)]) }
+        throw CrashOracle.Mismatch("the write did not fail")
+      } catch let error as DatabaseError {
+        try expect(error.code == .inputOutput, "\(error)")
+      }
+      try database.write { try $0.replace("y", with: ["n": .int(1)]) }
+      for left in [database, try fixture.restarted(.processEnd, life: 9).openQuiet()] {
+        let snapshot = try left.snapshot()
+        try expect(try !snapshot.exists("x") && snapshot.exists("y"), "the wrong write counts")
+      }
+    },
     RuleCase(name: "no two segments of a store have the same salt or file ID") {
       let fixture = CrashFixture.fresh()
       var salts: Set<UInt64> = []
@@ -303,6 +337,20 @@ extension RuleCase {
       let opened = try left.openQuiet()
       try expect(opened.openingReport.damage.first?.path == path, "rot is taken for a torn end")
     },
+    RuleCase(name: "rule 11: commits that FLUSHED proves are not reappended") {
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.openQuiet()
+      try fixture.fill(database, 0..<4, size: 200)
+      let names = fixture.segmentNames
+      let left = fixture.restarted(.processEnd, life: 9)
+      let opened = try left.openQuiet()
+      try expect(opened.openingReport.securedCommits == 0, "\(opened.openingReport)")
+      try expect(left.segmentNames == names, "\(left.segmentNames)")
+      // What was not flushed is.
+      try fixture.fill(database, 4..<6, size: 200, durability: .none)
+      let later = try fixture.restarted(.processEnd, life: 19).openQuiet()
+      try expect(later.openingReport.securedCommits == 2, "\(later.openingReport)")
+    },
     RuleCase(name: "rule 11: the loss of the newest segment is reported even if it is empty") {
       let fixture = CrashFixture.fresh()
       let database = try fixture.openQuiet()
@@ -349,7 +397,8 @@ extension RuleCase {
         let left = fixture.restarted(.strict, life: 19)
         try left.vanish { $0 == "FLUSHED" || $0 == "HEAD" && !keepsHead }
         let path = left.path(of: "0000000001.segment")
-        try left.fileSystem.truncate(path, toSize: try left.fileSystem.status(path).size - 100)
+        let end = try left.endOfLog(in: "0000000001.segment")
+        try left.fileSystem.truncate(path, toSize: end - 100)
         let opened = try left.openQuiet()
         try expect(opened.openingReport.damage.first?.path == path, "a short log is not noticed")
         try expectRefused(opened)
@@ -401,6 +450,16 @@ extension CrashFixture {
     var ends: [LogEnd] = []
     while case .transaction(let transaction) = try reader.next() { ends.append(transaction.end) }
     return ends
+  }
+
+  /// Returns the offset after what counts in a segment; zeros may follow.
+  func endOfLog(in name: String) throws -> Int {
+    if case .segment(let numbers)? = FileName(name),
+      let compaction = try SegmentFile(numbers, in: directory).header.compaction
+    {
+      return Int(compaction.fileSize)
+    }
+    return try segmentEnds(of: name).last.map { Int($0.offset) } ?? SegmentHeader.size
   }
 }
 

@@ -121,18 +121,18 @@ extension LogOpening {
   // MARK: Finding the end of the log
 
   private mutating func findEnd() throws(LogError) {
-    var tail = last
+    var end = last.end
     if last.header.compaction == nil {
       let size = try last.file.size()
       recovery = try LogRecovery.examine(
         last, size: size, from: positionInLast, watermarks: watermarks)
-      tail.end = recovery.end
+      end = recovery.end
       if recovery.damage != nil {
         // Records after damage are read where they can be.
-        tail.end = try LogRecovery.readableEnd(
+        end = try LogRecovery.readableEnd(
           of: last, size: size, from: positionInLast, watermarks: watermarks)
         lacksEnd = try LogRecovery.isMoreProven(
-          than: tail.end, in: last, size: size, watermarks: watermarks)
+          than: end, in: last, size: size, watermarks: watermarks)
       }
     } else if let watermark = watermarks.first(where: { $0.commit > last.end.commit }) {
       recovery.damage = Damage(
@@ -142,7 +142,7 @@ extension LogOpening {
           + "but it ends with commit \(last.end.commit)")
       lacksEnd = true
     }
-    chain.segments[chain.segments.count - 1] = tail
+    chain.segments[chain.segments.count - 1] = Segment(last, through: end)
     if let found = recovery.damage { damage.append(found) }
     isClosed =
       head.map {

@@ -73,8 +73,7 @@ extension Store {
       guard let last = segments.last else { return head == followed.head ? .nothing : .unknown }
       let isSameHead = head == followed.head
       // A compacted segment does not grow.
-      let size = UInt64(try last.file.size())
-      let isGrown = last.header.compaction == nil && size > last.end.offset
+      let isGrown = last.header.compaction == nil ? try last.isGrown() : false
       if isSameHead, !isGrown { return .nothing }
       guard newest.gap == nil, followed.size <= followedSizeLimit else { return .unknown }
       let files = isSameHead ? nil : try directory.listing().files
