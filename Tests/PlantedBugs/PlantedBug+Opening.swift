@@ -118,8 +118,12 @@ extension PlantedBug {
       "damage-before-second-look", rule: "16",
       "a segment that was read during a write counts as damaged",
       in: Place.recovery,
-      find: "recovery = try read(segment, size: size, from: start)",
-      plant: "if !PLANTED { recovery = try read(segment, size: size, from: start) }",
+      find: "recovery = try read(segment, size: size, from: start, provenThrough: proven)",
+      plant: """
+        if !PLANTED {
+          recovery = try read(segment, size: size, from: start, provenThrough: proven)
+        }
+        """,
       killedBy: .rules("rule 16: a frame that a reader first sees half-written")),
     PlantedBug(
       "reader-does-not-look-again", rule: "16",
