@@ -25,7 +25,7 @@ extension Model {
 
   /// Loads a value into its wrapper; returns whether it must be removed after the read.
   @usableFromInline @inline(never)
-  final func _prepareToRead(_ index: Int, _ flags: UInt16) -> Bool {
+  final func _prepareToRead(_ index: Int, _ flags: PropertyFlags.Bits) -> Bool {
     // Most observed properties need nothing but a notification.
     guard flags & PropertyFlags.slowToRead == PropertyFlags.observed else {
       return prepareIncomplete(index, flags)
@@ -38,7 +38,7 @@ extension Model {
   ///
   /// Separate, because reads that only notify must not set up more than they need.
   @inline(never)
-  private final func prepareIncomplete(_ index: Int, _ flags: UInt16) -> Bool {
+  private final func prepareIncomplete(_ index: Int, _ flags: PropertyFlags.Bits) -> Bool {
     // `property(_:)` reports an unknown property.
     guard let property = property(index) else { return false }
     if flags & PropertyFlags.incomplete != 0 { property.prepareToRead(self) }

@@ -15,8 +15,8 @@ extension ModelContextCore {
 
   /// Removes a model that is being deallocated.
   func forget(_ model: Model) {
-    if identityMap.remove(model), hasInverseReaders {
-      forgetInverseReaders(DocumentKey(model.documentID))
+    if identityMap.remove(model), !inverseReaders.isEmpty {
+      inverseReaders.forget(DocumentKey(model.documentID))
     }
   }
 
@@ -69,19 +69,8 @@ extension ModelContextCore {
   /// Retains a model until it is saved.
   func noteUnsaved(_ model: Model) {
     guard model.unsavedPosition == 0, isOpen else { return }
-    lastOrder += 1
+    autosaving.noteUnsaved(handle)
     unsaved.add(model)
-    if autosaves, let handle, let savingActor { retainedSelf = (handle, savingActor) }
-    autosaving?.note(hasUnsaved: true)
-    unsavedSignal?.note(lastOrder)
-  }
-
-  /// Returns the signal of models that became unsaved, creating it if needed.
-  func signalUnsaved() -> ChangeSignal {
-    if let unsavedSignal { return unsavedSignal }
-    let signal = ChangeSignal(lastOrder)
-    unsavedSignal = signal
-    return signal
   }
 
   /// Releases a model that was saved, reverted or deleted.
@@ -89,23 +78,7 @@ extension ModelContextCore {
     unsaved.remove(model)
     if model.hasFailedToSave { forgetFailure(of: model) }
     if model.retainsFound { model.releaseFound() }
-    guard unsaved.isEmpty else { return }
-    autosaving?.note(hasUnsaved: false)
-    retainedSelf = nil
-  }
-
-  /// Turns autosaving on.
-  func startAutosaving(on actor: any Actor) {
-    autosaves = true
-    savingActor = actor
-    beginAutosaving(on: actor)
-  }
-
-  /// Turns autosaving off, because the database is closed.
-  func stopAutosaving() {
-    autosaves = false
-    forgetAutosaving()
-    retainedSelf = nil
+    if unsaved.isEmpty { autosaving.noteAllSaved() }
   }
 
   /// The unsaved models, in the order in which they became unsaved.
@@ -116,7 +89,7 @@ extension ModelContextCore {
     isOpen = false
     for task in tasks { task.cancel() }
     forgetAutosaving()
-    saveFailures = [:]
+    autosaving.forgetFailures()
     let models = unsaved.removeAll()
     // Their references to each other would otherwise keep them alive.
     for case let model? in models where model.retainsFound { model.releaseFound() }

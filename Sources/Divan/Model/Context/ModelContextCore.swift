@@ -38,10 +38,7 @@ final class ModelContextCore {
   private var failure: (any Error)?
   var identityMap = IdentityMap()
   var unsaved = UnsavedModels()
-  /// The number of times that a model became unsaved.
-  var lastOrder: UInt64 = 0
-  /// Notifies autosaving tasks that models became unsaved; nil while there are none.
-  var unsavedSignal: ChangeSignal?
+  var autosaving = Autosaving()
   /// The iterators to notify of models that took over changes.
   var observers: [ModelUpdates.WeakObserver] = []
   /// The live queries that show the context's snapshot.
@@ -53,24 +50,11 @@ final class ModelContextCore {
   /// These are changed models with external changes of their documents, and documents that could
   /// not be read.
   var outdated: Set<DocumentKey> = []
-  /// Whether the context autosaves.
-  ///
-  /// While it has unsaved models, it then retains itself and the actor on which it saves.
-  var autosaves = false
-  weak var savingActor: (any Actor)?
-  /// The context as seen by closing the database; nil while it does not autosave.
-  var autosaving: AutosavingContext?
-  /// The failures of autosaving, by model; all of the models are unsaved.
-  var saveFailures: [ObjectIdentifier: SaveFailure] = [:]
-  var retainedSelf: (handle: ModelContext, actor: any Actor)?
   /// Background tasks, which are cancelled when the context is deallocated.
   var tasks: [Task<Void, Never>] = []
 
-  /// The indexes that inverses needed and that did not exist.
-  var missingIndexes: Set<DocumentIndex> = []
-  /// The indexes whose names are taken by other indexes.
-  var refusedIndexes: Set<DocumentIndex> = []
-  var scannedReferences: [DocumentIndex: (snapshot: Snapshot, ids: [DocumentKey: [String]])] = [:]
+  var inverseIndexes = InverseIndexes()
+  var inverseReaders = InverseReaders()
   /// The classes whose declared indexes were checked.
   var indexedClasses: Set<ObjectIdentifier> = []
   var undoHistory = UndoHistory()
@@ -78,16 +62,6 @@ final class ModelContextCore {
   var rollbackLog = RollbackLog()
   /// The classes whose models are in other contexts.
   var crossContext: [CrossContextReference] = []
-  /// The models whose inverses are observed, by ID; models of two databases may share one.
-  var inverseReaders: [DocumentKey: [WeakModel]] = [:] {
-    didSet { hasInverseReaders = !inverseReaders.isEmpty }
-  }
-  /// Whether there are any: checked for each model that is added or removed.
-  private(set) var hasInverseReaders = false
-
-  struct WeakModel {
-    weak var model: Model?
-  }
 
   init(_ source: ModelSource, _ registry: ModelRegistry?) {
     self.source = source
@@ -141,7 +115,7 @@ final class ModelContextCore {
     source = .ended(error)
     isInTransaction = false
     snapshot = nil
-    scannedReferences = [:]
+    inverseIndexes.forgetScans()
     rollbackLog = RollbackLog()
   }
 }

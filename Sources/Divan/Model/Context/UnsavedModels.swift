@@ -1,3 +1,5 @@
+import DivanLog
+
 /// The unsaved models of a context, in the order in which they became unsaved.
 ///
 /// Each model stores its own position, so removing it needs no search.
@@ -8,6 +10,9 @@
 struct UnsavedModels {
   private var slots: [Model?] = []
   private(set) var count = 0
+  /// The number of times that a model became unsaved, or is to be saved once more.
+  private(set) var changeCount: UInt64 = 0
+  private var signal: ChangeSignal?
 
   var isEmpty: Bool { count == 0 }
   /// In the order in which they became unsaved.
@@ -18,6 +23,20 @@ struct UnsavedModels {
     slots.append(model)
     count += 1
     model.unsavedPosition = slots.count
+    noteChange()
+  }
+
+  /// Notifies the tasks that wait for models to save.
+  mutating func noteChange() {
+    changeCount += 1
+    signal?.note(changeCount)
+  }
+
+  /// Returns the signal of ``changeCount``, creating it if needed.
+  mutating func signaled() -> ChangeSignal {
+    let made = signal ?? ChangeSignal(changeCount)
+    signal = made
+    return made
   }
 
   /// Removes a model, which the caller retains; does nothing if it is not in the collection.

@@ -11,10 +11,10 @@ extension Model {
       report(unknownProperties)
       return []
     }
-    if observers != nil { core.noteInverseRead(by: self) }
+    if observers != nil { core.inverseReaders.add(self) }
     do {
       let targetCore = try core.targetCore(of: relation.source)
-      if observers != nil, targetCore !== core { targetCore.noteInverseRead(by: self) }
+      if observers != nil, targetCore !== core { targetCore.inverseReaders.add(self) }
       return try targetCore.models(referringTo: self, by: relation) {
         core.handle?.report($0)
       }

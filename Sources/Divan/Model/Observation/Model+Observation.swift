@@ -10,7 +10,7 @@ extension Model {
   private var isObserved: Bool { modelClass.isObservable && !isUnobserved }
 
   /// The initial flags of a property of this model.
-  final func initialFlags(at location: PropertyLocation) -> UInt16 {
+  final func initialFlags(at location: PropertyLocation) -> PropertyFlags.Bits {
     isUnobserved ? location.initialFlags & ~PropertyFlags.observed : location.initialFlags
   }
 

@@ -39,7 +39,7 @@ extension ModelContextCore {
     if snapshot.hasIndex(index) {
       return try snapshot.ids(by: index.name, .equal(to: .string(id))).collect()
     }
-    if case .database = source, !refusedIndexes.contains(index) { missingIndexes.insert(index) }
+    if case .database = source { inverseIndexes.need(index) }
     return try scanned(index, snapshot, onError)[DocumentKey(id)] ?? []
   }
 
@@ -47,9 +47,7 @@ extension ModelContextCore {
   private func scanned(
     _ index: DocumentIndex, _ snapshot: Snapshot, _ onError: ((any Error) -> Void)?
   ) throws -> [DocumentKey: [String]] {
-    if let known = scannedReferences[index], known.snapshot.isSameVersion(as: snapshot) {
-      return known.ids
-    }
+    if let known = inverseIndexes.scanned(index, snapshot) { return known }
     var ids: [DocumentKey: [String]] = [:]
     var isWhole = true
     try snapshot.forEachValue(
@@ -67,7 +65,7 @@ extension ModelContextCore {
         }
       })
     // A transaction's state changes, and the result would become outdated.
-    if isWhole, !isInTransaction { scannedReferences[index] = (snapshot, ids) }
+    if isWhole, !isInTransaction { inverseIndexes.note(ids, of: index, in: snapshot) }
     return ids
   }
 
@@ -82,32 +80,16 @@ extension ModelContextCore {
 
   // MARK: Observing
 
-  func noteInverseRead(by model: Model) {
-    let key = DocumentKey(model.id)
-    var readers = inverseReaders[key] ?? []
-    guard !readers.contains(where: { $0.model === model }) else { return }
-    readers.removeAll { $0.model == nil }
-    inverseReaders[key] = readers + [WeakModel(model: model)]
-  }
-
-  /// Drops the deallocated readers of an ID.
-  func forgetInverseReaders(_ key: DocumentKey) {
-    guard let readers = inverseReaders[key]?.filter({ $0.model != nil }) else { return }
-    inverseReaders[key] = readers.isEmpty ? nil : readers
-  }
-
   /// Notifies observers of inverses that references to these models were added or removed.
   func announceInverses(of targets: some Sequence<DocumentKey>) {
-    guard hasInverseReaders else { return }
-    for key in targets {
-      for reader in inverseReaders[key] ?? [] { reader.model?.announceInverses() }
-    }
+    guard !inverseReaders.isEmpty else { return }
+    for reader in inverseReaders.models(targets) { reader.announceInverses() }
   }
 
   /// Notifies all observers of inverses that references may have been added or removed.
   func announceInverses() {
-    guard hasInverseReaders else { return }
-    for key in inverseReaders.keys { forgetInverseReaders(key) }
-    for reader in inverseReaders.values.joined().compactMap(\.model) { reader.announceInverses() }
+    guard !inverseReaders.isEmpty else { return }
+    inverseReaders.forgetDeallocated()
+    for reader in inverseReaders.models { reader.announceInverses() }
   }
 }

@@ -104,7 +104,7 @@ extension ModelContextCore {
     let newest = try database.snapshot()
     snapshot = newest
     // They retain files that may no longer be needed.
-    scannedReferences = [:]
+    inverseIndexes.forgetScans()
     guard !identityMap.isEmpty else { return }
     if newest.hasPurged(since: last) {
       defer { announceInverses() }

@@ -11,7 +11,7 @@ final class ModelUpdateObserver: Sendable {
     self.context = ActorReference(context, of: actor)
     changesAndPurges = database.store.commits.changesAndPurges
     gate = database.store.gate
-    unsaved = context.core.signalUnsaved()
+    unsaved = context.core.unsaved.signaled()
     // Without a snapshot the database is suspended or closed.
     first = context.core.snapshot?.changesAndPurges ?? 0
   }

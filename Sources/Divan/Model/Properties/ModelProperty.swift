@@ -14,7 +14,7 @@ struct PropertyLocation: Sendable {
   let indexOffset: Int
   let flagsOffset: Int
   /// The flags of a newly initialized model.
-  var initialFlags: UInt16
+  var initialFlags: PropertyFlags.Bits
   /// What happens to the targets of the property when its model is deleted.
   var deleteRule = DeleteRule.noAction
   /// The number of the property's declaration in `PropertyKeys`.
@@ -69,7 +69,7 @@ protocol ModelProperty: AnyObject, Sendable {
   var valueType: Any.Type { get }
   var keyBytes: SharedBytes { get }
   /// The flags that the property has in every model.
-  var classFlags: UInt16 { get }
+  var classFlags: PropertyFlags.Bits { get }
   /// Loads the value from the document into the model.
   func load(_ model: Model)
   /// Ensures that the wrapper contains the value.
@@ -137,7 +137,7 @@ extension ModelProperty {
   /// Whether the property has an unsaved change.
   func isDirty(in model: Model) -> Bool { model.isDirty(location) }
 
-  func set(_ flags: UInt16, in model: Model) {
+  func set(_ flags: PropertyFlags.Bits, in model: Model) {
     model.setFlags(model.flags(at: location) | flags, at: location)
   }
 
@@ -148,7 +148,7 @@ extension ModelProperty {
     forgetTargets(of: model)
   }
 
-  func clear(_ flags: UInt16, in model: Model) {
+  func clear(_ flags: PropertyFlags.Bits, in model: Model) {
     model.setFlags(model.flags(at: location) & ~flags, at: location)
   }
 

@@ -54,7 +54,7 @@ public struct Persisted<Value> {
   @usableFromInline var _value: Value
   /// The property's number in its class; before it is bound, the number from ``PropertyKeys``.
   @usableFromInline var _index: UInt16
-  @usableFromInline var _flags: UInt16
+  @usableFromInline var _flags: PropertyFlags.Bits
 
   /// Reads and writes the property of a model, on behalf of the compiler.
   ///
@@ -143,60 +143,28 @@ public struct Persisted<Value> {
   }
 
   /// Creates a property that is initially false, zero, empty or nil.
-  @inlinable
-  public init() where Value: _EmptyPersistableValue {
-    self.init(Value._empty, key: nil, index: nil)
-  }
-
-  /// Creates a property that is initially false, zero, empty or nil, stored under another key.
   ///
   /// - Parameters:
-  ///   - key: The key in the document.
+  ///   - key: The key in the document; nil for the property's name.
   ///   - index: What the index of the property contains; nil for none. See
   ///     ``Database/addIndexes(for:progress:)-8y952``.
   @inlinable
-  public init(key: String, index: PropertyIndex<Value>? = nil)
+  public init(key: String? = nil, index: PropertyIndex<Value>? = nil)
   where Value: _EmptyPersistableValue {
     self.init(Value._empty, key: key, index: index?._kind)
   }
 
-  /// Creates an indexed property that is initially false, zero, empty or nil.
-  @inlinable
-  public init(index: PropertyIndex<Value>) where Value: _EmptyPersistableValue {
-    self.init(Value._empty, key: nil, index: index._kind)
-  }
-
   /// Creates a property of a `Codable` type that is initially nil or an empty array.
   @inlinable @_disfavoredOverload
-  public init() where Value: _EmptyCodable { self.init(Value._emptyCodable, key: nil, index: nil) }
-
-  /// Creates a property of a `Codable` type that is initially nil or an empty array, with a key.
-  @inlinable @_disfavoredOverload
-  public init(key: String, index: PropertyIndex<Value>? = nil) where Value: _EmptyCodable {
+  public init(key: String? = nil, index: PropertyIndex<Value>? = nil) where Value: _EmptyCodable {
     self.init(Value._emptyCodable, key: key, index: index?._kind)
-  }
-
-  /// Creates an indexed property of a `Codable` type that is initially nil or an empty array.
-  @inlinable @_disfavoredOverload
-  public init(index: PropertyIndex<Value>) where Value: _EmptyCodable {
-    self.init(Value._emptyCodable, key: nil, index: index._kind)
   }
 
   /// Creates a property that refers to other models, initially to none.
   @inlinable
-  public init<Target: Model>() where Value == [Target] { self.init([], key: nil, index: nil) }
-
-  /// Creates a property that refers to other models, initially to none, stored under another key.
-  @inlinable
-  public init<Target: Model>(key: String, index: PropertyIndex<Value>? = nil)
+  public init<Target: Model>(key: String? = nil, index: PropertyIndex<Value>? = nil)
   where Value == [Target] {
     self.init([], key: key, index: index?._kind)
-  }
-
-  /// Creates an indexed property that refers to other models, initially to none.
-  @inlinable
-  public init<Target: Model>(index: PropertyIndex<Value>) where Value == [Target] {
-    self.init([], key: nil, index: index._kind)
   }
 }
 

@@ -3,50 +3,53 @@ import Synchronization
 
 /// The state of one property of one model, as bits in its wrapper.
 ///
-/// All 16 bits are used. `@inlinable`, because code in the client's module tests them.
+/// `@inlinable`, because code in the client's module tests them.
 @usableFromInline
 enum PropertyFlags {
+  /// Half of the bits are free.
+  @usableFromInline typealias Bits = UInt32
+
   /// The value, if there is one, is still in the document; the wrapper has the declared value.
-  @inlinable @inline(__always) static var unloaded: UInt16 { 1 }
+  @inlinable @inline(__always) static var unloaded: Bits { 1 }
   /// The value differs from the one in the document and is to be saved.
-  @inlinable @inline(__always) static var dirty: UInt16 { 1 << 1 }
+  @inlinable @inline(__always) static var dirty: Bits { 1 << 1 }
   /// Observers are notified of reads and writes.
-  @inlinable @inline(__always) static var observed: UInt16 { 1 << 2 }
+  @inlinable @inline(__always) static var observed: Bits { 1 << 2 }
   /// A `PropertyRecorder` records reads of the model's properties.
-  @inlinable @inline(__always) static var recording: UInt16 { 1 << 3 }
+  @inlinable @inline(__always) static var recording: Bits { 1 << 3 }
   /// Every write is noted, even if the property is already dirty.
-  @inlinable @inline(__always) static var hooked: UInt16 { 1 << 4 }
+  @inlinable @inline(__always) static var hooked: Bits { 1 << 4 }
   /// The value is a reference: the model stores an ID, and the wrapper is empty.
-  @inlinable @inline(__always) static var reference: UInt16 { 1 << 5 }
+  @inlinable @inline(__always) static var reference: Bits { 1 << 5 }
   /// Values are rounded when they are assigned.
-  @inlinable @inline(__always) static var normalizing: UInt16 { 1 << 6 }
+  @inlinable @inline(__always) static var normalizing: Bits { 1 << 6 }
   /// The value was changed in place, and is rounded when it is next read.
-  @inlinable @inline(__always) static var unrounded: UInt16 { 1 << 7 }
+  @inlinable @inline(__always) static var unrounded: Bits { 1 << 7 }
   /// The document has a value of another type, which is kept until one is assigned.
-  @inlinable @inline(__always) static var unreadable: UInt16 { 1 << 8 }
+  @inlinable @inline(__always) static var unreadable: Bits { 1 << 8 }
   /// The wrapper no longer has the declared value.
-  @inlinable @inline(__always) static var replaced: UInt16 { 1 << 9 }
+  @inlinable @inline(__always) static var replaced: Bits { 1 << 9 }
   /// The property is stored under a key other than its name.
-  @inlinable @inline(__always) static var keyed: UInt16 { 1 << 10 }
+  @inlinable @inline(__always) static var keyed: Bits { 1 << 10 }
   /// The model's initializer has not bound the property yet.
-  @inlinable @inline(__always) static var unbound: UInt16 { 1 << 11 }
+  @inlinable @inline(__always) static var unbound: Bits { 1 << 11 }
   /// The stored value may differ from the assigned one, and is read again after saving.
-  @inlinable @inline(__always) static var readAfterSaving: UInt16 { 1 << 12 }
+  @inlinable @inline(__always) static var readAfterSaving: Bits { 1 << 12 }
   /// Deleting the model deletes the models that the property refers to.
-  @inlinable @inline(__always) static var cascading: UInt16 { 1 << 13 }
+  @inlinable @inline(__always) static var cascading: Bits { 1 << 13 }
   /// The model cannot be deleted while the property refers to any model.
-  @inlinable @inline(__always) static var denying: UInt16 { 1 << 14 }
+  @inlinable @inline(__always) static var denying: Bits { 1 << 14 }
   /// The property is indexed.
-  @inlinable @inline(__always) static var indexed: UInt16 { 1 << 15 }
+  @inlinable @inline(__always) static var indexed: Bits { 1 << 15 }
 
   /// If one of these is set, reading takes the slow path.
-  @inlinable @inline(__always) static var slowToRead: UInt16 {
+  @inlinable @inline(__always) static var slowToRead: Bits {
     unloaded | observed | recording | reference | unrounded | unbound
   }
   /// If one of these is set, the wrapper does not have the value to read.
-  static var incomplete: UInt16 { unloaded | reference | unrounded }
+  static var incomplete: Bits { unloaded | reference | unrounded }
   /// Writing takes the fast path only if, of these, exactly `dirty` is set.
-  @inlinable @inline(__always) static var decidesWrite: UInt16 {
+  @inlinable @inline(__always) static var decidesWrite: Bits {
     dirty | observed | hooked | reference | normalizing | unbound
   }
 }

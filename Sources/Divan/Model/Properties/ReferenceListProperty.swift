@@ -29,7 +29,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   }
 
   var valueType: Any.Type { [Target].self }
-  var classFlags: UInt16 { PropertyFlags.reference }
+  var classFlags: PropertyFlags.Bits { PropertyFlags.reference }
   var target: Model.Type? { Target.self }
 
   // MARK: The IDs
@@ -169,7 +169,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
       model.referenceLists[location.index] = references
       model.noteChange(at: location)
     }
-    guard let core = model.core, core.hasInverseReaders else { return }
+    guard let core = model.core, !core.inverseReaders.isEmpty else { return }
     core.announceInverses(of: Set(current.map(\.key)).symmetricDifference(references.map(\.key)))
   }
 
@@ -256,7 +256,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     guard let core = model.core else { return }
     // The model may have become unsaved only by this change.
     if model.unsavedPosition > 0 { model.retainsFound = true }
-    if core.hasInverseReaders { core.announceInverses(of: Set(new.map(\.key))) }
+    if !core.inverseReaders.isEmpty { core.announceInverses(of: Set(new.map(\.key))) }
   }
 
   /// Returns a reference that retains its target if the model that refers to it is in a context.

@@ -14,7 +14,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   }
 
   var valueType: Any.Type { Target?.self }
-  var classFlags: UInt16 { PropertyFlags.reference }
+  var classFlags: PropertyFlags.Bits { PropertyFlags.reference }
   var target: Model.Type? { Target.self }
 
   func load(_ model: Model) {

@@ -17,7 +17,7 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
   }
 
   var valueType: Any.Type { V.self }
-  var classFlags: UInt16 {
+  var classFlags: PropertyFlags.Bits {
     (Form.isNormalizing ? PropertyFlags.normalizing : 0)
       | (Form.isReadAfterSaving ? PropertyFlags.readAfterSaving : 0)
   }

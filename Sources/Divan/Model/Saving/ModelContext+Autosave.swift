@@ -31,7 +31,7 @@ extension ModelContext {
     after delay: Duration = .seconds(1), isolation actor: isolated (any Actor)? = #isolation,
     onError: (any Error) -> Void
   ) async {
-    let signal = core.signalUnsaved()
+    let signal = core.unsaved.signaled()
     core.beginAutosaving(on: actor)
     defer { core.endAutosaving() }
     var round = AutosaveRound()
@@ -47,11 +47,11 @@ extension ModelContext {
     _ last: AutosaveRound, after delay: Duration,
     isolation actor: isolated (any Actor)? = #isolation, onError: (any Error) -> Void
   ) async -> AutosaveRound {
-    if core.lastOrder > last.seen, !Task.isCancelled { try? await Task.sleep(for: delay) }
+    if core.unsaved.changeCount > last.seen, !Task.isCancelled { try? await Task.sleep(for: delay) }
     await core.source.gate?.wait()
     // Read before saving: models that hooks change belong to the next round.
-    let seen = core.lastOrder
+    let seen = core.unsaved.changeCount
     await core.saveDue(retriesAll: Task.isCancelled, after: delay, onError)
-    return AutosaveRound(seen: seen, nextTry: core.saveFailures.values.map(\.nextTry).min())
+    return AutosaveRound(seen: seen, nextTry: core.autosaving.nextTry)
   }
 }

@@ -6,12 +6,6 @@ struct AutosaveRound {
   var nextTry: ContinuousClock.Instant?
 }
 
-/// The failed saves of a model, and the time of its next retry.
-struct SaveFailure {
-  var count = 0
-  var nextTry: ContinuousClock.Instant
-}
-
 extension ModelContextCore {
   /// Saves all models without earlier failures, and then the failed ones whose retry is due.
   ///
@@ -34,11 +28,8 @@ extension ModelContextCore {
         await saveEach(fresh, after: delay, onError)
       }
     }
-    let due = models.filter { model in
-      guard model.hasFailedToSave, let failure = saveFailures[ObjectIdentifier(model)] else {
-        return false
-      }
-      return retriesAll || failure.nextTry <= now
+    let due = models.filter {
+      $0.hasFailedToSave && (retriesAll || autosaving.isDue($0, at: now))
     }
     await saveEach(due, after: delay, onError)
   }
@@ -61,9 +52,7 @@ extension ModelContextCore {
     _ error: any Error, of model: Model, after delay: Duration, _ onError: (any Error) -> Void
   ) {
     if model.unsavedPosition > 0, !source.isClosed {
-      let count = (saveFailures[ObjectIdentifier(model)]?.count ?? 0) + 1
-      let pause = min(max(delay, .seconds(1)) * (1 << min(count, 16)), .seconds(60))
-      saveFailures[ObjectIdentifier(model)] = SaveFailure(count: count, nextTry: .now + pause)
+      autosaving.noteFailure(of: model, after: delay)
       model.hasFailedToSave = true
       // Otherwise writes to properties that are already dirty would go unnoticed.
       for location in model.modelClass.locations where model.isDirty(location) {
@@ -79,14 +68,13 @@ extension ModelContextCore {
     // Changes that hooks make during the retry do not count.
     guard !isSaving else { return }
     forgetFailure(of: model)
-    lastOrder += 1
-    unsavedSignal?.note(lastOrder)
+    unsaved.noteChange()
   }
 
   /// Clears the failure of a model.
   func forgetFailure(of model: Model) {
     model.hasFailedToSave = false
-    saveFailures[ObjectIdentifier(model)] = nil
+    autosaving.forgetFailure(of: model)
     guard !model.isBeingSaved else { return }
     for location in model.modelClass.locations {
       model.setFlags(model.flags(at: location) & ~PropertyFlags.hooked, at: location)

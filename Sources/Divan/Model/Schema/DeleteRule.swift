@@ -33,7 +33,7 @@ extension DeleteRule {
   /// The flags of a wrapper with this rule.
   ///
   /// `nullify` needs none: the references are removed together with the document.
-  @usableFromInline var _flags: UInt16 {
+  @usableFromInline var _flags: PropertyFlags.Bits {
     switch self {
     case .noAction, .nullify: 0
     case .cascade: PropertyFlags.cascading
@@ -42,7 +42,7 @@ extension DeleteRule {
   }
 
   /// Creates the rule of a wrapper with these flags.
-  init(flags: UInt16) {
+  init(flags: PropertyFlags.Bits) {
     self =
       if flags & PropertyFlags.denying != 0 {
         .deny

@@ -73,16 +73,16 @@ extension Model {
   }
 
   /// The flags of a property.
-  func flags(at location: PropertyLocation) -> UInt16 {
+  func flags(at location: PropertyLocation) -> PropertyFlags.Bits {
     // As in `withValue`; the flags are stored in the wrapper as such.
     unsafe Unmanaged.passUnretained(self).toOpaque().load(
-      fromByteOffset: location.offset + location.flagsOffset, as: UInt16.self)
+      fromByteOffset: location.offset + location.flagsOffset, as: PropertyFlags.Bits.self)
   }
 
   /// Sets the flags of a property.
-  func setFlags(_ flags: UInt16, at location: PropertyLocation) {
+  func setFlags(_ flags: PropertyFlags.Bits, at location: PropertyLocation) {
     unsafe Unmanaged.passUnretained(self).toOpaque().storeBytes(
-      of: flags, toByteOffset: location.offset + location.flagsOffset, as: UInt16.self)
+      of: flags, toByteOffset: location.offset + location.flagsOffset, as: PropertyFlags.Bits.self)
   }
 
   /// Stores the property's number in its wrapper.
@@ -113,7 +113,7 @@ struct UnownedModel {
   /// The model; nil while it is being deallocated.
   var ifAlive: Model? {
     // Its memory is valid, but only a weak load tells whether it can still be retained.
-    unsafe model._withUnsafeGuaranteedRef { ModelContextCore.WeakModel(model: $0).model }
+    unsafe model._withUnsafeGuaranteedRef { WeakModel(model: $0).model }
   }
 
   func isSame(as other: Model) -> Bool {

@@ -66,12 +66,7 @@ extension ModelContextCore {
   func takeIndexesToBuild(for classes: some Sequence<ModelClass>) -> IndexesToBuild {
     var indexes = IndexesToBuild()
     guard case .database(let database) = source else { return indexes }
-    // In a fixed order, because they are stored.
-    indexes.missing = missingIndexes.sorted { compareUTF8($0.name, $1.name) < 0 }
-    if !missingIndexes.isEmpty {
-      missingIndexes = []
-      scannedReferences = [:]
-    }
+    indexes.missing = inverseIndexes.takeMissing()
     let new = classes.filter { indexedClasses.insert(ObjectIdentifier($0)).inserted }
     if new.isEmpty { return indexes }
     let declared = DeclaredIndexes.of(database.store)
@@ -105,10 +100,10 @@ extension ModelContextCore {
       case (let saved?, .nestedWrite?), (let saved?, .alreadyExists?):
         // The save fails with the same error; or another thread is building the index.
         indexedClasses.remove(ObjectIdentifier(saved))
-      case (nil, .nestedWrite?): missingIndexes.insert(failure.index)
+      case (nil, .nestedWrite?): inverseIndexes.need(failure.index)
       case (nil, .alreadyExists?):
         // An existing index of this name stays; the error is reported only once.
-        refusedIndexes.insert(failure.index)
+        inverseIndexes.refuse(failure.index)
         handle?.report(failure.error)
       default: handle?.report(failure.error)
       }

@@ -131,7 +131,7 @@ struct FollowingContextTests {
     try database.put("c", #"{"text":"elsewhere"}"#)
     try await wait { try context.snapshot.exists("c") && main.snapshot.exists("c") }
     // Each has the task that follows, and none that saves after some delay.
-    #expect([context, main].allSatisfy { $0.core.tasks.count == 1 && !$0.core.autosaves })
+    #expect([context, main].allSatisfy { $0.core.tasks.count == 1 && !$0.core.autosaving.isOn })
     #expect(todos.allSatisfy { $0.needsSave })
     #expect(try database.snapshot().count == 1)
   }

@@ -50,12 +50,12 @@ struct ModelSaveFailureTests {
 
   @Test func `a corrected model is saved like a changed one`() async throws {
     let named = Named(in: context, id: "a")
-    let order = context.core.lastOrder
+    let order = context.core.unsaved.changeCount
     #expect(await save() == 1)
-    #expect(context.core.lastOrder == order)
+    #expect(context.core.unsaved.changeCount == order)
     named.text = "x"
     // The change wakes the saving task.
-    #expect(context.core.lastOrder > order)
+    #expect(context.core.unsaved.changeCount > order)
     #expect(await save() == 0)
     #expect(!named.needsSave)
     named.number = .nan
@@ -70,7 +70,7 @@ struct ModelSaveFailureTests {
     try named.setValue(1, for: "other")
     #expect(await save() == 0)
     #expect(!named.needsSave)
-    #expect(context.core.saveFailures.isEmpty)
+    #expect(!context.core.autosaving.hasFailures)
   }
 
   @Test func `a model in conflict does not delay others and is saved once that is settled`()
