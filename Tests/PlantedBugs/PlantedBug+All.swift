@@ -47,7 +47,7 @@ enum Place {
   static let revisionEdit = "WriteTransaction+RevisionEdits.swift"
   static let compactionFilter = "CompactionFilter.swift"
   static let compactionPolicy = "CompactionPolicy.swift"
-  static let repair = "Store+Repair.swift"
+  static let repair = "StoreEnvironment+Repair.swift"
   static let innerPages = "Run+InnerPages.swift"
   static let mainStore = "Store.swift"
   static let documentRecord = "DocumentRecord.swift"
