@@ -42,6 +42,18 @@ extension DumpedStore {
 
   func open() throws -> Database { try Database(at: path, configuration: configuration) }
 
+  /// Returns the size of a file in bytes, without the zeros after the end of the log.
+  func sizeInUse(_ name: String) throws -> Int {
+    let size = try bytes(name).count
+    guard case .segment(let numbers)? = FileName(name) else { return size }
+    let file = try SegmentFile(numbers, in: StoreDirectory(path, on: fileSystem))
+    guard file.header.compaction == nil else { return size }
+    let start = LogEnd(offset: 0, commit: 0, chain: 0)
+    var reader = TransactionReader(Segment(file: file, mapped: .empty, end: start), limit: size)
+    while case .transaction = try reader.next() {}
+    return Int(reader.end.offset)
+  }
+
   /// Returns a closed store with two segments, and a changed, a deleted and a late document.
   static func films() throws -> DumpedStore {
     let store = DumpedStore()

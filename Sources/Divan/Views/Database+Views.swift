@@ -22,6 +22,6 @@ extension Database {
   /// - Returns: Whether there were any.
   @discardableResult
   public func removeView(named name: String) -> Bool {
-    store.views.remove(name, from: store)
+    store.environment.views.remove(name, from: store)
   }
 }

@@ -40,9 +40,9 @@ extension Snapshot {
   fileprivate func contents(
     of view: MapReduceView, isCancelled: () -> Bool
   ) throws -> ViewContents {
-    guard !self.view.store.isClosed else { throw Store.closedError }
+    guard !self.view.environment.isClosed else { throw Store.closedError }
     try self.view.requireWhole()
-    return try self.view.store.views.contents(of: view, in: self, isCancelled: isCancelled)
+    return try self.view.environment.views.contents(of: view, in: self, isCancelled: isCancelled)
   }
 
   /// Returns the rows like ``rows(of:_:)``; throws if the computation is cancelled.

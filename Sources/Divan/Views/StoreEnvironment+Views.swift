@@ -1,7 +1,7 @@
 import DivanLog
 import Synchronization
 
-extension Store {
+extension StoreEnvironment {
   /// The views of this store.
   var views: ViewRegistry { services.get(ViewRegistry.self) { ViewRegistry() } }
 }

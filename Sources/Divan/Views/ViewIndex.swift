@@ -165,13 +165,15 @@ extension ViewIndex {
 extension ViewIndex {
   /// Reads the contents of an earlier version from the file; nil if there is no usable one.
   private func read(for snapshot: Snapshot, _ isCancelled: () -> Bool) throws -> ViewContents? {
-    let store = snapshot.view.store
-    guard !state.withLock({ $0.isFileUnusable }), store.report.damage.isEmpty else { return nil }
+    let environment = snapshot.view.environment
+    guard !state.withLock({ $0.isFileUnusable }), environment.report.damage.isEmpty else {
+      return nil
+    }
     var contents: ViewContents?
     do throws(LogError) {
       let file = try ViewFile(
-        store.directory.fileName(ofView: view.name), in: store.directory)
-      if file.isUsable(for: view, in: store) {
+        environment.directory.fileName(ofView: view.name), in: environment.directory)
+      if file.isUsable(for: view, in: environment) {
         // A file of a later version may become usable: an opening for writing removes unusable
         // ones.
         guard file.header.origin.isBefore(snapshot.view.state) else { return nil }
@@ -236,8 +238,8 @@ extension ViewIndex {
 
 extension ViewFile {
   /// Whether this file is of a view and a store, and in the collation order of this build.
-  fileprivate func isUsable(for view: ViewIdentity, in store: Store) -> Bool {
+  fileprivate func isUsable(for view: ViewIdentity, in environment: StoreEnvironment) -> Bool {
     self.view.isSame(as: view) && header.collation == UInt64(Collation.version)
-      && header.preamble.storeID == store.storeID
+      && header.preamble.storeID == environment.storeID
   }
 }

@@ -32,8 +32,10 @@ extension ViewRegistry {
   ) throws -> ViewContents {
     let index = index(of: view)
     let contents = try index.contents(of: view, in: snapshot, isCancelled: isCancelled)
-    let store = snapshot.view.store
-    if store.refusal == nil, !store.isSuspended, index.beginSaving(store, isClosing: false) {
+    // In a transaction, the contents are not committed, and there is nothing to save.
+    if let store = snapshot.view.database?.store, store.refusal == nil, !store.isSuspended,
+      index.beginSaving(store, isClosing: false)
+    {
       store.maintenance.perform(store) { self.save(index, store) }
     }
     return contents

@@ -486,7 +486,7 @@ struct ViewFileTests {
     try database.write { try $0.purge("3") }
     let snapshot = try database.snapshot()
     let error = #expect(throws: DatabaseError.self) {
-      _ = try database.store.views.contents(of: view, in: snapshot) { true }
+      _ = try database.store.environment.views.contents(of: view, in: snapshot) { true }
     }
     #expect(error?.code == .cancelled)
     #expect(try database.rows(of: view).count == 11)
@@ -500,7 +500,7 @@ struct ViewFileTests {
     let database = try Database.inMemory(configuration: configuration)
     try makeFilms(database)
     let view = byYear()
-    let index = database.store.views.index(of: view)
+    let index = database.store.environment.views.index(of: view)
     func changeAndQuery() throws {
       for year in 0..<5 {
         try database.write { _ = try $0.replace("3", with: ["year": .int(Int64(year))]) }

@@ -135,7 +135,8 @@ extension CrashOperation {
       // The reserve was released, so there is room for this.
       _ = try session.tryWithFullDisk { try session.commit(.delete("full-0")) }
       session.fixture.fileSystem.capacityBytes = nil
-      try session.commit(.put("doc-1", size: 45))
+      // Enough for a checkpoint, which makes the reserve again.
+      for round in 1...3 { try session.commit(.put("doc-\(round)", size: 900)) }
     },
     CrashOperation("end the process") { session in
       try session.commit(.put("doc-2", size: 222), durability: .none)

@@ -92,6 +92,7 @@ enum CrashSites {
     commit: remove merged
     commit: remove segment
     commit: remove tmp/FLUSHED
+    commit: remove tmp/checkpoint
     commit: remove tmp/segment
     commit: rename tmp/FLUSHED
     commit: rename tmp/HEAD

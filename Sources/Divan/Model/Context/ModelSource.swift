@@ -13,21 +13,21 @@ enum ModelSource {
 }
 
 extension ModelSource {
-  /// The store; nil after the context was invalidated.
-  private var store: Store? {
+  /// What reading needs of the store; nil after the context was invalidated.
+  private var environment: StoreEnvironment? {
     switch self {
-    case .database(let database): database.store
-    case .transaction(let transaction): transaction.store
-    case .snapshot(let snapshot): snapshot.view.store
+    case .database(let database): database.store.environment
+    case .transaction(let transaction): transaction.store.environment
+    case .snapshot(let snapshot): snapshot.view.environment
     case .ended: nil
     }
   }
 
   /// The classes of the database's schema; nil if it was opened without one.
-  var registry: ModelRegistry? { store.flatMap { DatabaseSchema.of($0).schema?.registry } }
+  var registry: ModelRegistry? { environment.flatMap { DatabaseSchema.of($0).schema?.registry } }
 
   /// Returns an ID for a new document from the store's generator; nil if there is no store.
-  func newDocumentID() -> String? { store?.configuration.documentIDs.next() }
+  func newDocumentID() -> String? { environment?.configuration.documentIDs.next() }
 
   /// Lets tasks wait while the database is suspended; nil if the source is no database.
   var gate: SuspensionGate? {
@@ -40,10 +40,18 @@ extension ModelSource {
   }
 
   /// Reports that an autosaving context could not save a model.
-  func noteAutosaveFailure(_ error: any Error) { store?.events?.report(.autosaveFailed(error)) }
+  func noteAutosaveFailure(_ error: any Error) {
+    environment?.events?.report(.autosaveFailed(error))
+  }
 
   /// Whether the current thread runs a transaction of the database.
-  var isWritingOnThisThread: Bool { store?.writerLock.isHeldByThisThread ?? false }
+  var isWritingOnThisThread: Bool {
+    switch self {
+    case .database(let database): database.store.writerLock.isHeldByThisThread
+    case .transaction(let transaction): transaction.store.writerLock.isHeldByThisThread
+    case .snapshot, .ended: false
+    }
+  }
 
   func requireWritable() throws(DatabaseError) {
     switch self {

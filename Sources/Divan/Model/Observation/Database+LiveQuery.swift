@@ -20,7 +20,8 @@ extension Database {
     of query: Query<M>, registry: ModelRegistry? = nil
   ) -> LiveUpdates<ModelID<M>> {
     var core = query.core
-    core.kind = ModelKind.of(M.self, registry ?? DatabaseSchema.of(store).schema?.registry)
+    core.kind = ModelKind.of(
+      M.self, registry ?? DatabaseSchema.of(store.environment).schema?.registry)
     return LiveUpdates(self, core) { id in ModelID<M>(id) }
   }
 }

@@ -5,7 +5,7 @@ final class DatabaseSchema: Sendable {
   private init(_ schema: Schema?) { self.schema = schema }
 
   /// The schema of an open store.
-  static func of(_ store: Store) -> DatabaseSchema {
+  static func of(_ store: StoreEnvironment) -> DatabaseSchema {
     store.services.get(DatabaseSchema.self) { DatabaseSchema(nil) }
   }
 

@@ -3,10 +3,10 @@ import DivanLog
 extension QueryExecution {
   /// Counts the execution, and reports it if it was slow.
   func noteEnd() {
-    view.store.counters.noteQuery(
+    view.environment.counters.noteQuery(
       candidates: tally.candidates, results: tally.results, hits: tally.cached,
       misses: cachedPredicate == nil ? 0 : tally.candidates - tally.cached)
-    guard let start, let events = view.store.events,
+    guard let start, let events = view.environment.events,
       let duration = events.slowDuration(since: start)
     else { return }
     events.report(

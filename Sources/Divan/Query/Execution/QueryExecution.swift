@@ -37,7 +37,7 @@ final class QueryExecution {
     _ view: ReadView, _ query: QueryCore, readsResults: Bool = false,
     isCancelled: (() -> Bool)? = nil
   ) throws(DatabaseError) {
-    start = view.store.events?.queryStart
+    start = view.environment.events?.queryStart
     isCancelledByCaller = isCancelled
     self.readsResults = readsResults
     self.query = query

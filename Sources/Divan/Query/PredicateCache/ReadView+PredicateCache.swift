@@ -7,9 +7,9 @@ extension ReadView {
   /// In a transaction they are not, because other changes may get its sequence numbers if it fails.
   /// In a past version they are not, because a purge may change which revision won.
   var predicateCache: PredicateCache? {
-    let sizeLimit = store.configuration.predicateCacheSize
+    let sizeLimit = environment.configuration.predicateCacheSize
     guard past == nil, !isOfTransaction, sizeLimit > 0 else { return nil }
-    return store.services.get(PredicateCache.self) {
+    return environment.services.get(PredicateCache.self) {
       PredicateCache(lastSequence: state.lastSequence, sizeLimit: sizeLimit)
     }
   }

@@ -12,7 +12,7 @@ extension ReadView {
         contentSource = stored
       } else {
         // Never the transaction's own view, which other threads must not use.
-        let shared = source ?? ViewSource(ReadView(state: state, store: store))
+        let shared = source ?? ViewSource(ReadView(state: state, environment))
         source = shared
         contentSource = shared
       }
@@ -29,10 +29,10 @@ extension ReadView {
     do throws(DatabaseError) {
       return try openStoredAttachment(digest)
     } catch {
-      guard error.code == .damaged, store.configuration.isReadOnly,
-        let now = store.newestForReading(),
+      guard error.code == .damaged, environment.configuration.isReadOnly,
+        let now = environment.newestForReading(),
         (try? now.store.view().isReferenced(digest)) == false
-      else { throw store.note(error) }
+      else { throw environment.note(error) }
       throw DatabaseError(
         .notFound, "the attachment was removed since the database was opened for reading",
         hint: "Open it again to see what there is now", path: error.path)
@@ -45,7 +45,7 @@ extension ReadView {
   func openStoredAttachment(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
     guard let locator = try locator(in: \.catalog, CatalogKey.attachment(digest)) else {
       throw DatabaseError(
-        .damaged, "an attachment's content is not in the store", path: store.path)
+        .damaged, "an attachment's content is not in the store", path: environment.path)
     }
     let payload = try payload(of: .attachment, at: locator)
     let record: AttachmentRecord
@@ -58,7 +58,7 @@ extension ReadView {
       throw damage(at: locator, "the record is of another attachment")
     }
     do throws(LogError) {
-      return try store.attachments.open(record)
+      return try environment.attachments.open(record)
     } catch {
       throw DatabaseError(error)
     }

@@ -19,7 +19,7 @@ extension Store {
   /// Removes the attachments that no record refers to, and deletes their files when possible.
   func sweepAttachments() throws(DatabaseError) {
     if let state = try withWriter({ (writer) throws(DatabaseError) in beginSweep(&writer) }) {
-      let view = ReadView(state: state, store: self)
+      let view = ReadView(state: state, environment)
       var scan = state.catalog.scan(
         from: .inclusive([CatalogKey.Kind.attachment.rawValue]),
         to: .exclusive([CatalogKey.Kind.attachment.rawValue + 1]))
@@ -77,7 +77,7 @@ extension Store {
   private func removeFromIndex(
     _ digest: SHA256.Digest, of newest: inout Version
   ) throws(DatabaseError) {
-    let view = ReadView(state: newest, store: self)
+    let view = ReadView(state: newest, environment)
     let key = CatalogKey.attachment(digest)
     guard try !view.isReferenced(digest), let locator = try view.locator(in: \.catalog, key) else {
       return

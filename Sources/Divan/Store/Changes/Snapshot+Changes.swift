@@ -6,6 +6,6 @@ extension Snapshot {
   /// Read the snapshot, and then follow ``Database/changeFeed(since:where:)-(FeedPosition,_)``: no
   /// change is missed.
   public var feedPosition: FeedPosition {
-    FeedPosition(storeID: "\(view.store.storeID)", sequence: sequence)
+    FeedPosition(storeID: "\(view.environment.storeID)", sequence: sequence)
   }
 }

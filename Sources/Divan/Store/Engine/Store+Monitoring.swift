@@ -22,14 +22,8 @@ extension Store {
     if !configuration.isReadOnly { for error in report.unreadAttachments { note(error) } }
   }
 
-  /// Counts and reports an error if it is about damage; returns the error.
   @discardableResult
-  func note(_ error: DatabaseError) -> DatabaseError {
-    guard error.code == .damaged else { return error }
-    counters.noteDamage()
-    events?.reportDamage(error)
-    return error
-  }
+  func note(_ error: DatabaseError) -> DatabaseError { environment.note(error) }
 
   /// Counts and reports the outcome of maintenance in the background.
   func noteMaintenance(_ problem: DatabaseError?, after earlier: DatabaseError?) {

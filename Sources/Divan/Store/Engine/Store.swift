@@ -7,33 +7,19 @@ import Synchronization
 /// Readers use the versions that ``commits`` shows. Writers take turns: ``withWriter(_:)`` lends
 /// the one ``WriterState`` to one of them at a time.
 final class Store: Sendable {
-  let path: String
-  let configuration: Configuration
-  let directory: StoreDirectory
-  let attachments: AttachmentFiles
-  /// The results of the last opening, which a suspended store repeats.
-  let opening: Guarded<OpeningResults>
+  /// What reading needs, which read views share.
+  let environment: StoreEnvironment
   let writerLock = WriterLock()
   let commits: GroupCommit
   let maintenance: Maintenance
   /// The validations that revisions pass before they are stored, in the order of their names.
   let validations = Guarded<[Validation]>([])
-  /// Objects that the layers above attach while the database is open.
-  let services = AttachedServices()
   /// Serializes suspending, resuming, refreshing and closing.
   ///
   /// It is acquired before ``writerLock``.
   let transitions = WriterLock()
-  /// Lets observers wait while the store is suspended.
-  let gate = SuspensionGate()
   /// The reading of what another process writes, while the store is open for reading only.
   let following = WriterFollowing()
-  let counters = MetricCounters()
-  /// Passes on events; nil if no handler is set.
-  let events: EventDelivery?
-  private let closing = Atomic(false)
-  /// Whether this session has made the file that requests a check of the index.
-  let isCheckRequested = Atomic(false)
   let scheduledFlush = ScheduledFlush()
 
   /// Lent by ``withWriter(_:)`` and ``withLockedState(_:)`` while ``writerLock`` is held.
@@ -41,23 +27,11 @@ final class Store: Sendable {
 
   init(_ opened: consuming OpenedStore, configuration: Configuration, events: EventDelivery?) {
     var opened = opened
-    self.events = events
-    path = opened.directory.path
-    var configuration = configuration
-    configuration.revisionDepth = min(max(configuration.revisionDepth, 1), 10_000)
-    // It may retain the caller, who retains the database.
-    configuration.openingProgress = nil
-    configuration.eventHandler = nil
-    self.configuration = configuration
-    directory = opened.directory
-    var files = AttachmentFiles.Settings(isMapped: configuration.readMode.isMapped)
-    files.inlineSizeLimit = configuration.attachmentInlineLimit
-    files.random = configuration.random
-    attachments = AttachmentFiles(opened.directory, files)
-    opening = Guarded(OpeningResults(opened))
+    environment = StoreEnvironment(
+      configuration, opened.directory, OpeningResults(opened), events: events)
     commits = GroupCommit(
       opened.state, tail: opened.writer?.tail ?? LogTail(sequenceBound: 0),
-      in: opened.directory, counters: counters, events: events)
+      in: opened.directory, counters: environment.counters, events: events)
     maintenance = Maintenance(
       opened.checkpoint, highestNumber: opened.highestCheckpoint,
       replayedSize: opened.replayedSize)
@@ -71,10 +45,23 @@ final class Store: Sendable {
   static let closedError = DatabaseError(LogError.closed)
   static let suspendedError = DatabaseError(LogError.suspended)
 
-  var isClosed: Bool { closing.load(ordering: .acquiring) }
+}
 
-  /// Whether the store is suspended, so that it has no lock and writes nothing.
-  var isSuspended: Bool { gate.isSuspended }
+extension Store {
+  var path: String { environment.path }
+  var configuration: Configuration { environment.configuration }
+  var directory: StoreDirectory { environment.directory }
+  var attachments: AttachmentFiles { environment.attachments }
+  var services: AttachedServices { environment.services }
+  var gate: SuspensionGate { environment.gate }
+  var counters: MetricCounters { environment.counters }
+  var events: EventDelivery? { environment.events }
+  var storeID: StoreID { environment.storeID }
+  var report: OpeningReport { environment.report }
+  var isRebuilt: Bool { environment.isRebuilt }
+  var refusal: DatabaseError? { environment.refusal }
+  var isClosed: Bool { environment.isClosed }
+  var isSuspended: Bool { environment.isSuspended }
 }
 
 /// The results of opening a store that outlive the opening.
@@ -98,14 +85,8 @@ struct OpeningResults: Sendable {
 }
 
 extension Store {
-  var storeID: StoreID { opening.withLock { $0.storeID } }
-  var report: OpeningReport { opening.withLock { $0.report } }
-  var isRebuilt: Bool { opening.withLock { $0.isRebuilt } }
-  /// The error that prevents all writing; nil if there is none.
-  var refusal: DatabaseError? { opening.withLock { $0.refusal } }
-
   /// The last sequence number that may have been used when the files were read last.
-  var reservedSequence: UInt64 { opening.withLock { $0.reservedSequence } }
+  var reservedSequence: UInt64 { environment.opening.withLock { $0.reservedSequence } }
 
   /// The error for a call that needs the store's files, which cannot be used now.
   var unavailableError: DatabaseError {
@@ -118,7 +99,7 @@ extension Store {
   func view() throws(DatabaseError) -> ReadView {
     guard !isClosed else { throw Store.closedError }
     guard let visible = commits.takeVisible() else { throw unavailableError }
-    return ReadView(visible, store: self)
+    return ReadView(visible, environment)
   }
 
   /// The newest version that readers may see; nil while the store is suspended.
@@ -362,7 +343,7 @@ extension Store {
   private func end(_ writer: inout WriterState) throws {
     guard !isClosed else { return }
     defer {
-      closing.store(true, ordering: .releasing)
+      environment.close()
       _ = scheduledFlush.end()
       writer.log = nil
       directory.lock?.release()

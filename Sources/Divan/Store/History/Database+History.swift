@@ -95,7 +95,7 @@ extension Database {
         "the name of a snapshot has 1 to \(SnapshotNameRecord.nameSizeLimit) bytes, and this one has "
           + "\(bytes.count)", path: path)
     }
-    if let snapshot, snapshot.view.store !== store {
+    if let snapshot, snapshot.view.environment !== store.environment {
       throw DatabaseError(
         .versionNotRetained, "the snapshot belongs to another database", path: path)
     }

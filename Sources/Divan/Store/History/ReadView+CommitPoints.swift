@@ -64,7 +64,7 @@ extension ReadView {
     return DatabaseError(
       .versionNotRetained, "\(version) is not retained completely",
       hint: "History reaches back to sequence number \(start); retain more of it with "
-        + "`Configuration.history`, or name snapshots", path: store.path)
+        + "`Configuration.history`, or name snapshots", path: environment.path)
   }
 }
 

@@ -7,7 +7,7 @@ extension WriteTransaction {
         .alreadyExists, "there is already a snapshot with that name",
         hint: "Remove it first, or choose another name", path: store.path)
     }
-    let source = snapshot?.view ?? ReadView(state: state, store: store)
+    let source = snapshot?.view ?? ReadView(state: state, store.environment)
     let commitPoint = CommitPoint(
       sequence: source.past?.sequence ?? source.state.lastSequence,
       commit: source.past?.commit ?? source.state.commit,

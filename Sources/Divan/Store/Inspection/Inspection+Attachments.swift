@@ -43,7 +43,7 @@ extension InspectedContents {
     var damage: Damage?
     if case .file = record.content {
       do throws(LogError) {
-        _ = try view.store.attachments.open(record)
+        _ = try view.environment.attachments.open(record)
       } catch .damaged(let found) {
         damage = found
       } catch {

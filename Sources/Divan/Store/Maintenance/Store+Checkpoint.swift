@@ -150,7 +150,7 @@ extension Store {
     let isFiltered = path != \.sequences
     if let summary = try writeRun(
       tree, mergingNewest: mergedCount, isFiltered: isFiltered,
-      ReadView(state: version, store: self), to: sink)
+      ReadView(state: version, environment), to: sink)
     {
       locators.insert(
         Checkpoint.RunLocator(

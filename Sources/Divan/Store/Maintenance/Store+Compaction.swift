@@ -63,7 +63,7 @@ extension Store {
   /// Writes the live records of the inputs to a new segment.
   private func write(_ begun: BegunCompaction, isForced: Bool) throws(DatabaseError) -> Segment {
     var filter = CompactionFilter(
-      ReadView(state: begun.state, store: self), inputs: begun.inputs,
+      ReadView(state: begun.state, environment), inputs: begun.inputs,
       awaitingDeletion: maintenance.state.withLock { $0.replaced }, isForced: isForced)
     var failure: DatabaseError?
     /// Runs `body`, and keeps its error, which is more exact than a `LogError`.
@@ -170,7 +170,7 @@ extension Store {
     var scratch = ByteWriter(capacity: 128)
     // No two records of a compacted segment have the same key, so what was moved before need not be
     // seen. A view for each record costs more than all else here.
-    let view = ReadView(state: newest, store: self)
+    let view = ReadView(state: newest, environment)
     for _ in 0..<count {
       let item = try translating { () throws(LogError) in try scan.nextRecord() }
       guard let item else { return true }

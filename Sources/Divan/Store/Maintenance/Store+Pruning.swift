@@ -17,7 +17,7 @@ extension Store {
       // Repeats if a version was named concurrently that was not taken into account.
       while !maintenance.isStopped {
         let view = try withWriter { (writer) in writer.view(of: self) }
-        var pruning = try HistoryPruning(view)
+        var pruning = try HistoryPruning(view, self)
         if try pruning.run() { break }
       }
       try pruneCommitPoints()
@@ -110,6 +110,7 @@ private struct HistoryPruning {
   }
 
   private let view: ReadView
+  private let store: Store
   private let retention: HistoryRetention
   private let named: [NamedCommitPoint]
   private let namedSequences: [UInt64]
@@ -125,9 +126,10 @@ private struct HistoryPruning {
   /// The number of records dropped before waiting writers get the writer lock.
   static let batchSize = 2000
 
-  init(_ view: ReadView) throws(DatabaseError) {
+  init(_ view: ReadView, _ store: Store) throws(DatabaseError) {
     self.view = view
-    retention = view.store.configuration.history
+    self.store = store
+    retention = view.environment.configuration.history
     named = try view.namedCommitPoints()
     namedSequences = named.map(\.commitPoint.sequence)
     mayHaveAttachments = try view.hasReferences()
@@ -143,7 +145,7 @@ extension HistoryPruning {
     try view.forEachRetained { (retained) throws(DatabaseError) in
       try examine(retained)
       if obsolete.count >= HistoryPruning.batchSize { isCurrent = try flush() }
-      return isCurrent && !view.store.maintenance.isStopped
+      return isCurrent && !store.maintenance.isStopped
     }
     guard isCurrent else { return false }
     return try flush()
@@ -155,7 +157,7 @@ extension HistoryPruning {
       obsolete = []
       horizon = 0
     }
-    return try view.store.release(obsolete, raisingHorizonTo: horizon, named: named)
+    return try store.release(obsolete, raisingHorizonTo: horizon, named: named)
   }
 
   // MARK: Limits for all documents
@@ -175,7 +177,7 @@ extension HistoryPruning {
 
   /// Returns the sequence number of the version that was the newest `age` milliseconds ago.
   private func firstSequence(within age: UInt64) throws(DatabaseError) -> UInt64 {
-    let now = view.store.configuration.now()
+    let now = view.environment.configuration.now()
     guard now >= age else { return 0 }
     let next = try view.firstCommitPoint { $0.commitPoint.time > now - age }
     if let next { return next.previous }
@@ -198,7 +200,7 @@ extension HistoryPruning {
         sizes[bucket].add(recordSizes[index])
         ends[bucket] = max(ends[bucket], end)
       }
-      return !view.store.maintenance.isStopped
+      return !store.maintenance.isStopped
     }
     var sum: UInt64 = 0
     for bucket in sizes.indices.reversed() {

@@ -100,7 +100,8 @@ struct StoreCheck {
       report.documentCount += 1
       do throws(DatabaseError) {
         guard let id = item.key.text else {
-          throw DatabaseError(.damaged, "a document ID that is not UTF-8", path: view.store.path)
+          throw DatabaseError(
+            .damaged, "a document ID that is not UTF-8", path: view.environment.path)
         }
         let entry = try view.decodeEntry(item)
         if !entry.isDeleted { liveCount += 1 }
@@ -116,7 +117,7 @@ struct StoreCheck {
         DatabaseError(
           .damaged,
           "the index has \(liveCount) documents, and the count is \(view.state.documentCount)",
-          path: view.store.path))
+          path: view.environment.path))
     }
   }
 
@@ -150,7 +151,8 @@ struct StoreCheck {
   ) throws(DatabaseError) {
     func damage(_ reason: String) -> DatabaseError {
       DatabaseError(
-        .damaged, "the document's revision tree: \(reason)", documentID: id, path: view.store.path)
+        .damaged, "the document's revision tree: \(reason)", documentID: id,
+        path: view.environment.path)
     }
     let leaves = tree.leaves
     guard let winner = leaves.first.map({ tree.nodes[$0] }), winner.revision == entry.revision,
@@ -209,7 +211,7 @@ struct StoreCheck {
     where try view.locator(in: \.catalog, CatalogKey.attachment(attachment.digest)) == nil {
       throw DatabaseError(
         .damaged, "the content of the attachment \(attachment.name.debugDescription) is missing",
-        documentID: record.id, path: view.store.path)
+        documentID: record.id, path: view.environment.path)
     }
     for attachment in record.attachments {
       // Without this reference, a sweep would take the attachment for an unreferenced one.
@@ -221,7 +223,7 @@ struct StoreCheck {
       throw DatabaseError(
         .damaged,
         "the index lacks the document's reference to the attachment \(attachment.name.debugDescription)",
-        documentID: record.id, path: view.store.path)
+        documentID: record.id, path: view.environment.path)
     }
     guard try record.matchesItsRevision() else {
       throw DatabaseError(
@@ -246,7 +248,7 @@ struct StoreCheck {
       report.problems.append(
         DatabaseError(
           .damaged, "the index has \(expiryCount) expiries, and \(expiringCount) documents expire",
-          path: view.store.path))
+          path: view.environment.path))
     }
     guard isIndexWhole else { return }
     try checkOtherKinds()
@@ -268,7 +270,7 @@ struct StoreCheck {
           DatabaseError(
             .damaged,
             "the index \(definition.index.name.debugDescription) has entries of another kind of index",
-            path: view.store.path))
+            path: view.environment.path))
       }
     }
   }
@@ -311,7 +313,7 @@ struct StoreCheck {
 
   private func disagreement(_ subject: String) -> DatabaseError {
     DatabaseError(
-      .damaged, "the index and the log disagree about \(subject)", path: view.store.path)
+      .damaged, "the index and the log disagree about \(subject)", path: view.environment.path)
   }
 
   /// Reads the content of each attachment that a record refers to.
@@ -329,14 +331,14 @@ struct StoreCheck {
         var reader = ByteReader(item.key.suffix(from: 1))
         guard let digest = try? reader.readDigest() else {
           throw DatabaseError(
-            .damaged, "the index has an invalid attachment digest", path: view.store.path)
+            .damaged, "the index has an invalid attachment digest", path: view.environment.path)
         }
         guard try view.isReferenced(digest) else { continue }
         attachment = digest
         let content = try view.openStoredAttachment(digest)
         try translating { () throws(LogError) in try content.verify() }
       } catch {
-        if error.code == .damaged, view.store.configuration.isReadOnly, let attachment {
+        if error.code == .damaged, view.environment.configuration.isReadOnly, let attachment {
           missing.append((attachment, error))
         } else {
           report.problems.append(error)
@@ -344,7 +346,7 @@ struct StoreCheck {
       }
     }
     if !missing.isEmpty {
-      let newest = view.store.newestForReading()
+      let newest = view.environment.newestForReading()
       let now = try? newest?.store.view()
       for (digest, error) in missing {
         if let now, (try? now.isReferenced(digest)) == false {
@@ -368,7 +370,7 @@ struct StoreCheck {
         DatabaseError(
           .damaged,
           "the index has \(count) retained revisions, but its documents lead to \(retainedCount)",
-          path: view.store.path))
+          path: view.environment.path))
     }
   }
 
@@ -399,7 +401,7 @@ struct StoreCheck {
         DatabaseError(
           .damaged,
           "the index by sequence number has \(count) entries for \(report.documentCount) documents",
-          path: view.store.path))
+          path: view.environment.path))
     }
   }
 }

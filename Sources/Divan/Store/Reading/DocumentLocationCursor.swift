@@ -32,7 +32,7 @@ struct DocumentLocationCursor {
   /// Moves to the next document; returns false at the end.
   mutating func advance() throws(DatabaseError) -> Bool {
     // Once the store is closed, documents that were read ahead are not returned either.
-    guard !view.store.isClosed else { throw Store.closedError }
+    guard !view.environment.isClosed else { throw Store.closedError }
     index += 1
     if index >= batch.count {
       if let failure {

@@ -40,7 +40,7 @@ extension ReadView {
     guard let item = try step(&scan) else { return nil }
     guard let id = item.key.suffix(from: 1).text else {
       throw DatabaseError(
-        .damaged, "the ID of a local document is not UTF-8", path: store.path)
+        .damaged, "the ID of a local document is not UTF-8", path: environment.path)
     }
     return id
   }

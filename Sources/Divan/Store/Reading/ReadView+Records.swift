@@ -35,9 +35,9 @@ extension ReadView {
   }
 
   private var noText: DatabaseError {
-    store.note(
+    environment.note(
       DatabaseError(
-        Damage(path: store.path, offset: 0, reason: "a document ID that is not UTF-8")))
+        Damage(path: environment.path, offset: 0, reason: "a document ID that is not UTF-8")))
   }
 
   /// Returns the record with the properties of a document's winning revision.
@@ -56,7 +56,7 @@ extension ReadView {
         throw damage(at: location.locator, error.reason)
       }
     } catch {
-      throw store.note(error.about(SharedBytes(copying: id).text))
+      throw environment.note(error.about(SharedBytes(copying: id).text))
     }
   }
 
@@ -85,10 +85,10 @@ extension ReadView {
   ) throws(DatabaseError) -> Content {
     let key = RetainedKey.bytes(SharedBytes(utf8: id), sequence)
     guard let locator = try locator(in: \.retained, key) else {
-      throw store.note(
+      throw environment.note(
         DatabaseError(
           .damaged, "a revision of the document is not in the index", documentID: id,
-          path: store.path))
+          path: environment.path))
     }
     return try read(at: locator, of: id, sequence: sequence)
   }
@@ -109,7 +109,7 @@ extension ReadView {
   ) throws(DatabaseError) -> Content {
     let record: Content = try read(at: locator, documentID: id)
     guard record.sequence == sequence, record.idBytes.isUTF8(of: id) else {
-      throw store.note(mismatch(locator, id))
+      throw environment.note(mismatch(locator, id))
     }
     return record
   }
@@ -121,7 +121,7 @@ extension ReadView {
     do throws(DatabaseError) {
       return try content(of: try unreportedPayload(of: .document, at: locator), at: locator)
     } catch {
-      throw store.note(error.about(documentID()))
+      throw environment.note(error.about(documentID()))
     }
   }
 
@@ -143,7 +143,7 @@ extension ReadView {
     do throws(DatabaseError) {
       return try unreportedPayload(of: kind, at: locator)
     } catch {
-      throw store.note(error)
+      throw environment.note(error)
     }
   }
 
@@ -160,7 +160,7 @@ extension ReadView {
     }
     guard found.kind == kind else { throw mismatch(locator) }
     let stored = bytes.suffix(from: found.payload.lowerBound)
-    return store.directory.isEncrypted ? try opened(stored, kind, locator) : stored
+    return environment.directory.isEncrypted ? try opened(stored, kind, locator) : stored
   }
 
   /// Returns the payload of a record in an encrypted segment.
@@ -207,7 +207,7 @@ extension ReadView {
 
   /// Returns the path of a locator's file, or of the store's directory if there is no such file.
   private func path(of locator: RecordLocator) -> String {
-    state.segments[locator.fileID]?.file.path ?? store.path
+    state.segments[locator.fileID]?.file.path ?? environment.path
   }
 }
 

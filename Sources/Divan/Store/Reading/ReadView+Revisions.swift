@@ -106,7 +106,7 @@ extension ReadView {
     }
     guard count.unsound == 0 else {
       throw DatabaseError(
-        .damaged, "the index by sequence number has an invalid key", path: store.path)
+        .damaged, "the index by sequence number has an invalid key", path: environment.path)
     }
     return count.sound
   }

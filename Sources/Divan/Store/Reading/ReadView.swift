@@ -3,7 +3,7 @@ import DivanLog
 /// A read view of one version of the store, which snapshots and transactions share.
 struct ReadView: Sendable {
   private let version: VersionBox
-  let store: Store
+  let environment: StoreEnvironment
   /// The transaction whose records are not in the log yet.
   ///
   /// `nonisolated(unsafe)`: only the views that a transaction makes for its own reads have one.
@@ -12,18 +12,18 @@ struct ReadView: Sendable {
   /// The earlier version that is read; nil if the newest one in ``state`` is.
   let past: CommitPoint?
   /// Keeps the database open while a reader has the view; nil if the store itself reads.
-  private let database: Database?
+  let database: Database?
   /// Whether reads ignore that parts of a damaged log may be missing.
   let ignoresGap: Bool
 
   init(
-    _ version: VersionBox, store: Store, unwritten: WriteTransaction? = nil,
+    _ version: VersionBox, _ environment: StoreEnvironment, unwritten: WriteTransaction? = nil,
     past: CommitPoint? = nil,
     database: Database? = nil, ignoresGap: Bool = false
   ) {
     self.database = database
     self.version = version
-    self.store = store
+    self.environment = environment
     self.past = past
     self.ignoresGap = ignoresGap
     unsafe self.unwritten = unwritten
@@ -31,7 +31,9 @@ struct ReadView: Sendable {
 }
 
 extension ReadView {
-  init(state: Version, store: Store) { self.init(VersionBox(state), store: store) }
+  init(state: Version, _ environment: StoreEnvironment) {
+    self.init(VersionBox(state), environment)
+  }
 
   /// The version that is read, or the newest one when an earlier one is.
   var state: Version { version.state }
@@ -54,19 +56,19 @@ extension ReadView {
 
   /// Returns a view of the same version as of an earlier commit point.
   func at(_ commitPoint: CommitPoint) -> ReadView {
-    ReadView(version, store: store, past: commitPoint, database: database, ignoresGap: ignoresGap)
+    ReadView(version, environment, past: commitPoint, database: database, ignoresGap: ignoresGap)
   }
 
   /// Returns the same view, which keeps a database open while it lives.
   func keepingOpen(_ database: Database) -> ReadView {
     unsafe ReadView(
-      version, store: store, unwritten: unwritten, past: past, database: database,
+      version, environment, unwritten: unwritten, past: past, database: database,
       ignoresGap: ignoresGap)
   }
 
   /// A view of the same version that ignores the gap of a damaged log.
   var ignoringGap: ReadView {
-    ReadView(version, store: store, past: past, database: database, ignoresGap: true)
+    ReadView(version, environment, past: past, database: database, ignoresGap: true)
   }
 
   /// Returns a document's entry in the index.
@@ -221,21 +223,21 @@ extension ReadView {
   }
 
   func noEntry(_ error: ByteError) -> DatabaseError {
-    store.note(
+    environment.note(
       DatabaseError(
-        Damage(path: store.path, offset: 0, reason: "an index entry: \(error.reason)")))
+        Damage(path: environment.path, offset: 0, reason: "an index entry: \(error.reason)")))
   }
 
   /// Reads the index; if a page is damaged, it is rebuilt from the log, and `body` runs again.
   func repairing<R>(
     _ body: (VersionBox) throws(PageError) -> R
   ) throws(DatabaseError) -> R {
-    guard !store.isClosed else { throw Store.closedError }
+    guard !environment.isClosed else { throw Store.closedError }
     while true {
       do throws(PageError) {
         return try body(version)
       } catch {
-        try store.repairIndex(error, in: state)
+        try environment.repairIndex(error, in: state)
       }
     }
   }

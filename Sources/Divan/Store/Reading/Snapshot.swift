@@ -106,5 +106,5 @@ extension Snapshot {
 
 extension Snapshot: CustomStringConvertible {
   /// The sequence number of the last change, and the path of the store.
-  public var description: String { "Snapshot \(sequence) of \(printable(view.store.path))" }
+  public var description: String { "Snapshot \(sequence) of \(printable(view.environment.path))" }
 }

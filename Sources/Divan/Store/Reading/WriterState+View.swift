@@ -2,7 +2,7 @@ import DivanLog
 
 extension WriterState {
   /// Returns a view of the newest version.
-  func view(of store: Store) -> ReadView { ReadView(state: newest, store: store) }
+  func view(of store: Store) -> ReadView { ReadView(state: newest, store.environment) }
 
   /// Makes changes that read the index: all of them, or none if an error is thrown.
   ///

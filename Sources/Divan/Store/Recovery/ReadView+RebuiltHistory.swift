@@ -26,6 +26,7 @@ extension ReadView {
     }
     let payload = try payload(of: .attachment, at: locator)
     guard case .file? = (try? AttachmentRecord.decode(payload))?.content else { return true }
-    return try translating { () throws(LogError) in try store.attachments.hasFile(of: digest) }
+    return try translating { () throws(LogError) in try environment.attachments.hasFile(of: digest)
+    }
   }
 }

@@ -1,7 +1,7 @@
 import DivanLog
 import Synchronization
 
-extension Store {
+extension StoreEnvironment {
   /// Rebuilds a damaged page of the index: a leaf from the log, an inner page from the leaves.
   ///
   /// Returns if the read can be retried; throws if the page cannot be rebuilt. Then the next
@@ -15,7 +15,7 @@ extension Store {
       // Another reader may have rebuilt it meanwhile.
       if run.replacement(number, state.compactionCount) != nil { return }
       let start = ContinuousClock.now
-      let repair = LeafRepair(ReadView(state: state, store: self), tree)
+      let repair = LeafRepair(ReadView(state: state, self), tree)
       guard try rebuild(number, of: run, repair) else {
         throw note(LeafRepair.unrepairable(error, path))
       }
@@ -25,16 +25,6 @@ extension Store {
       requestCheck()
       throw error
     }
-  }
-
-  /// Makes the next opening check the inner pages of the index.
-  private func requestCheck() {
-    // A store that cannot be written to may not even have the lock. Its openings check anyway.
-    guard refusal == nil, !isSuspended, !isClosed,
-      !isCheckRequested.exchange(true, ordering: .relaxed)
-    else { return }
-    // If it fails, the next failed read of the next session tries again.
-    try? directory.requestCheck()
   }
 
   /// Rebuilds a page; returns false if that is not possible.
@@ -70,7 +60,7 @@ struct LeafRepair {
   }
 
   var state: Version { view.state }
-  var path: String { view.store.path }
+  var path: String { view.environment.path }
 
   /// The error for a page that cannot be rebuilt, or that the system currently cannot read.
   static func unrepairable(_ error: PageError, _ path: String) -> DatabaseError {
@@ -211,7 +201,7 @@ extension LeafRepair {
 
   /// Returns the version that replaying the log up to a commit produces, without indexes.
   func replay(through commit: UInt64) throws(DatabaseError) -> Version {
-    let nodeSize = view.store.configuration.nodeSize
+    let nodeSize = view.environment.configuration.nodeSize
     var replay = Replay(onto: Version(nodeSize: nodeSize), isFromNothing: true)
     for segment in segments {
       try translating { () throws(LogError) in

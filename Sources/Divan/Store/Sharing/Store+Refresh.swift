@@ -24,7 +24,7 @@ extension Store {
       writer.followed.head = opened.head
       writer.followed.size += opened.replayedSize
       let reserved = opened.reservedSequence
-      opening.withLock { $0.reservedSequence = reserved }
+      environment.opening.withLock { $0.reservedSequence = reserved }
       opened.state.services = AttachedServices()
       writer.load(opened.state)
     case .lost:
@@ -36,7 +36,7 @@ extension Store {
       var opening = StoreOpening(directory, configuration, expecting: storeID, earlier)
       var opened = try opening.open()
       let results = OpeningResults(opened)
-      self.opening.withLock { $0 = results }
+      environment.opening.withLock { $0 = results }
       opened.state.follow(earlier)
       writer.load(opened.state)
       writer.followed = FollowedLog(head: opened.head)

@@ -68,12 +68,12 @@ extension Store {
       throw error
     }
     let results = OpeningResults(opened)
-    self.opening.withLock { $0 = results }
+    environment.opening.withLock { $0 = results }
     opened.state.follow(earlier)
     writer.load(opened.state)
     writer.followed = FollowedLog(head: opened.head)
     writer.log = opened.writer.take()
-    isCheckRequested.store(false, ordering: .relaxed)
+    environment.forgetCheck()
     attachments.resume()
     maintenance.restart(
       opened.checkpoint, highestNumber: opened.highestCheckpoint,

@@ -25,10 +25,10 @@ struct StoreCopy {
   }
 
   func run() throws(DatabaseError) {
-    let fileSystem = view.store.directory.fileSystem
+    let fileSystem = view.environment.directory.fileSystem
     // Computed and not random: a random number would change everything that is written after it.
     let deletion = StoreDeletion(
-      fileSystem, nonce: view.store.storeID.high &+ view.state.commit)
+      fileSystem, nonce: view.environment.storeID.high &+ view.state.commit)
     let building: String
     let surrounding: String?
     do throws(SystemError) {
@@ -72,7 +72,7 @@ struct StoreCopy {
   }
 
   private func refuseTaken() throws(SystemError) {
-    guard try !view.store.directory.fileSystem.isTaken(path) else {
+    guard try !view.environment.directory.fileSystem.isTaken(path) else {
       throw SystemError(call: "backup", path: path, code: .exists)
     }
   }
@@ -81,9 +81,9 @@ struct StoreCopy {
   ///
   /// No other store belongs among the files of a store.
   private func storeAround() throws(SystemError) -> String? {
-    let fileSystem = view.store.directory.fileSystem
+    let fileSystem = view.environment.directory.fileSystem
     var directory = try fileSystem.canonicalPath(parentDirectory(of: path))
-    let own = try fileSystem.canonicalPath(view.store.path)
+    let own = try fileSystem.canonicalPath(view.environment.path)
     while true {
       // A directory that cannot be read does not count as a store.
       let isStore = try? StoreDirectory(directory, on: fileSystem).isStore()
@@ -94,8 +94,8 @@ struct StoreCopy {
   }
 
   private func write(to building: String) throws(DatabaseError) {
-    var configuration = view.store.configuration
-    configuration.fileSystem = view.store.directory.fileSystem
+    var configuration = view.environment.configuration
+    configuration.fileSystem = view.environment.directory.fileSystem
     configuration.isReadOnly = false
     configuration.history = .disabled
     configuration.durability = .none

@@ -102,7 +102,7 @@ extension Database {
   private func importFile(
     _ path: String, _ options: JSONLines.ImportOptions, shouldContinue: (JSONLines.Progress) -> Bool
   ) throws -> ImportReport {
-    let files = store.userFiles
+    let files = store.environment.userFiles
     let (file, size) = try files.open(path)
     var offset = 0
     do {

@@ -80,7 +80,7 @@ extension Snapshot {
     _ path: String, _ options: JSONLines.ExportOptions, shouldContinue: (JSONLines.Progress) -> Bool
   ) throws -> JSONLines.Progress {
     let export = JSONLinesExport(self, options)
-    try view.store.userFiles.write(path) {
+    try view.environment.userFiles.write(path) {
       let piece = try export.next()
       guard shouldContinue(export.progress) else { throw JSONLines.cancelledExport }
       return piece

@@ -1,6 +1,6 @@
 import DivanLog
 
-extension Store {
+extension StoreEnvironment {
   /// The file access for user-named files.
   ///
   /// They are on the machine's disk, even if the store is in memory; on a simulated disk if the

@@ -12,7 +12,7 @@ extension ReadView {
       return try record.tree()
     } catch {
       var error = error
-      error.path = store.path
+      error.path = environment.path
       throw error
     }
   }

@@ -330,7 +330,7 @@ extension WriteTransaction {
   var view: ReadView {
     let version = known ?? VersionBox(changed)
     known = version
-    return ReadView(version, store: store, unwritten: self)
+    return ReadView(version, store.environment, unwritten: self)
   }
 
   /// The number that this transaction's commit will have.

@@ -86,7 +86,7 @@ struct LeafRepairTests {
             while try scan.next() != nil {}
           } catch {
             found += 1
-            for _ in 0..<2 { try database.store.repairIndex(error, in: state) }
+            for _ in 0..<2 { try database.store.environment.repairIndex(error, in: state) }
             while try scan.next() != nil {}
           }
         }

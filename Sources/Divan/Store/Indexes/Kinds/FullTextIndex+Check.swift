@@ -64,7 +64,7 @@ extension FullTextIndex {
       guard !isThere else { return }
       throw DatabaseError(
         .damaged, "a full-text index does not have the words of the document",
-        documentID: id, path: view.store.path)
+        documentID: id, path: view.environment.path)
     }
 
     /// Compares the counts of the index with those of the documents.
@@ -83,7 +83,7 @@ extension FullTextIndex {
         .damaged,
         "the full-text index \(index.definition.index.name.debugDescription) has \(foundCount) "
           + "postings of \(found.documentCount) documents, and should have "
-          + "\(postingCount) of \(wanted.documentCount)", path: view.store.path)
+          + "\(postingCount) of \(wanted.documentCount)", path: view.environment.path)
     }
   }
 }

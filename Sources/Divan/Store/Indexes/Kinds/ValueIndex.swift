@@ -153,7 +153,7 @@ extension ValueIndex {
       guard !isThere else { return }
       throw DatabaseError(
         .damaged, "the index \(index.definition.index.name.debugDescription) lacks the document",
-        documentID: id, path: view.store.path)
+        documentID: id, path: view.environment.path)
     }
 
     func finish() throws(DatabaseError) {
@@ -165,7 +165,7 @@ extension ValueIndex {
       throw DatabaseError(
         .damaged,
         "the index \(index.definition.index.name.debugDescription) has \(found) entries, and should "
-          + "have \(entryCount)", path: view.store.path)
+          + "have \(entryCount)", path: view.environment.path)
     }
   }
 

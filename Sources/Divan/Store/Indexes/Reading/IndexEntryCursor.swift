@@ -43,7 +43,7 @@ extension IndexEntryCursor {
     guard definition.index.fullText == nil else {
       throw DatabaseError(
         .invalidQuery, "the index \(name.debugDescription) has the words of text, and no values",
-        hint: "Search it with `matches` in the filter of a query", path: view.store.path)
+        hint: "Search it with `matches` in the filter of a query", path: view.environment.path)
     }
     self = try IndexEntryCursor.over(
       definition, range, try IndexKeyRange(range, of: definition), in: view, descending: descending)
@@ -165,6 +165,6 @@ extension IndexEntryCursor {
 
   private var noEntry: DatabaseError {
     DatabaseError(
-      Damage(path: view.store.path, offset: 0, reason: "an invalid entry of an index"))
+      Damage(path: view.environment.path, offset: 0, reason: "an invalid entry of an index"))
   }
 }

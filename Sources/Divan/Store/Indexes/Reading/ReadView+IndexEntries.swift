@@ -21,7 +21,7 @@ extension ReadView {
         .notFound, "there is no index \(name.debugDescription)",
         hint: others.isEmpty
           ? "Create it with `addIndex`, or name the class that declares it in the schema"
-          : "The indexes are \(others.sorted().joined(separator: ", "))", path: store.path)
+          : "The indexes are \(others.sorted().joined(separator: ", "))", path: environment.path)
     }
     return definition
   }

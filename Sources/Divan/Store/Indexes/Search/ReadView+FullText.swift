@@ -18,7 +18,8 @@ extension ReadView {
       throw DatabaseError(
         .notFound, "there is no full-text index" + property,
         hint: "Declare `@Persisted(index: .fullText)`, or create one with `addIndex` and "
-          + "`DocumentIndex(_:fullText:options:)`, and wait until it is built", path: store.path)
+          + "`DocumentIndex(_:fullText:options:)`, and wait until it is built",
+        path: environment.path)
     }
     return found
   }
@@ -28,7 +29,7 @@ extension ReadView {
     guard past != nil else { return }
     throw DatabaseError(
       .invalidQuery, "a version of the past has no full-text index",
-      hint: "Search the newest version, or filter with `containsText`", path: store.path)
+      hint: "Search the newest version, or filter with `containsText`", path: environment.path)
   }
 
   /// Returns the terms that may be meant by a word: “did you mean”.
