@@ -79,7 +79,7 @@ extension PlantedBug {
           ? segment.mapped
           : segment.mapped.prefix(min(segment.mapped.count, Int(clamping: end.offset)))
         """,
-      killedBy: .rules("rule 24: a follower sees every commit")),
+      killedBy: .rules("rule 24: a follower reads the transactions that replace zeros")),
     PlantedBug(
       "refresh-past-lost-commits", rule: "24",
       "a follower keeps commits that the next writer found to be lost, and shows later ones",

@@ -823,7 +823,8 @@ class Log:
             place = transaction.end
             yield from map(records, transaction.payloads)
         if not self.was_longer(segment, place):
-            self.torn_bytes = size - place.offset
+            # A writer may have written zeros ahead.
+            self.torn_bytes = len(segment.data[place.offset:].rstrip(b"\0"))
             return
         self.damage.append(f"{segment.path} at byte {place.offset}: more was durable once")
         # What can be read behind it.

@@ -204,12 +204,12 @@ extension LogWriter {
   /// transaction alone, and not the file's size and the location of its last block.
   /// FILE_FORMAT.md §8
   private mutating func preallocate(in segment: Segment, after end: LogEnd) {
-    guard end.offset > preallocatedEnd, let flushed = tail.flushedEnd(in: segment.fileID)?.offset,
-      flushed > segment.header.flushedSize,
-      end.offset - flushed <= UInt64(Segment.preallocationLimit)
+    // Not before as many bytes are in use, so that the file of a short session stays small.
+    let count = min(Segment.preallocationLimit, settings.segmentSizeGoal / 4)
+    guard end.offset > preallocatedEnd, Int(end.offset) >= SegmentHeader.size + count,
+      let flushed = tail.flushedEnd(in: segment.fileID)?.offset,
+      flushed > segment.header.flushedSize, end.offset - flushed <= UInt64(count)
     else { return }
-    // At most as many as there are bytes in use, so that a short segment stays small.
-    let count = min(Segment.preallocationLimit, Int(end.offset))
     var zeros = ByteWriter(capacity: count)
     zeros.appendZeros(count)
     // Without them, the file grows with each transaction. If there is no space for them, there may

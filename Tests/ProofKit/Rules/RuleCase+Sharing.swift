@@ -111,6 +111,20 @@ extension RuleCase {
       } catch DatabaseError.Code.damaged {}
       try expect(try reader.snapshot().sequence == newest, "the reader went back")
     },
+    RuleCase(name: "rule 24: a follower reads the transactions that replace zeros") {
+      let fixture = CrashFixture.fresh()
+      let database = try fixture.filledWithZeros()
+      let reader = try fixture.openQuiet {
+        $0.isReadOnly = true
+        $0.readMode = .mapped
+      }
+      for index in 0..<60 {
+        try fixture.commit(database, [.put("a", size: 200 + index)])
+        try expect(try reader.refresh(), "commit \(index) is not seen")
+        try fixture.expectNewest(reader)
+        try expect(try !reader.refresh(), "zeros count as a commit")
+      }
+    },
     RuleCase(name: "rule 24: a follower does not pass over commits that were lost") {
       let fixture = CrashFixture.fresh()
       let files = fixture.fileSystem
