@@ -47,6 +47,7 @@ enum Place {
   static let revisionEdit = "WriteTransaction+RevisionEdits.swift"
   static let compactionFilter = "CompactionFilter.swift"
   static let compactionPolicy = "CompactionPolicy.swift"
+  static let environment = "StoreEnvironment.swift"
   static let repair = "StoreEnvironment+Repair.swift"
   static let innerPages = "Run+InnerPages.swift"
   static let mainStore = "Store.swift"

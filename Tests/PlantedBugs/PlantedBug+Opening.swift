@@ -317,7 +317,7 @@ extension PlantedBug {
     PlantedBug(
       "check-not-requested", rule: "21",
       "after a page of the index could not be rebuilt, the next opening does not check",
-      in: Place.repair,
+      in: Place.environment,
       find: "try? directory.requestCheck()",
       plant: "if !PLANTED { try? directory.requestCheck() }",
       killedBy: .rules("rule 21: an inner page that cannot be rebuilt")),

@@ -40,7 +40,7 @@ package struct GoldenStores: Sendable {
   package static let all = [
     empty, fresh, sessions, interrupted, weak, mergedOne, mergedMany, mergedBehind, checkpoint,
     deltas, tree, tombstones, large, longIDs, unicode, values, nested, manyProperties, histories,
-    reserve, rotation, aged, leftovers, backup, multiFrame,
+    reserve, rotation, aged, leftovers, backup, multiFrame, zerosAhead,
   ]
 
   /// Stores whose documents have more than properties.
@@ -344,6 +344,13 @@ extension GoldenStores {
     try database.backup(to: "/backup.divan")
     try database.close()
     return nil
+  }
+
+  /// A process that was killed, with zeros after the end of its log.
+  static let zerosAhead = GoldenStores("zeros-ahead") { fixture in
+    let database = try fixture.open { $0.segmentSizeGoal = 64 << 10 }
+    try fixture.fill(database, 0..<90) { ["text": .string(text($0, 200))] }
+    return database
   }
 
   /// A transaction larger than a frame, which holds up to a mebibyte.
