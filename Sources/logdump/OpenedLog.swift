@@ -93,7 +93,7 @@ extension OpenedLog {
     chain.segments[index].end = found.end
     if found.damage != nil {
       // The sound bytes after damage are read, too.
-      chain.segments[index].end.offset = max(found.end.offset, UInt64(try last.file.size()))
+      chain.segments[index].end.offset = UInt64(try last.dataEnd(after: found.end))
     }
   }
 
@@ -125,8 +125,7 @@ extension OpenedLog {
       }
       return recovery
     }
-    return try LogRecovery.examine(
-      last, size: try last.file.size(), from: nil, watermarks: watermarks)
+    return try LogRecovery.examine(last, from: nil, watermarks: watermarks)
   }
 }
 
@@ -156,16 +155,14 @@ extension OpenedLog {
         let successor = segments.first {
           numbers.upperBound < .max && $0.header.numbers.lowerBound == numbers.upperBound + 1
         }
-        let size = UInt64(try file.size())
-        found.append(
-          Segment(
-            file: SegmentFile(
-              name: name, path: path, header: header,
-              headerChain: SegmentHeader.chain(of: block), file: file, encryption: nil),
-            mapped: .empty,
-            end: LogEnd(
-              offset: min(size, successor?.header.predecessor.offset ?? size), commit: 0, chain: 0))
-        )
+        var segment = Segment(
+          file: SegmentFile(
+            name: name, path: path, header: header,
+            headerChain: SegmentHeader.chain(of: block), file: file, encryption: nil),
+          mapped: .empty, end: nothing)
+        let size = UInt64(try segment.dataEnd(after: nothing))
+        segment.end.offset = min(size, successor?.header.predecessor.offset ?? size)
+        found.append(segment)
       } catch  where error.code == .notFound {
         // A compacted segment has replaced it meanwhile.
       } catch {
@@ -192,5 +189,16 @@ extension Set<FileName> {
   var segmentRanges: [ClosedRange<UInt64>] {
     compactMap { if case .segment(let numbers) = $0 { numbers } else { nil } }
       .sorted { ($0.lowerBound, $1.upperBound) < ($1.lowerBound, $0.upperBound) }
+  }
+}
+
+extension Segment {
+  /// Returns the offset after the last byte that may belong to a frame; only zeros follow.
+  ///
+  /// A frame can end with zeros, so some of them may be included.
+  fileprivate func dataEnd(after end: LogEnd) throws(LogError) -> Int {
+    let size = try attempt { () throws(SystemError) in try file.file.size() }
+    guard let bytes = try bytes(after: end, size: size) else { return Int(clamping: end.offset) }
+    return min(size, FrameHeader.padded(bytes.upperBound) + FrameHeader.alignment)
   }
 }

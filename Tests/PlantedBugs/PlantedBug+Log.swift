@@ -261,18 +261,15 @@ extension PlantedBug {
     PlantedBug(
       "zeros-over-transaction", rule: "8", "zeros are written over the last transaction",
       in: Place.writer,
-      find:
-        "guard (try? segment.file.file.write(zeros, at: Int(end.offset))) != nil else { return }",
-      plant: """
-        let offset = PLANTED ? Int(segment.end.offset) : Int(end.offset)
-        guard (try? segment.file.file.write(zeros, at: offset)) != nil else { return }
-        """,
+      find: "try segment.file.file.write(zeros, at: Int(end.offset))",
+      plant:
+        "try segment.file.file.write(zeros, at: PLANTED ? Int(segment.end.offset) : Int(end.offset))",
       killedBy: .rules("rule 8: zeros are written after the last transaction")),
     PlantedBug(
       "zeros-are-a-torn-tail", rule: "8", "zeros count as a part of a transaction",
       in: Place.segment,
-      find: "return start < dataEnd ? start..<dataEnd : nil",
-      plant: "return PLANTED ? start..<size : start < dataEnd ? start..<dataEnd : nil",
+      find: "if count > 0 { return start..<begin + count }",
+      plant: "if count > 0 || PLANTED { return start..<begin + count }",
       killedBy: .rules("rule 8: zeros are written after the last transaction")),
     PlantedBug(
       "failed-write-may-count", rule: "8",
@@ -285,8 +282,12 @@ extension PlantedBug {
     PlantedBug(
       "marks-prove-nothing", rule: "11", "commits that FLUSHED proves are reappended",
       in: Place.recovery,
-      find: "var promised = provenThrough",
-      plant: "var promised = PLANTED ? header.flushedSize : provenThrough",
+      find: "var promised = watermarks.map(\\.offset).reduce(segment.header.flushedSize, max)",
+      plant: """
+        var promised = PLANTED
+          ? segment.header.flushedSize
+          : watermarks.map(\\.offset).reduce(segment.header.flushedSize, max)
+        """,
       killedBy: .rules("rule 11: commits that FLUSHED proves are not reappended")),
     PlantedBug(
       "appended-after-torn-write", rule: "8", "a segment is appended to after a failed write",

@@ -118,12 +118,8 @@ extension PlantedBug {
       "damage-before-second-look", rule: "16",
       "a segment that was read during a write counts as damaged",
       in: Place.recovery,
-      find: "recovery = try read(segment, size: size, from: start, provenThrough: proven)",
-      plant: """
-        if !PLANTED {
-          recovery = try read(segment, size: size, from: start, provenThrough: proven)
-        }
-        """,
+      find: "guard isInDoubt, recovery.end != before else { return recovery }",
+      plant: "guard isInDoubt, !PLANTED, recovery.end != before else { return recovery }",
       killedBy: .rules("rule 16: a frame that a reader first sees half-written")),
     PlantedBug(
       "reader-does-not-look-again", rule: "16",

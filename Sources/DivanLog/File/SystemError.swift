@@ -24,6 +24,9 @@ extension SystemError {
   package var isLackOfDescriptors: Bool {
     code == .tooManyOpenFiles || code == .tooManyOpenFilesInSystem
   }
+
+  /// Whether a call failed because the disk or the quota is full.
+  package var isLackOfSpace: Bool { code == .noSpace || code == .quotaExceeded }
 }
 
 extension SystemError: CustomStringConvertible {

@@ -85,21 +85,46 @@ extension LogRecovery {
   ///
   /// Reading begins at `start`, or at the first frame if that is nil. `watermarks` is other
   /// evidence of what was durable.
+  ///
+  /// A writer may write while the bytes are read, and the evidence was read before. So they are read
+  /// on, after the evidence, until nothing comes any more: only then are bytes damage or a torn tail.
   package static func examine(
-    _ segment: Segment, size: Int, from start: LogEnd?, watermarks: [Watermark]
+    _ segment: Segment, from start: LogEnd?, watermarks: [Watermark]
   ) throws(LogError) -> LogRecovery {
-    let proven = watermarks.map(\.offset).reduce(segment.header.flushedSize, max)
-    var recovery = try read(segment, size: size, from: start, provenThrough: proven)
-    guard try recovery.findDamage(segment, size: size, watermarks: watermarks) != nil else {
-      return recovery
+    let first = TransactionReader(segment, from: start, limit: 0).end
+    var recovery = LogRecovery(
+      end: first, proven: first, sequenceBound: segment.header.sequenceBound)
+    var ends = [first]
+    var promised = watermarks.map(\.offset).reduce(segment.header.flushedSize, max)
+    var before: LogEnd?
+    for _ in 0..<passLimit {
+      let size = try segment.file.size()
+      // What was mapped before may have been zeros then.
+      var reader = TransactionReader(
+        before == nil ? segment : Segment(segment, through: recovery.end), from: before ?? start,
+        limit: size)
+      while case .transaction(let transaction) = try reader.next() {
+        recovery.lastTrailer = transaction.trailer
+        recovery.sequenceBound = max(recovery.sequenceBound, transaction.trailer.sequenceBound)
+        promised = max(promised, transaction.trailer.flushedThrough)
+        ends.append(transaction.end)
+      }
+      recovery.end = reader.end
+      recovery.proven = ends.last { $0.offset <= promised } ?? first
+      recovery.discarded = try segment.bytes(after: reader.end, size: size)
+      recovery.damage = try recovery.findDamage(segment, size: size, watermarks: watermarks)
+      let isInDoubt = recovery.damage != nil || recovery.discarded != nil
+      guard isInDoubt, recovery.end != before else { return recovery }
+      before = recovery.end
     }
-    // A writer may have been writing the bytes while they were read, and the evidence was read
-    // later. Only bytes that are still missing when they are read again, after the evidence, are
-    // damage.
-    recovery = try read(segment, size: size, from: start, provenThrough: proven)
-    recovery.damage = try recovery.findDamage(segment, size: size, watermarks: watermarks)
+    // A writer wrote more each time, so nothing is missing.
+    recovery.damage = nil
+    recovery.discarded = nil
     return recovery
   }
+
+  /// The number of times that the end is read while a writer goes on writing.
+  private static let passLimit = 100
 
   /// Returns the end of the last whole transaction, wherever there is damage before it.
   ///
@@ -136,33 +161,6 @@ extension LogRecovery {
     var recovery = LogRecovery(end: end, proven: end, sequenceBound: 0)
     recovery.discarded = try segment.bytes(after: end, size: size)
     return try recovery.findDamage(segment, size: size, watermarks: watermarks) != nil
-  }
-
-  /// Reads whole transactions up to the end; `provenThrough` is an offset that was flushed.
-  private static func read(
-    _ segment: Segment, size: Int, from start: LogEnd?, provenThrough: UInt64
-  ) throws(LogError) -> LogRecovery {
-    var reader = TransactionReader(segment, from: start, limit: size)
-    let header = segment.header
-    var recovery = LogRecovery(
-      end: reader.end, proven: reader.end, sequenceBound: header.sequenceBound)
-    var ends: [LogEnd] = [reader.end]
-    var promised = provenThrough
-    reading: while true {
-      switch try reader.next() {
-      case .transaction(let transaction):
-        recovery.lastTrailer = transaction.trailer
-        recovery.sequenceBound = max(recovery.sequenceBound, transaction.trailer.sequenceBound)
-        promised = max(promised, transaction.trailer.flushedThrough)
-        ends.append(transaction.end)
-      case .broken, .end:
-        break reading
-      }
-    }
-    recovery.end = reader.end
-    recovery.proven = ends.last { $0.offset <= promised } ?? recovery.proven
-    recovery.discarded = try segment.bytes(after: reader.end, size: size)
-    return recovery
   }
 
   /// Returns the damage, if something shows that more was durable than can be read.

@@ -4,7 +4,8 @@
 /// - Only the segment that this writer made is appended to, and only at its end.
 /// - A transaction never spans segments.
 /// - After the end of the log there are only zeros in the file, at most
-///   ``Segment/preallocationLimit``, unless a write has failed: then nothing more follows in it.
+///   ``Segment/preallocationLimit``, unless a write has failed: then nothing more follows in it. A
+///   write of zeros that fails for lack of space leaves fewer zeros, and counts as none.
 /// - Once a flush of appended bytes has failed, ``LogTail/isPoisoned`` stays true and nothing more
 ///   is written: the system may show bytes that never reached the medium.
 ///
@@ -202,7 +203,7 @@ extension LogWriter {
   ///
   /// A transaction that replaces zeros leaves the file's size as it is. Its flush then writes the
   /// transaction alone, and not the file's size and the location of its last block.
-  /// FILE_FORMAT.md §8
+  /// FILE_FORMAT.md §3
   private mutating func preallocate(in segment: Segment, after end: LogEnd) {
     // Not before as many bytes are in use, so that the file of a short session stays small.
     let count = min(Segment.preallocationLimit, settings.segmentSizeGoal / 4)
@@ -212,10 +213,14 @@ extension LogWriter {
     else { return }
     var zeros = ByteWriter(capacity: count)
     zeros.appendZeros(count)
-    // Without them, the file grows with each transaction. If there is no space for them, there may
-    // still be some for a transaction.
-    guard (try? segment.file.file.write(zeros, at: Int(end.offset))) != nil else { return }
-    preallocatedEnd = end.offset + UInt64(count)
+    do throws(SystemError) {
+      try segment.file.file.write(zeros, at: Int(end.offset))
+      preallocatedEnd = end.offset + UInt64(count)
+    } catch {
+      // Without them, the file grows with each transaction. If there is no space for them, there may
+      // still be some for a transaction. After any other failure, nothing may follow.
+      isEnded = !error.isLackOfSpace
+    }
   }
 
   /// Returns the map of a segment that has grown, made larger if that pays.

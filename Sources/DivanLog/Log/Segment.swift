@@ -108,18 +108,25 @@ extension Segment {
 
   /// Returns the range of bytes after `end` in a file of `size` bytes; nil if there are none.
   ///
-  /// The zeros that a writer may have written ahead are not in it. FILE_FORMAT.md §8
-  func bytes(after end: LogEnd, size: Int) throws(LogError) -> Range<Int>? {
+  /// The zeros at the end of the file, which a writer may have written ahead, are not in it.
+  /// FILE_FORMAT.md §3
+  package func bytes(after end: LogEnd, size: Int) throws(LogError) -> Range<Int>? {
     let start = Int(clamping: end.offset)
-    guard start < size else { return nil }
-    let zeros = max(start, size - Segment.preallocationLimit)
-    let bytes = try readBytes(size - zeros, at: zeros)
-    let dataEnd = bytes.withSpan { (bytes) in
-      var count = bytes.count
-      while count > 0, bytes[count - 1] == 0 { count -= 1 }
-      return zeros + count
+    // A hole in the file has only zeros, however large it is.
+    guard start < size, try dataOffset(from: start) != nil else { return nil }
+    var dataEnd = size
+    while dataEnd > start {
+      let begin = max(start, dataEnd - Segment.preallocationLimit)
+      let bytes = try readBytes(dataEnd - begin, at: begin)
+      let count = bytes.withSpan { (bytes) in
+        var count = bytes.count
+        while count > 0, bytes[count - 1] == 0 { count -= 1 }
+        return count
+      }
+      if count > 0 { return start..<begin + count }
+      dataEnd = begin
     }
-    return start < dataEnd ? start..<dataEnd : nil
+    return nil
   }
 
   /// Whether a writer has begun to append a transaction after ``end``.

@@ -269,9 +269,7 @@ private final class ExampleStore: Sendable {
         from: try directory.listing().files, in: directory, isMapped: false))
     var inputs = chain.segments
     let last = inputs.count - 1
-    inputs[last].end = try LogRecovery.examine(
-      inputs[last], size: try inputs[last].file.size(), from: nil, watermarks: []
-    ).end
+    inputs[last].end = try LogRecovery.examine(inputs[last], from: nil, watermarks: []).end
     let order = SegmentCompaction.Order(
       inputs: inputs, fileID: 3, salt: random(),
       now: clock.wrappingAdd(1000, ordering: .relaxed).oldValue,

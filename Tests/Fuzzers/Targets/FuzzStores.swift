@@ -41,7 +41,7 @@ enum FuzzStores {
     let end = LogEnd(offset: UInt64(size), commit: 0, chain: 0)
     var segment = Segment(file: file, mapped: mapped, end: end)
     if file.header.compaction == nil {
-      let recovery = try LogRecovery.examine(segment, size: size, from: nil, watermarks: [])
+      let recovery = try LogRecovery.examine(segment, from: nil, watermarks: [])
       try expect(recovery.end.offset <= UInt64(size), "the log ends behind the file")
       try expect(
         recovery.proven.offset <= recovery.end.offset

@@ -108,9 +108,7 @@ struct CutTrial {
       var segments = try SegmentChain.choose(from: files, in: directory, isMapped: false)?
         .segments, let last = segments.last
     else { throw CrashOracle.Mismatch("the target has no log") }
-    segments[segments.count - 1].end = try LogRecovery.examine(
-      last, size: try last.file.size(), from: nil, watermarks: []
-    ).end
+    segments[segments.count - 1].end = try LogRecovery.examine(last, from: nil, watermarks: []).end
     var revisions: [String] = []
     for segment in segments {
       var scan = RecordScan(segment)

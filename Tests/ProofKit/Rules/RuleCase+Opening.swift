@@ -207,6 +207,33 @@ extension RuleCase {
       try expect(fixture.fileSystem.changingCallCount == count, "a reader changed something")
       try database.close()
     },
+    RuleCase(name: "rule 16: commits in the place of zeros are not taken for damage") {
+      for isMapped in [false, true] {
+        let fixture = CrashFixture(
+          SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
+        let database = try fixture.filledWithZeros()
+        let isWriting = Atomic(false)
+        let count = Atomic(0)
+        fixture.fileSystem.observeCalls { call in
+          guard [.read, .size].contains(call.verb), call.path.hasSuffix(".segment"),
+            !isWriting.exchange(true, ordering: .relaxed)
+          else { return }
+          // The second of them says that the first one was flushed.
+          if count.wrappingAdd(1, ordering: .relaxed).newValue < 30 {
+            try? fixture.fill(database, 0..<2, size: 20)
+          }
+          isWriting.store(false, ordering: .relaxed)
+        }
+        let reader = try fixture.openQuiet { $0.isReadOnly = true }
+        fixture.fileSystem.observeCalls(nil)
+        try expect(
+          reader.openingReport.damage.isEmpty && reader.openingReport.discardedBytes == 0,
+          "mapped: \(isMapped), \(reader.openingReport)")
+        var oracle = fixture.oracle
+        oracle.secured = 0
+        _ = try oracle.identify(reader)
+      }
+    },
     RuleCase(name: "rule 16: writes during a reader's opening are not taken for damage") {
       for moment in 1...60 {
         for isMerging in [true, false] {

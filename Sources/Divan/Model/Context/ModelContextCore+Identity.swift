@@ -78,7 +78,9 @@ extension ModelContextCore {
     unsaved.remove(model)
     if model.hasFailedToSave { forgetFailure(of: model) }
     if model.retainsFound { model.releaseFound() }
-    if unsaved.isEmpty { autosaving.noteAllSaved() }
+    guard unsaved.isEmpty else { return }
+    let released = autosaving.noteAllSaved()
+    withExtendedLifetime(released) {}
   }
 
   /// The unsaved models, in the order in which they became unsaved.

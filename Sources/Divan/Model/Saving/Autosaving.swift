@@ -20,10 +20,10 @@ struct Autosaving {
     self.actor = actor
   }
 
-  /// Turns autosaving off, and releases the context.
-  mutating func stop() {
+  /// Turns autosaving off, and returns the context, which the caller releases.
+  mutating func stop() -> ModelContext? {
     isOn = false
-    retained = nil
+    return release()
   }
 
   mutating func register(_ context: AutosavingContext) { registration = context }
@@ -37,10 +37,16 @@ struct Autosaving {
     registration?.note(hasUnsaved: true)
   }
 
-  /// Releases a context that has no unsaved models any more.
-  mutating func noteAllSaved() {
+  /// Notes that there are no unsaved models, and returns the context, which the caller releases.
+  mutating func noteAllSaved() -> ModelContext? {
     registration?.note(hasUnsaved: false)
-    retained = nil
+    return release()
+  }
+
+  /// The deinitializer of the context ends autosaving, and must not run during a change of it.
+  private mutating func release() -> ModelContext? {
+    defer { retained = nil }
+    return retained?.handle
   }
 
   // MARK: Failures

@@ -11,7 +11,8 @@ extension ModelContextCore {
   /// Turns autosaving off, because the database is closed.
   func stopAutosaving() {
     forgetAutosaving()
-    autosaving.stop()
+    let released = autosaving.stop()
+    withExtendedLifetime(released) {}
   }
 
   /// Registers the context to be saved on close, until the matching call of `endAutosaving`.

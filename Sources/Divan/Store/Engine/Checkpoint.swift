@@ -202,7 +202,7 @@ extension Checkpoint {
     case refusing
     /// At the opening, and damaged ones are rebuilt if the leaves are whole.
     case rebuilding
-    /// When they are read, as the leaves: see ``Store/repairIndex(_:in:)``.
+    /// When they are read, as the leaves: see ``StoreEnvironment/repairIndex(_:in:)``.
     case deferred
   }
 

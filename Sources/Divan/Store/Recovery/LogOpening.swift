@@ -40,7 +40,7 @@ struct LogOpening: ~Copyable {
   ) throws(LogError) {
     var report = report
     var evidence: [Checkpoint.Evidence] = []
-    // Only a writer can make the next opening check: see ``Store/repairIndex(_:in:)``.
+    // Only a writer can make the next opening check: see ``StoreEnvironment/repairIndex(_:in:)``.
     isCheckDeferred = lock != nil && head?.isClosed == true && !files.contains(.check)
     let checkpoint = try Checkpoint.newestUsable(
       among: files, in: directory, configuration: configuration,
@@ -123,12 +123,11 @@ extension LogOpening {
   private mutating func findEnd() throws(LogError) {
     var end = last.end
     if last.header.compaction == nil {
-      let size = try last.file.size()
-      recovery = try LogRecovery.examine(
-        last, size: size, from: positionInLast, watermarks: watermarks)
+      recovery = try LogRecovery.examine(last, from: positionInLast, watermarks: watermarks)
       end = recovery.end
       if recovery.damage != nil {
         // Records after damage are read where they can be.
+        let size = try last.file.size()
         end = try LogRecovery.readableEnd(
           of: last, size: size, from: positionInLast, watermarks: watermarks)
         lacksEnd = try LogRecovery.isMoreProven(

@@ -21,11 +21,6 @@ struct OpenedStore: ~Copyable {
   var replayedSize = 0
 }
 
-extension SystemError {
-  /// Whether the medium, or the user's quota, has no space left.
-  var isLackOfSpace: Bool { code == .noSpace || code == .quotaExceeded }
-}
-
 /// Opens a store: finds its valid files, and reads them into the index.
 ///
 /// Follows the order of FILE_FORMAT.md §8. No existing file is changed. Doubtful commits are

@@ -87,6 +87,25 @@ struct FollowingContextTests {
     try await wait { dropped == nil }
   }
 
+  /// Regression: the context was deallocated during a change of its own state, and trapped.
+  @Test(arguments: 0..<3)
+  func `a released context ends with its last unsaved model`(_ way: Int) throws {
+    var context: ModelContext? = makeContext(autosavingAfter: .seconds(600))
+    weak let dropped = context
+    let todo = Todo(in: try #require(context), id: "a")
+    try todo.save()
+    todo.text = "changed"
+    context = nil
+    // Nothing is awaited, so the task that autosaves does not retain the context.
+    #expect(dropped != nil)
+    switch way {
+    case 0: todo.revert()
+    case 1: try todo.save()
+    default: try todo.delete()
+    }
+    #expect(dropped == nil)
+  }
+
   @Test func `closing the database ends automatic saving with one error`() async throws {
     let context = makeContext()
     var errors: [DatabaseError.Code?] = []
