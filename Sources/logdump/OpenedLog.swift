@@ -141,9 +141,11 @@ extension OpenedLog {
         !segments.contains(where: { $0.file.name == name })
       else { continue }
       let path = directory.path(of: name)
-      do throws(SystemError) {
-        let file = try directory.fileSystem.open(path, .reading)
-        let block = try file.read(SegmentHeader.size, at: 0)
+      do throws(LogError) {
+        let (file, block) = try attempt { () throws(SystemError) in
+          let file = try directory.fileSystem.open(path, .reading)
+          return (file, try file.read(SegmentHeader.size, at: 0))
+        }
         let nothing = LogEnd(offset: 0, commit: 0, chain: 0)
         let header = SegmentHeader(
           preamble: FilePreamble(
@@ -163,10 +165,8 @@ extension OpenedLog {
         let size = UInt64(try segment.dataEnd(after: nothing))
         segment.end.offset = min(size, successor?.header.predecessor.offset ?? size)
         found.append(segment)
-      } catch  where error.code == .notFound {
+      } catch .system(let error) where error.code == .notFound {
         // A compacted segment has replaced it meanwhile.
-      } catch {
-        throw .system(error)
       }
     }
     return found

@@ -86,8 +86,9 @@ extension LogRecovery {
   /// Reading begins at `start`, or at the first frame if that is nil. `watermarks` is other
   /// evidence of what was durable.
   ///
-  /// A writer may write while the bytes are read, and the evidence was read before. So they are read
-  /// on, after the evidence, until nothing comes any more: only then are bytes damage or a torn tail.
+  /// A writer may write while the bytes are read, and the evidence was read before. So reading goes
+  /// on, after the evidence, until nothing comes any more. Only then are bytes damage or a torn
+  /// tail.
   package static func examine(
     _ segment: Segment, from start: LogEnd?, watermarks: [Watermark]
   ) throws(LogError) -> LogRecovery {

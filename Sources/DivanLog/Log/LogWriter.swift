@@ -217,8 +217,8 @@ extension LogWriter {
       try segment.file.file.write(zeros, at: Int(end.offset))
       preallocatedEnd = end.offset + UInt64(count)
     } catch {
-      // Without them, the file grows with each transaction. If there is no space for them, there may
-      // still be some for a transaction. After any other failure, nothing may follow.
+      // Without them, the file grows with each transaction. If there is no space for them, there
+      // may still be some for a transaction. After any other failure, nothing may follow.
       isEnded = !error.isLackOfSpace
     }
   }
