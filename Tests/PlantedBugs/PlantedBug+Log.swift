@@ -269,7 +269,10 @@ extension PlantedBug {
       "zeros-are-a-torn-tail", rule: "8", "zeros count as a part of a transaction",
       in: Place.segment,
       find: "if count > 0 { return start..<begin + count }",
-      plant: "if count > 0 || PLANTED { return start..<begin + count }",
+      plant: """
+        if PLANTED { return start..<size }
+        if count > 0 { return start..<begin + count }
+        """,
       killedBy: .rules("rule 8: zeros are written after the last transaction")),
     PlantedBug(
       "failed-write-may-count", rule: "8",
