@@ -120,9 +120,11 @@ struct DatabaseEventTests {
     let events = recorder.of(.compacted, from: database).compactMap(\.compaction)
     let difference = before.values.reduce(0, +) - after.values.reduce(0, +)
     #expect(difference > 20_000 && before.count > after.count)
-    #expect(events.reduce(0) { $0 + $1.sizeBefore - $1.sizeAfter } == difference)
+    // Zeros may follow the end of a segment, and are not counted.
+    let reclaimed = events.reduce(0) { $0 + $1.sizeBefore - $1.sizeAfter }
+    #expect((0...before.count * (2 << 10)).contains(difference - reclaimed))
     #expect(events.reduce(0) { $0 + $1.segmentCount - 1 } == before.count - after.count)
-    #expect(database.metrics.reclaimedBytes == difference)
+    #expect(database.metrics.reclaimedBytes == reclaimed)
     #expect(database.metrics.compactedBytes == events.reduce(0) { $0 + $1.sizeAfter })
     #expect(database.metrics.compactions == events.count)
   }
