@@ -268,11 +268,9 @@ extension PlantedBug {
     PlantedBug(
       "zeros-are-a-torn-tail", rule: "8", "zeros count as a part of a transaction",
       in: Place.segment,
-      find: "if count > 0 { return start..<begin + count }",
-      plant: """
-        if PLANTED { return start..<size }
-        if count > 0 { return start..<begin + count }
-        """,
+      find: "return start < begin + count ? start..<begin + count : nil",
+      plant:
+        "return PLANTED ? start..<size : start < begin + count ? start..<begin + count : nil",
       killedBy: .rules("rule 8: zeros are written after the last transaction")),
     PlantedBug(
       "failed-write-may-count", rule: "8",

@@ -17,6 +17,7 @@ import sys
 
 MAGIC = bytes.fromhex("89444956 0D0A1A0A")
 BLOCK_SIZE = 4096
+ZEROS_AHEAD = 16384
 HEAD_SIZE = 256
 MARK_SIZE = 256
 MARK_OFFSETS = (0, 4096, 8192)
@@ -824,7 +825,8 @@ class Log:
             yield from map(records, transaction.payloads)
         if not self.was_longer(segment, place):
             # A writer may have written zeros ahead.
-            self.torn_bytes = len(segment.data[place.offset:].rstrip(b"\0"))
+            begin = max(place.offset, size - ZEROS_AHEAD)
+            self.torn_bytes = begin + len(segment.data[begin:].rstrip(b"\0")) - place.offset
             return
         self.damage.append(f"{segment.path} at byte {place.offset}: more was durable once")
         # What can be read behind it.

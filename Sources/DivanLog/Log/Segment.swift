@@ -108,25 +108,19 @@ extension Segment {
 
   /// Returns the range of bytes after `end` in a file of `size` bytes; nil if there are none.
   ///
-  /// The zeros at the end of the file, which a writer may have written ahead, are not in it.
+  /// The zeros at the end of the file that a writer may have written ahead are not in it.
   /// FILE_FORMAT.md §3
   package func bytes(after end: LogEnd, size: Int) throws(LogError) -> Range<Int>? {
     let start = Int(clamping: end.offset)
-    // A hole in the file has only zeros, however large it is.
-    guard start < size, try dataOffset(from: start) != nil else { return nil }
-    var dataEnd = size
-    while dataEnd > start {
-      let begin = max(start, dataEnd - Segment.preallocationLimit)
-      let bytes = try readBytes(dataEnd - begin, at: begin)
-      let count = bytes.withSpan { (bytes) in
-        var count = bytes.count
-        while count > 0, bytes[count - 1] == 0 { count -= 1 }
-        return count
-      }
-      if count > 0 { return start..<begin + count }
-      dataEnd = begin
+    guard start < size else { return nil }
+    let begin = max(start, size - Segment.preallocationLimit)
+    let bytes = try readBytes(size - begin, at: begin)
+    let count = bytes.withSpan { (bytes) in
+      var count = bytes.count
+      while count > 0, bytes[count - 1] == 0 { count -= 1 }
+      return count
     }
-    return nil
+    return start < begin + count ? start..<begin + count : nil
   }
 
   /// Whether a writer has begun to append a transaction after ``end``.
