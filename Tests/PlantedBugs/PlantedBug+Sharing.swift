@@ -69,18 +69,6 @@ extension PlantedBug {
       plant: "let isSameHead = PLANTED || head == followed.head",
       killedBy: .rules("rule 24: a follower sees every commit")),
     PlantedBug(
-      "refresh-reads-old-zeros", rule: "24",
-      "a follower reads zeros that a transaction has replaced from an earlier map",
-      in: Place.segment,
-      find:
-        "let mapped = segment.mapped.prefix(min(segment.mapped.count, Int(clamping: end.offset)))",
-      plant: """
-        let mapped = PLANTED
-          ? segment.mapped
-          : segment.mapped.prefix(min(segment.mapped.count, Int(clamping: end.offset)))
-        """,
-      killedBy: .rules("rule 24: a follower reads the transactions that replace zeros")),
-    PlantedBug(
       "refresh-past-lost-commits", rule: "24",
       "a follower keeps commits that the next writer found to be lost, and shows later ones",
       in: Place.followedChain,
