@@ -13,7 +13,7 @@ extension QueryExecution {
       order: orderDescription, estimatedRows: Int(rounding: estimate.rows),
       rows: tally.candidates, rowsRemembered: tally.cached,
       estimatedResults: Int(rounding: estimate.results),
-      results: tally.results, estimatedCost: estimate.cost.cost,
+      results: tally.results, estimatedCost: estimate.cost.total,
       entriesRead: tally.entriesRead, documentsRead: tally.documentsRead)
   }
 }

@@ -1,6 +1,6 @@
 /// The estimated cost of answering a query in some way, as numbers of a few basic operations.
 ///
-/// All choices of ``QueryPlanner`` compare ``cost``. Its unit is the cost of reading the next
+/// All choices of ``QueryPlanner`` compare ``total``. Its unit is the cost of reading the next
 /// document of a full scan and testing it: some microseconds. Finding and reading a document by its
 /// ID costs four times as much, and reading an index entry a quarter. Both were measured in stores
 /// that fit into memory; the other costs are derived from these. A choice that is wrong by a factor
@@ -29,7 +29,7 @@ struct QueryCost: Sendable, Hashable {
   /// Text of some hundred words is divided into terms in the time of eight reads of a scan.
   static let analysis = 8.0
 
-  var cost: Double {
+  var total: Double {
     scanned + searches * QueryCost.search + entries * QueryCost.entry
       + collected * QueryCost.collectedID + lookups * QueryCost.lookup
       + sorted * QueryCost.sortedResult + analysed * QueryCost.analysis
@@ -66,7 +66,7 @@ enum DefaultSelectivity {
 }
 
 /// One way to find candidates.
-struct AccessCandidate {
+struct AccessChoice {
   var access: AccessPath
   /// The estimated number of candidates.
   var found: Double
@@ -103,7 +103,7 @@ struct CostModel {
   func selectivity(of parts: ConjunctSet) -> Double { parts.reduce(1) { $0 * selectivities[$1] } }
 
   /// Returns the share of candidates that must be examined until enough results are found.
-  func fractionToScan(_ choice: AccessCandidate) -> Double {
+  func fractionToScan(_ choice: AccessChoice) -> Double {
     guard let wanted else { return 1 }
     let isCovered = choice.covered.count == selectivities.count
     let results = choice.found * selectivity(without: choice.covered)
@@ -112,7 +112,7 @@ struct CostModel {
   }
 
   /// Returns the cost of answering the query with these candidates, in no index's order.
-  func cost(_ choice: AccessCandidate) -> QueryCost {
+  func cost(_ choice: AccessChoice) -> QueryCost {
     let isTested = choice.covered.count < selectivities.count
     if isSorted {
       var cost = choice.cost + testing(choice.found, choice)
@@ -130,7 +130,7 @@ struct CostModel {
   ///
   /// At least `unordered` of its entries must be sorted before the first result is known.
   func costInOrder(
-    _ choice: AccessCandidate, unordered: Double, endsWithMissing: Bool
+    _ choice: AccessChoice, unordered: Double, endsWithMissing: Bool
   ) -> QueryCost {
     let share = max(fractionToScan(choice), min(1, unordered / max(1, choice.found)))
     var cost = choice.cost * share + testing(choice.found * share, choice)
@@ -145,14 +145,14 @@ struct CostModel {
   /// Returns the cost of answering the query in the order of relevance.
   ///
   /// All matches are ranked, before the first result is known.
-  func costByRelevance(_ choice: AccessCandidate) -> QueryCost {
+  func costByRelevance(_ choice: AccessChoice) -> QueryCost {
     var cost = choice.cost + testing(choice.found * fractionToScan(choice), choice)
     cost.collected += choice.found
     return cost
   }
 
   /// Returns the cost of testing candidates for the rest of the filter.
-  private func testing(_ count: Double, _ choice: AccessCandidate) -> QueryCost {
+  private func testing(_ count: Double, _ choice: AccessChoice) -> QueryCost {
     var cost = QueryCost()
     guard choice.covered.count < selectivities.count else { return cost }
     if !choice.includesRead { cost.lookups = count }

@@ -12,11 +12,11 @@ extension QueryPlanner {
   func cheapest(
     _ filter: Conjuncts, _ matches: [EstimatedMatch], _ searches: [FullTextLookup],
     _ costModel: CostModel, ownCount: Int
-  ) throws(DatabaseError) -> AccessCandidate {
-    var best: (choice: AccessCandidate, cost: Double)?
+  ) throws(DatabaseError) -> AccessChoice {
+    var best: (choice: AccessChoice, cost: Double)?
     /// Of equal costs the first wins: that with fewer candidates, and an index rather than none.
-    func consider(_ choice: AccessCandidate) {
-      let cost = costModel.cost(choice).cost
+    func consider(_ choice: AccessChoice) {
+      let cost = costModel.cost(choice).total
       if best.map({ cost < $0.cost }) ?? true { best = (choice, cost) }
     }
     for match in matches where match.match.isWhole { consider(match.choice) }
@@ -36,17 +36,17 @@ extension QueryPlanner {
       unions += 1
       if let union = try union(alternatives, number, of: filter) { consider(union) }
     }
-    let scan = AccessCandidate(
+    let scan = AccessChoice(
       access: .everything, found: total, cost: fullScan, includesRead: true, isByID: true)
     consider(scan)
     return best?.choice ?? scan
   }
 
   /// Returns the documents that the filter names by their IDs.
-  private func named(_ parts: [FilterExpression]) -> AccessCandidate? {
-    func choice(_ ids: [String], _ part: Int) -> AccessCandidate {
+  private func named(_ parts: [FilterExpression]) -> AccessChoice? {
+    func choice(_ ids: [String], _ part: Int) -> AccessChoice {
       // Their existence must be looked up in any case.
-      AccessCandidate(
+      AccessChoice(
         access: .named(ids), found: Double(ids.count),
         cost: QueryCost(lookups: Double(ids.count)), covered: ConjunctSet(part),
         includesRead: true,
@@ -65,14 +65,14 @@ extension QueryPlanner {
   }
 
   /// Returns the documents whose IDs begin as the filter requires.
-  private func idRange(_ parts: [FilterExpression]) throws(DatabaseError) -> AccessCandidate? {
+  private func idRange(_ parts: [FilterExpression]) throws(DatabaseError) -> AccessChoice? {
     for (number, part) in parts.enumerated() {
       guard case .test(.documentID, .text(.beginning, let text, [])) = part, !text.isEmpty else {
         continue
       }
       let range = IDRange.prefix(text)
       let count = Double(try view.estimatedCount(of: range))
-      return AccessCandidate(
+      return AccessChoice(
         access: .ids(range), found: count, cost: QueryCost(scanned: count, searches: 1),
         covered: ConjunctSet(number), includesRead: true, isByID: true)
     }
@@ -101,13 +101,13 @@ extension QueryPlanner {
   /// Returns nil if all documents must be read for one of them.
   private func union(
     _ alternatives: [FilterExpression], _ number: Int, of filter: Conjuncts
-  ) throws(DatabaseError) -> AccessCandidate? {
+  ) throws(DatabaseError) -> AccessChoice? {
     var given = filter.given
     var common: [(number: Int, part: FilterExpression)] = []
     for (other, part) in filter.parts.enumerated() where other != number {
       if case .or = part { given.append(part) } else { common.append((other, part)) }
     }
-    var union = AccessCandidate(
+    var union = AccessChoice(
       access: .nothing, found: 0, cost: QueryCost(),
       covered: ConjunctSet(common.map(\.number) + [number]))
     var accesses: [AccessPath] = []
@@ -131,7 +131,7 @@ extension QueryPlanner {
         union.covered.remove(other.number)
       }
       // Further alternatives would only add cost.
-      if union.cost.cost > fullScan.cost { return nil }
+      if union.cost.total > fullScan.cost { return nil }
     }
     if !accesses.isEmpty { union.access = .union(accesses) }
     return union
@@ -141,8 +141,8 @@ extension QueryPlanner {
   ///
   /// A search is included only if it excludes documents that would cost more to read.
   private func intersection(
-    _ lookups: [AccessCandidate], _ costModel: CostModel
-  ) -> AccessCandidate? {
+    _ lookups: [AccessChoice], _ costModel: CostModel
+  ) -> AccessChoice? {
     guard lookups.count > 1, let first = lookups.first else { return nil }
     var best = first
     best.isByID = false
@@ -156,7 +156,7 @@ extension QueryPlanner {
       both.found *= added.isEmpty ? min(1, other.found / total) : costModel.selectivity(of: added)
       both.cost = both.cost + other.cost
       both.cost.collected += accesses.count == 1 ? first.found + other.found : other.found
-      guard costModel.cost(both).cost < costModel.cost(best).cost else { continue }
+      guard costModel.cost(both).total < costModel.cost(best).total else { continue }
       best = both
       accesses.append(other.access)
     }

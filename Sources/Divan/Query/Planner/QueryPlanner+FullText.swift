@@ -4,7 +4,7 @@
 struct FullTextLookup {
   /// The number of the part.
   let part: Int
-  let choice: AccessCandidate
+  let choice: AccessChoice
 }
 
 extension QueryPlanner {
@@ -25,7 +25,7 @@ extension QueryPlanner {
       lookups.append(
         FullTextLookup(
           part: number,
-          choice: AccessCandidate(
+          choice: AccessChoice(
             access: .fullText(access), found: found, cost: QueryCost(searches: 1, entries: found),
             covered: covered)))
     }

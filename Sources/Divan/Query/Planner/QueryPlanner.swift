@@ -43,7 +43,7 @@ struct QueryPlanner {
     if costModel.isSorted {
       for match in found {
         guard let ordered = try ordered(match, by: query.sorts, filter, costModel) else { continue }
-        if ordered.estimate.cost.cost < estimate.cost.cost { (best, estimate) = ordered }
+        if ordered.estimate.cost.total < estimate.cost.total { (best, estimate) = ordered }
       }
     }
     estimate.limitResults(query)
@@ -76,7 +76,7 @@ struct QueryPlanner {
     guard case .index(let access) = plan.access else { return QueryEstimate() }
     var entries = 0.0
     for number in access.ranges.indices {
-      let count = try self.entries(access.keyRange(number))
+      let count = try estimatedCount(access.keyRange(number))
       entries += isOne(access.ranges[number], of: access.definition) ? min(1, count) : count
     }
     let rows = query.limit.map { min(entries, Double($0) + Double(query.offset)) } ?? entries
@@ -88,7 +88,7 @@ struct QueryPlanner {
 
   /// Returns the plan to examine candidates that have no order, or only that of their IDs.
   private func plan(
-    _ choice: AccessCandidate, _ filter: Conjuncts, _ costModel: CostModel
+    _ choice: AccessChoice, _ filter: Conjuncts, _ costModel: CostModel
   ) -> (plan: QueryPlan, estimate: QueryEstimate) {
     let stops = choice.isByID && !costModel.isSorted
     return (
@@ -176,7 +176,7 @@ struct QueryPlanner {
       let range = ranges[number * ranges.count / lookedAt]
       let found = try IndexKeyRange(IndexRange(range), of: match.definition)
       keys.append(found)
-      entries += isOne(range, of: match.definition) ? 1 : try self.entries(found)
+      entries += isOne(range, of: match.definition) ? 1 : try estimatedCount(found)
     }
     guard lookedAt < ranges.count else {
       return EstimatedMatch(match: match, entries: entries, keys: keys)
@@ -188,7 +188,7 @@ struct QueryPlanner {
   private static let estimatedRangeLimit = 32
 
   /// Estimates the number of entries between two keys.
-  func entries(_ keys: IndexKeyRange?) throws(DatabaseError) -> Double {
+  func estimatedCount(_ keys: IndexKeyRange?) throws(DatabaseError) -> Double {
     guard let keys else { return 0 }
     return Double(try view.estimatedCount(of: keys))
   }
@@ -210,8 +210,8 @@ struct EstimatedMatch {
   var access: IndexAccess { IndexAccess(match, keys: keys) }
 
   /// The entries as candidates.
-  var choice: AccessCandidate {
-    AccessCandidate(
+  var choice: AccessChoice {
+    AccessChoice(
       access: .index(access), found: entries,
       cost: QueryCost(searches: Double(match.ranges.count), entries: entries),
       covered: match.covered, isByID: match.isOneValue)

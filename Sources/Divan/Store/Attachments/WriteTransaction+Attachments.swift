@@ -96,7 +96,9 @@ extension WriteTransaction {
     let digest = new.record.digest
     if stored[digest] == nil, try !view.isReferenced(digest) {
       let savepoint = buffer.savepoint
-      let locator = try append(.attachment, id: nil) { writer in new.record.encode(to: &writer) }
+      let locator = try appendRecord(.attachment, id: nil) { writer in
+        new.record.encode(to: &writer)
+      }
       try change(orRollbackTo: savepoint) { (state, scratch) throws(PageError) in
         try state.putAttachment(digest, at: locator, scratch: &scratch)
       }

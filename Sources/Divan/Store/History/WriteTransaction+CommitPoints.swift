@@ -13,7 +13,7 @@ extension WriteTransaction {
   }
 
   func append(_ record: CommitPointRecord) throws(DatabaseError) {
-    let locator = try append(.commitPoint, id: nil) { writer in record.encode(to: &writer) }
+    let locator = try appendRecord(.commitPoint, id: nil) { writer in record.encode(to: &writer) }
     state.put(record, at: locator, scratch: &entryScratch)
   }
 }

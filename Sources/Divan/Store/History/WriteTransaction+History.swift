@@ -38,7 +38,7 @@ extension WriteTransaction {
   }
 
   func append(_ record: SnapshotNameRecord) throws(DatabaseError) {
-    let locator = try append(.snapshotName, id: nil) { writer in record.encode(to: &writer) }
+    let locator = try appendRecord(.snapshotName, id: nil) { writer in record.encode(to: &writer) }
     state.put(record, at: locator, scratch: &entryScratch)
     knownPin = nil
   }

@@ -38,7 +38,7 @@ extension WriteTransaction {
     details.released = []
     record.details = details
     record.superseded = current.superseded
-    try append(record, id: id, over: current, isRewrite: true)
+    try addNewestRecord(record, id: id, over: current, isRewrite: true)
     if let time { earliestExpiry = min(time, earliestExpiry ?? time) }
   }
 

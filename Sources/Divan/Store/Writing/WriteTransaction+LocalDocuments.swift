@@ -34,7 +34,7 @@ extension WriteTransaction {
 
   /// Appends the record of a local document and indexes it.
   func append(_ record: LocalDocumentRecord, _ id: String?) throws(DatabaseError) {
-    let locator = try append(.localDocument, id: id) { writer in record.encode(to: &writer) }
+    let locator = try appendRecord(.localDocument, id: id) { writer in record.encode(to: &writer) }
     state.put(record, at: locator, scratch: &entryScratch)
   }
 }

@@ -31,7 +31,7 @@ extension WriteTransaction {
   /// - Returns: the document's sequence number, and whether the revision was not known before; if
   ///   it was, its known history may have grown.
   @discardableResult
-  func append(
+  func addRevision(
     _ edit: RevisionEdit, id: String, over current: DocumentEntry?
   ) throws -> (sequence: UInt64, isNewRevision: Bool) {
     var record = DocumentRecord(
@@ -50,7 +50,7 @@ extension WriteTransaction {
       }
       if !edit.isPlain { record.details = DocumentDetails(edit) }
     }
-    try append(record, id: id, over: current)
+    try addNewestRecord(record, id: id, over: current)
     return (record.sequence, isNewRevision)
   }
 
@@ -264,12 +264,12 @@ extension WriteTransaction {
   ///
   /// A record of a revision that the store has already is `isRewrite`: the revision stays what it
   /// is if an attachment can no longer be read.
-  func append(
+  func addNewestRecord(
     _ record: DocumentRecord, id: String, over current: DocumentEntry?, isRewrite: Bool = false
   ) throws(DatabaseError) {
     let indexed = try indexChange(to: record, id, over: current, requiresText: !isRewrite)
     let savepoint = buffer.savepoint
-    let locator = try append(.document, id: id) { writer in record.encode(to: &writer) }
+    let locator = try appendRecord(.document, id: id) { writer in record.encode(to: &writer) }
     let commit = nextCommit
     if record.details?.releasesSomething == true {
       try change(orRollbackTo: savepoint) { (state, scratch) throws(PageError) in
@@ -306,7 +306,7 @@ extension WriteTransaction {
   }
 
   /// Appends a record with a payload from `encode`; returns its future locator.
-  func append(
+  func appendRecord(
     _ kind: Record.Kind, id: String?, encode: (inout ByteWriter) -> Void
   ) throws(DatabaseError) -> RecordLocator {
     let savepoint = buffer.savepoint

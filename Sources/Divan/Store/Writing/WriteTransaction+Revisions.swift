@@ -32,7 +32,7 @@ extension WriteTransaction {
     let properties = try document.encoded().bytes
     let current = try view.entry(id)
     func insert(_ attachments: [AttachmentEntry]) throws -> Bool {
-      try append(
+      try addRevision(
         RevisionEdit(
           revision: path.revision, isDeleted: isDeleted, body: properties, attachments: attachments,
           lineage: .history(path.ancestors), isForeignEdit: true, origin: origin,
@@ -139,7 +139,7 @@ extension WriteTransaction {
     record.superseded = current.superseded
     tree.setSequence(record.sequence, at: winner)
     try complete(&record, with: &tree, over: newest, current, released: released + [old])
-    try append(record, id: id, over: current, isRewrite: true)
+    try addNewestRecord(record, id: id, over: current, isRewrite: true)
   }
 
   /// Appends a purge, and applies it to the index.
@@ -149,7 +149,7 @@ extension WriteTransaction {
       indexed = try indexChange(purging: record.idBytes, id, try view.entry(id))
     }
     let savepoint = buffer.savepoint
-    let locator = try append(.purge, id: id) { writer in record.encode(to: &writer) }
+    let locator = try appendRecord(.purge, id: id) { writer in record.encode(to: &writer) }
     try change(orRollbackTo: savepoint) { (state, _) throws(PageError) in
       try state.purge(record, at: locator)
     }

@@ -112,7 +112,7 @@ extension WriteTransaction {
     guard overwrites else {
       let parent = try parent(
         of: document, id: id, current: current, allowingConflict: policy == .branch)
-      return try store(document, id: id, isDeleted: false, parent: parent, over: current)
+      return try storeRevision(document, id: id, isDeleted: false, parent: parent, over: current)
     }
     var document = document
     if document.revision == nil, let stored = try self.document(id) {
@@ -121,7 +121,7 @@ extension WriteTransaction {
         document.attachments[name] = attachment
       }
     }
-    return try store(
+    return try storeRevision(
       document, id: id, isDeleted: false, parent: current?.revision, over: current)
   }
 
@@ -139,17 +139,17 @@ extension WriteTransaction {
       var batch = PutBatch()
       for document in documents {
         guard document.attachments.isEmpty else {
-          try store(&batch)
+          try storeBatch(&batch)
           ids.append(try put(document).id)
           continue
         }
         let id = try id(for: document)
         ids.append(id)
         // The second of two documents of one ID depends on the first.
-        if batch.isFull || batch.contains(id) { try store(&batch) }
+        if batch.isFull || batch.contains(id) { try storeBatch(&batch) }
         try batch.add(document, id: id)
       }
-      try store(&batch)
+      try storeBatch(&batch)
       return ids
     }
   }
@@ -165,7 +165,7 @@ extension WriteTransaction {
     try check()
     try DocumentID.validate(id)
     let current = try view.entry(id)
-    return try store(
+    return try storeRevision(
       Document(id: id, properties), id: id, isDeleted: false, parent: current?.revision,
       over: current)
   }
@@ -231,7 +231,7 @@ extension WriteTransaction {
       throw DatabaseError(.notFound, "there is no document with this ID to delete", documentID: id)
     }
     let parent = try parent(of: document, id: id, current: current, allowingConflict: false)
-    return try store(
+    return try storeRevision(
       Document(id: id, document.properties), id: id, isDeleted: true, parent: parent,
       over: current)
   }
@@ -244,7 +244,7 @@ extension WriteTransaction {
     try check()
     guard let current = try view.entry(id), !current.isDeleted else { return false }
     func deleteWinner(_ current: DocumentEntry) throws {
-      _ = try store(
+      _ = try storeRevision(
         Document(id: id), id: id, isDeleted: true, parent: current.revision, over: current)
     }
     guard current.traits.contains(.tree) else {
@@ -383,18 +383,18 @@ extension WriteTransaction {
   }
 
   /// Stores one revision as the successor of another.
-  func store(
+  func storeRevision(
     _ document: Document, id: String, isDeleted: Bool, parent: RevisionID?,
     over current: DocumentEntry?
   ) throws -> Document {
     scratch.removeAll()
     try document.encodeProperties(with: &coding, to: &scratch)
     let properties = scratch.sharedCopy
-    func append(_ attachments: [AttachmentEntry]) throws -> Document {
+    func finish(with attachments: [AttachmentEntry]) throws -> Document {
       let revision = try RevisionID.compute(
         parent: parent, isDeleted: isDeleted, body: properties,
         attachments: attachments.map(\.forRevision))
-      let sequence = try self.append(
+      let sequence = try addRevision(
         RevisionEdit(
           revision: revision, isDeleted: isDeleted, body: properties, attachments: attachments,
           lineage: .child(of: parent)),
@@ -405,15 +405,16 @@ extension WriteTransaction {
       stored.attachments = view.attachments(attachments)
       return stored
     }
-    if document.attachments.isEmpty { return try append([]) }
+    if document.attachments.isEmpty { return try finish(with: []) }
     // If the revision is refused, its attachments are rolled back.
     return try savepoint {
-      try append(store(document.attachments, id: id, madeBy: .child(of: parent, current)))
+      try finish(
+        with: store(document.attachments, id: id, madeBy: .child(of: parent, current)))
     }
   }
 
   /// Stores the documents in a batch, and empties it.
-  private func store(_ batch: inout PutBatch) throws {
+  private func storeBatch(_ batch: inout PutBatch) throws {
     var currents: [DocumentEntry?] = []
     currents.reserveCapacity(batch.items.count)
     var parents: [RevisionID?] = []
@@ -427,7 +428,7 @@ extension WriteTransaction {
     let properties = batch.encodedProperties
     let revisions = try batch.computeRevisions(parents: parents, properties)
     for index in batch.items.indices {
-      _ = try append(
+      _ = try addRevision(
         RevisionEdit(
           revision: revisions[index], isDeleted: false, body: properties[index],
           lineage: .child(of: parents[index])),

@@ -116,7 +116,9 @@ extension WriteTransaction {
 
   /// Appends the record of an index, and inserts it into the catalog.
   func append(_ record: IndexDefinitionRecord) throws(DatabaseError) {
-    let locator = try append(.indexDefinition, id: nil) { writer in record.encode(to: &writer) }
+    let locator = try appendRecord(.indexDefinition, id: nil) { writer in
+      record.encode(to: &writer)
+    }
     state.put(record, at: locator, scratch: &entryScratch)
   }
 }
