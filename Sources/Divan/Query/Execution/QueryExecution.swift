@@ -70,35 +70,40 @@ struct QueryTally {
 }
 
 extension QueryExecution {
-  /// Calls `body` with the results in their order, until it returns false.
-  func forEach(_ body: (inout QueryCandidate) throws -> Bool) throws {
+  /// Calls `body` with the results until it returns false; in their order, unless any will do.
+  ///
+  /// With a limit or an offset, the order decides which results there are, and is kept.
+  func forEach(
+    inAnyOrder: Bool = false, _ body: (inout QueryCandidate) throws -> Bool
+  ) throws {
     left = wanted ?? .max
     skipped = 0
     guard query.limit != 0 else { return }
     defer { noteEnd() }
     defer { cachedPredicate?.publish() }
+    var isAnyOrder = inAnyOrder && query.limit == nil && query.offset == 0
+    // Only an ordered scan of an index returns documents without an entry.
+    if case .index(let access) = plan.access, access.endsWithMissing { isAnyOrder = false }
     var candidate = QueryCandidate(references: references, attachments: attachments)
-    switch plan.order {
+    switch isAnyOrder ? .byID : plan.order {
     case .fromIndex(let order):
       guard case .index(let access) = plan.access else { return }
       var results = try OrderedIndexScan(self, along: access, order)
       while try results.advance(&candidate) {
-        guard try skipsResult() || body(&candidate) else { return }
-        if left == 0 { return }
+        guard try passOn(&candidate, to: body) else { return }
       }
     case .byRelevance:
       guard case .fullText(let access) = plan.access else { return }
       var results = try RankedTextScan(self, access)
       while try results.advance(&candidate) {
-        guard try skipsResult() || body(&candidate) else { return }
-        if left == 0 { return }
+        guard try passOn(&candidate, to: body) else { return }
       }
     case .byID:
-      var candidates = try CandidateCursor(self, plan.access, for: .inOrder)
+      var candidates = try CandidateCursor(
+        self, plan.access, for: isAnyOrder ? .inAnyOrder : .inOrder)
       while try candidates.advance(&candidate) {
         guard try accept(&candidate) else { continue }
-        guard try skipsResult() || body(&candidate) else { return }
-        if left == 0 { return }
+        guard try passOn(&candidate, to: body) else { return }
       }
     case .sorted:
       var rows = SortedRows(limit: wanted)
@@ -108,39 +113,22 @@ extension QueryExecution {
       }
       var results = SortedRowCursor(rows, of: self)
       while try results.advance(&candidate) {
-        guard try skipsResult() || body(&candidate) else { return }
-        if left == 0 { return }
+        guard try passOn(&candidate, to: body) else { return }
       }
     }
   }
 
-  /// Counts a result; returns whether the offset skips it.
-  private func skipsResult() -> Bool {
+  /// Passes on a result, unless the offset skips it; returns whether more are wanted.
+  private func passOn(
+    _ candidate: inout QueryCandidate, to body: (inout QueryCandidate) throws -> Bool
+  ) throws -> Bool {
     left -= 1
     guard skipped >= query.offset else {
       skipped += 1
-      return true
+      return left > 0
     }
     tally.results += 1
-    return false
-  }
-
-  /// Calls `body` with all results in any order; with a limit or an offset, like ``forEach(_:)``.
-  func forEachInAnyOrder(_ body: (inout QueryCandidate) throws -> Bool) throws {
-    // Only an ordered scan of an index returns documents without an entry.
-    if case .index(let access) = plan.access, access.endsWithMissing {
-      return try forEach(body)
-    }
-    guard query.limit == nil, query.offset == 0 else { return try forEach(body) }
-    defer { noteEnd() }
-    defer { cachedPredicate?.publish() }
-    var candidates = try CandidateCursor(self, plan.access, for: .inAnyOrder)
-    var candidate = QueryCandidate(references: references, attachments: attachments)
-    while try candidates.advance(&candidate) {
-      guard try accept(&candidate) else { continue }
-      tally.results += 1
-      guard try body(&candidate) else { return }
-    }
+    return try body(&candidate) && left > 0
   }
 
   /// Returns the number of results; reads only documents that the filter needs.

@@ -19,7 +19,7 @@ extension QuerySource {
     for aggregate in repeat each aggregates { running.append(try RunningAggregate(aggregate)) }
     let isReading = running.contains(where: \.isReading)
     let execution = try execution(of: query, readsResults: isReading)
-    try execution.forEachInAnyOrder { candidate in
+    try execution.forEach(inAnyOrder: true) { candidate in
       if isReading { try execution.read(&candidate) }
       for index in running.indices {
         if isReading { try running[index].add(candidate.row) } else { running[index].addUnread() }
@@ -91,7 +91,7 @@ extension QuerySource {
     let key = try ProjectedProperty(property)
     var groups: [[UInt8]: (key: V, running: [RunningAggregate])] = [:]
     let execution = try execution(of: query, readsResults: true)
-    try execution.forEachInAnyOrder { candidate in
+    try execution.forEach(inAnyOrder: true) { candidate in
       try execution.read(&candidate)
       let (value, stored) = try key.read(candidate.row)
       let bytes = SortKeys.bytes(of: stored, byBytes: isByBytes)

@@ -215,7 +215,7 @@ extension LiveRows {
     var edits: [LiveEdit] = []
     var found: Set<DocumentKey> = []
     var last: [UInt8]?
-    func add(_ candidate: inout QueryCandidate) throws -> Bool {
+    try execution.forEach(inAnyOrder: !isByRelevance) { candidate in
       if isCancelled() { throw Database.cancelledError }
       try execution.read(&candidate)
       var key = try evaluator.key(ofResult: candidate.row)
@@ -229,11 +229,6 @@ extension LiveRows {
       let new = try row(key, id, record.revision, old) { view.document(of: record) }
       if old !== new { edits.append(LiveEdit(old: old, new: new)) }
       return true
-    }
-    if isByRelevance {
-      try execution.forEach(add)
-    } else {
-      try execution.forEachInAnyOrder(add)
     }
     list.forEach { row in
       if !found.contains(DocumentKey(row.id)) { edits.append(LiveEdit(old: row, new: nil)) }
