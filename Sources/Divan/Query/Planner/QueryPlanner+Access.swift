@@ -115,7 +115,7 @@ extension QueryPlanner {
       if case .nothing = alternative { continue }
       let own = alternative.conjuncts
       let parts = Conjuncts(own + common.map(\.part), given: given)
-      let matches = try estimated(matches(parts, sorts: []))
+      let matches = try matches(parts)
       let searches = try searches(parts)
       let costModel = costModel(of: QueryCore(), parts, matches, searches)
       let best = try cheapest(parts, matches, searches, costModel, ownCount: own.count)

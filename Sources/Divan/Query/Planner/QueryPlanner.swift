@@ -36,7 +36,7 @@ struct QueryPlanner {
     if query.isByRelevance, let search = searches.first {
       return byRelevance(filter, query, search)
     }
-    let found = try estimated(matches(filter, sorts: query.sorts))
+    let found = try matches(filter, sorts: query.sorts)
     let costModel = costModel(of: query, filter, found, searches)
     let choice = try cheapest(filter, found, searches, costModel, ownCount: filter.parts.count)
     var (best, estimate) = plan(choice, filter, costModel)
@@ -102,23 +102,19 @@ struct QueryPlanner {
     )
   }
 
-  /// Returns the conditions of a filter that indexes can look up.
+  /// Returns the conditions of a filter that indexes can look up, those with the fewest entries
+  /// first.
   ///
   /// An index that lacks documents without entries is included if those come last in its order.
-  func matches(_ filter: Conjuncts, sorts: [QuerySort]) -> [IndexMatch] {
+  func matches(
+    _ filter: Conjuncts, sorts: [QuerySort] = []
+  ) throws(DatabaseError) -> [EstimatedMatch] {
     var matches: [IndexMatch] = []
     for definition in indexes where definition.isReady {
       let hasOrder = sorts.contains { $0.descending && $0.path.leads(to: definition.index.path) }
       filter.forEachMatch(definition, mayLackDocuments: hasOrder) { matches.append($0) }
     }
-    return matches
-  }
-
-  /// Estimates the number of entries of each match; returns those with the fewest first.
-  func estimated(_ matches: [IndexMatch]) throws(DatabaseError) -> [EstimatedMatch] {
-    var found: [EstimatedMatch] = []
-    found.reserveCapacity(matches.count)
-    for match in matches { found.append(try estimated(match)) }
+    let found = try matches.map(estimated)
     guard found.count > 1 else { return found }
     // Of equal numbers, the match that answers more parts comes first.
     return found.sorted {
