@@ -24,20 +24,13 @@ struct IndexScan: ~Copyable {
   /// Moves to the next document; returns false at the end.
   @inline(__always)
   mutating func advance() throws(DatabaseError) -> Bool {
-    while true {
-      if try entries.advance() {
-        try execution.stopIfCancelled()
-        execution.tally.entriesRead += 1
-        return true
-      }
-      guard try beginRange() else { return false }
+    while try !entries.advance() {
+      guard nextRange < access.ranges.count else { return false }
+      entries = try execution.entries(of: access, nextRange, descending: descending)
+      nextRange += 1
     }
-  }
-
-  private mutating func beginRange() throws(DatabaseError) -> Bool {
-    guard nextRange < access.ranges.count else { return false }
-    entries = try execution.entries(of: access, nextRange, descending: descending)
-    nextRange += 1
+    try execution.stopIfCancelled()
+    execution.tally.entriesRead += 1
     return true
   }
 
