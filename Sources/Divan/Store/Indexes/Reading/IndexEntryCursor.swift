@@ -98,28 +98,22 @@ extension IndexEntryCursor {
 
   /// Moves to the next document; returns false at the end.
   mutating func advance() throws(DatabaseError) -> Bool {
-    while try advanceToAny() {
+    while true {
+      if let item = try view.step(&scan) {
+        guard let size = IndexEntries.valueSize(item) else { throw noEntry }
+        entry = item
+        valueSize = size
+        if let residual, try !matches(residual) { continue }
+      } else if let id = computed.popFirst() {
+        entry = IndexEntries.entryWithoutValue(of: id)
+      } else {
+        return false
+      }
       guard seen != nil else { return true }
       // Compared by bytes: IDs that look alike can be different.
       let id = id.array
       if seen?.insert(id).inserted == true { return true }
     }
-    return false
-  }
-
-  private mutating func advanceToAny() throws(DatabaseError) -> Bool {
-    while let item = try view.step(&scan) {
-      guard let size = IndexEntries.valueSize(item) else { throw noEntry }
-      entry = item
-      valueSize = size
-      guard let residual else { return true }
-      let value = value
-      if !residual.keys.needsDocument(for: value) { return true }
-      if try matches(id, value, residual) { return true }
-    }
-    guard let id = computed.popFirst() else { return false }
-    entry = IndexEntries.entryWithoutValue(of: id)
-    return true
   }
 
   /// The current document's ID.
@@ -152,10 +146,11 @@ extension IndexEntryCursor {
     entry.key.suffix(from: IndexEntries.prefixSize).prefix(valueSize)
   }
 
-  /// Reads the document to decide about values that are cut off.
-  private func matches(
-    _ id: SharedBytes, _ value: SharedBytes, _ residual: ResidualCheck
-  ) throws(DatabaseError) -> Bool {
+  /// Whether the current entry is in the range; reads the document if its values are cut off.
+  private func matches(_ residual: ResidualCheck) throws(DatabaseError) -> Bool {
+    let value = value
+    if !residual.keys.needsDocument(for: value) { return true }
+    let id = id
     guard let entry = try view.entry(id), !entry.isDeleted else { return false }
     let properties = EncodedValue(try view.winningRecord(at: entry.location, id).body)
     return IndexEntries.values(residual.index, of: properties).contains {
