@@ -95,18 +95,16 @@ final class ModelContextCore {
   }
 
   /// Throws if nothing can be read.
+  ///
+  /// If the database was suspended when the context was created, and no longer is, it is read now.
   func requireReadable() throws {
-    if let failure { try recover(from: failure) }
-    if isInTransaction, case .transaction(let transaction) = source { try transaction.check() }
-  }
-
-  /// Reads the database, which was suspended when the context was created, if it is no longer.
-  private func recover(from failure: any Error) throws {
-    guard case .database(let database) = source, case DatabaseError.Code.suspended = failure else {
-      throw failure
+    if let failure {
+      guard case .database(let database) = source, case DatabaseError.Code.suspended = failure
+      else { throw failure }
+      snapshot = try database.snapshot()
+      self.failure = nil
     }
-    snapshot = try database.snapshot()
-    self.failure = nil
+    if isInTransaction, case .transaction(let transaction) = source { try transaction.check() }
   }
 
   /// Ends the context: nothing can be read or saved any more, and the source is released.
