@@ -16,11 +16,6 @@ extension ModelContent {
 
 extension ModelContextCore {
   /// Returns the model of a document.
-  func model<M: Model>(_ type: M.Type, of document: Document) throws -> M {
-    try model(type, of: ModelContent(document))
-  }
-
-  /// Returns the model of a document.
   func model<M: Model>(_ type: M.Type, of content: ModelContent) throws -> M {
     let hash = IdentityMap.hash(of: content.id)
     if let known = identityMap[content.id, hash: hash] {
@@ -95,7 +90,7 @@ extension ModelContextCore {
     guard let document = try requireSnapshot().document(id) else {
       return try known.map { try cast($0) }
     }
-    return try model(type, of: document)
+    return try model(type, of: ModelContent(document))
   }
 
   /// Returns the target of a reference; nil if it does not exist or is of another class.

@@ -234,7 +234,7 @@ extension LiveQuery: ContextObserver {
     return try ids.compactMap { id in
       let model =
         if let document = documents[DocumentKey(id)] {
-          try core.model(M.self, of: document) as M?
+          try core.model(M.self, of: ModelContent(document)) as M?
         } else {
           try core.model(M.self, id: id)
         }

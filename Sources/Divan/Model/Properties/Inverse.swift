@@ -122,7 +122,7 @@ final class InverseRelation: Sendable {
     }
     model = { document, core in
       guard ModelKind.includes(document, Source.self, core.registry) else { return nil }
-      return try core.model(Source.self, of: document)
+      return try core.model(Source.self, of: ModelContent(document))
     }
   }
 
