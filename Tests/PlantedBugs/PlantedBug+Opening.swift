@@ -91,11 +91,11 @@ extension PlantedBug {
       in: Place.logOpening,
       find: """
         } catch .system(let error) where error.isLackOfSpace {
-          if let active = writer?.active {
+          let note: String
         """,
       plant: """
         } catch .system(let error) where error.isLackOfSpace && !PLANTED {
-          if let active = writer?.active {
+          let note: String
         """, killedBy: .rules("rule 15: a store on a full disk can be read")),
     PlantedBug(
       "lock-not-taken", rule: "16", "two writers can open a store",

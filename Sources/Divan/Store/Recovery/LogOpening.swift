@@ -219,22 +219,20 @@ extension LogOpening {
     whole.end = recovery.end
     do throws(LogError) {
       try reappend(LogWriter.Reappend(whole, after: recovery.proven))
-      chain.segments[chain.segments.count - 1] = proven
-      if let active = writer?.active { chain.segments.append(active) }
       report.securedCommits = Int(clamping: recovery.end.commit - recovery.proven.commit)
     } catch .system(let error) where error.isLackOfSpace {
-      // A segment that has its name already is the log's end, even if HEAD does not say so.
-      if let active = writer?.active {
-        chain.segments[chain.segments.count - 1] = proven
-        chain.segments.append(active)
-      }
       // Everything can be read, as in a read-only opening; a later opening makes it durable.
-      writer = nil
       let note: String
       (refusal, note) = LogOpening.refusalForLackOfSpace(
         DatabaseError(error), path: directory.path)
       report.notes.append(note)
     }
+    // A segment that has its name already is the log's end, even if HEAD does not say so.
+    if let active = writer?.active {
+      chain.segments[chain.segments.count - 1] = proven
+      chain.segments.append(active)
+    }
+    if refusal != nil { writer = nil }
   }
 
   /// Returns the refusal to write on a full disk, and the note for the opening report.
