@@ -25,9 +25,9 @@ extension PlantedBug {
       "numbering-resumes-too-low", rule: "3",
       "after a crash, numbering resumes at the last number found",
       in: Place.logOpening,
-      find: "lastSequence: isClosed ? used : max(used, bound), sequenceBound: bound, time: 0,",
+      find: "lastSequence: isClosed ? used : max(used, bound), sequenceBound: bound,",
       plant:
-        "lastSequence: isClosed || PLANTED ? used : max(used, bound), sequenceBound: bound, time: 0,",
+        "lastSequence: isClosed || PLANTED ? used : max(used, bound), sequenceBound: bound,",
       killedBy: .rules("rule 3: after an unclean end, numbering resumes above")),
     PlantedBug(
       "head-without-bound", rule: "3", "HEAD does not contain the sequence bound",

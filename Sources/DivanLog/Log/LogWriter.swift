@@ -45,13 +45,12 @@ package struct LogWriter: ~Copyable, Sendable {
     package var nextFileID: UInt64
     package var lastSequence: UInt64
     package var sequenceBound: UInt64
-    package var time: UInt64
     /// Whether `HEAD` says that the log was closed at exactly this end.
     package var isClosed: Bool
 
     package init(
       segmentNumber: UInt64, segmentSalt: UInt64, end: LogEnd, nextFileID: UInt64,
-      lastSequence: UInt64, sequenceBound: UInt64, time: UInt64, isClosed: Bool
+      lastSequence: UInt64, sequenceBound: UInt64, isClosed: Bool
     ) {
       self.segmentNumber = segmentNumber
       self.segmentSalt = segmentSalt
@@ -59,7 +58,6 @@ package struct LogWriter: ~Copyable, Sendable {
       self.nextFileID = nextFileID
       self.lastSequence = lastSequence
       self.sequenceBound = sequenceBound
-      self.time = time
       self.isClosed = isClosed
     }
 
@@ -72,7 +70,7 @@ package struct LogWriter: ~Copyable, Sendable {
     /// The start of a log that does not exist yet.
     package static let empty = Start(
       segmentNumber: 0, segmentSalt: 0, end: LogEnd(offset: 0, commit: 0, chain: 0), nextFileID: 1,
-      lastSequence: 0, sequenceBound: 0, time: 0, isClosed: true)
+      lastSequence: 0, sequenceBound: 0, isClosed: true)
   }
 
   /// The largest number that a writer begins with.
@@ -102,7 +100,7 @@ package struct LogWriter: ~Copyable, Sendable {
   private var isHeadClosed: Bool
   package private(set) var lastSequence: UInt64
   /// The time of the last commit, in milliseconds since 1970.
-  package private(set) var lastTime: UInt64
+  package private(set) var lastTime: UInt64 = 0
 
   /// The active segment is mapped again when it has grown by this many bytes.
   private static let mappingStep = 1 << 20
@@ -118,7 +116,6 @@ package struct LogWriter: ~Copyable, Sendable {
     last = (start.segmentNumber, start.segmentSalt, start.end)
     nextFileID = start.nextFileID
     lastSequence = start.lastSequence
-    lastTime = start.time
     isHeadClosed = start.isClosed
   }
 }

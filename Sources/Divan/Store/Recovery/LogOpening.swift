@@ -185,7 +185,7 @@ extension LogOpening {
       segmentNumber: last.header.numbers.upperBound, segmentSalt: last.header.preamble.salt,
       end: recovery.end, nextFileID: try highestFileID() + 1,
       // Transactions that were lost in a crash may have used any number up to the bound.
-      lastSequence: isClosed ? used : max(used, bound), sequenceBound: bound, time: 0,
+      lastSequence: isClosed ? used : max(used, bound), sequenceBound: bound,
       isClosed: isClosed)
   }
 
