@@ -2,7 +2,7 @@
 ///
 /// Damage is an item that it returns; the caller decides what follows from it.
 package struct FrameReader {
-  private let segment: Segment
+  let segment: Segment
   private let limit: Int
   /// The offset of the next frame.
   package private(set) var offset: Int
@@ -63,17 +63,6 @@ package struct FrameReader {
 }
 
 extension FrameReader {
-  /// Returns the payload of a damaged frame, and the ranges of its damaged records.
-  ///
-  /// Returns nil if anything else in the payload may be damaged.
-  func lostRecords(
-    of header: FrameHeader, at offset: Int
-  ) throws(LogError) -> (payload: SharedBytes, lost: [Range<Int>])? {
-    let payload = try segment.bytes(header.paddedSize, at: offset + FrameHeader.size)
-    guard let lost = LostRecords.find(in: payload, header) else { return nil }
-    return (payload.prefix(header.payloadSize), lost)
-  }
-
   /// Moves to the next frame header of this file from `start` on, past any other bytes.
   ///
   /// Returns false if there is none. A header's checksum binds it to its offset, so nothing else

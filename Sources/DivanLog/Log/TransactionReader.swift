@@ -99,10 +99,10 @@ extension TransactionReader {
   /// Returns the next frame, and the ranges of its payload whose records are damaged.
   private mutating func nextFrame() throws(LogError) -> (FrameReader.Item, lost: [Range<Int>]) {
     let item = try frames.next()
-    guard passesLost, case .badPayload(let header, let offset) = item,
-      let found = try frames.lostRecords(of: header, at: offset)
-    else { return (item, []) }
-    return (.frame(header, offset: offset, payload: found.payload), found.lost)
+    guard passesLost, case .badPayload(let header, let offset) = item else { return (item, []) }
+    let payload = try frames.segment.bytes(header.paddedSize, at: offset + FrameHeader.size)
+    guard let lost = LostRecords.find(in: payload, header) else { return (item, []) }
+    return (.frame(header, offset: offset, payload: payload.prefix(header.payloadSize)), lost)
   }
 
   /// Continues after damage at the next frame that begins a transaction; false if none does.
