@@ -43,7 +43,7 @@ final class Maintenance: Sendable {
     /// The error of the last pass; nil if it succeeded.
     var problem: DatabaseError?
     var waiters: [DispatchSemaphore] = []
-    /// The highest number of any checkpoint so far.
+    /// The number of the last checkpoint that was begun.
     var lastNumber: UInt64
   }
 

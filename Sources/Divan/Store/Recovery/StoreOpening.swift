@@ -15,7 +15,8 @@ struct OpenedStore: ~Copyable {
   var head: Head?
   /// The last sequence number that may have been used, perhaps by commits that are not seen yet.
   var reservedSequence: UInt64 = 0
-  /// The highest number of any checkpoint, used or not.
+  /// The number of the checkpoint that the opening chose, even if replay could not read a page of
+  /// it; 0 if there was none to use.
   var highestCheckpoint: UInt64 = 0
   /// Bytes of log after the checkpoint.
   var replayedSize = 0
