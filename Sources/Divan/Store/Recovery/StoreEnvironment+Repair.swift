@@ -16,7 +16,7 @@ extension StoreEnvironment {
       if run.replacement(number, state.compactionCount) != nil { return }
       let start = ContinuousClock.now
       let repair = LeafRepair(ReadView(state: state, self), tree)
-      guard try rebuild(number, of: run, repair) else {
+      guard try rebuildPage(number, of: run, repair) else {
         throw note(LeafRepair.unrepairable(error, path))
       }
       counters.noteRebuiltPage()
@@ -28,7 +28,7 @@ extension StoreEnvironment {
   }
 
   /// Rebuilds a page; returns false if that is not possible.
-  private func rebuild(
+  private func rebuildPage(
     _ number: UInt32, of run: Run, _ repair: LeafRepair
   ) throws(DatabaseError) -> Bool {
     let coverage = try repair.reading { () throws(PageError) in try run.coverage(ofPage: number) }
