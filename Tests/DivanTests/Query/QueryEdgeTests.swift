@@ -203,6 +203,66 @@ struct QueryEdgeTests {
     #expect(error?.code == .invalidQuery && error?.message.contains("Equal") == true)
   }
 
+  /// An enumeration whose texts are not in its order.
+  enum Level: String, Codable, CaseIterable, Comparable {
+    case low, middle, high
+
+    private var rank: Int { self == .low ? 0 : self == .middle ? 1 : 2 }
+    static func < (one: Level, other: Level) -> Bool { one.rank < other.rank }
+  }
+
+  struct Offer: DocumentCodable {
+    @DocumentID var id: String?
+    var price: Decimal
+    var level: Level
+    var code: Data
+    var count: Int
+    var start: Date
+    var end: Date?
+  }
+
+  private func offers() -> [Offer] {
+    (0..<3).map { number in
+      let day = Date(timeIntervalSince1970: Double(number) * 86_400)
+      var offer = Offer(
+        price: Decimal(number * 5), level: Level.allCases[number], code: Data([1, UInt8(number)]),
+        count: number, start: day, end: number == 0 ? nil : day)
+      offer.id = "\(number)"
+      return offer
+    }
+  }
+
+  private func refusal(_ predicate: Predicate<Offer>) -> String? {
+    let error = #expect(throws: DatabaseError.self) { try Query<Offer>().filter(predicate) }
+    #expect(error?.code == .invalidQuery)
+    return error?.message
+  }
+
+  @Test func `a predicate has no ranges of types whose stored texts are not in their order`() throws
+  {
+    let (low, high) = (Decimal(5), Decimal(10))
+    let (least, most) = (Level.low, Level.middle)
+    // As texts, "10" comes before "5", and "high" before "low".
+    for predicate in [
+      #Predicate<Offer> { (low...high).contains($0.price) },
+      #Predicate<Offer> { (low..<high).contains($0.price) },
+      #Predicate<Offer> { (least...most).contains($0.level) },
+    ] {
+      #expect(refusal(predicate)?.contains("RangeExpressionContains") == true)
+    }
+    let offers = offers()
+    _ = try database.write { try $0.put(contentsOf: offers) }
+    let (early, late) = (Date(timeIntervalSince1970: 0), Date(timeIntervalSince1970: 86_400))
+    for predicate in [
+      #Predicate<Offer> { (0..<2).contains($0.count) },
+      #Predicate<Offer> { (early..<late).contains($0.start) },
+      #Predicate<Offer> { $0.end != nil && (early...late).contains($0.end!) },
+    ] {
+      let found = try database.snapshot().find(Query<Offer>().filter(predicate)).map(\.id)
+      #expect(try found == offers.filter(predicate).map(\.id), "\(predicate)")
+    }
+  }
+
   // MARK: Sums
 
   private func sum(_ numbers: [Value]) throws -> Value {

@@ -284,6 +284,10 @@ extension PredicateExpressions.SequenceAllSatisfy: TranslatablePredicate {
 
 extension PredicateExpressions.RangeExpressionContains: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
+    // The bounds are compared as they are stored, which for other types is not their own order.
+    guard Element.Output.self is any _QueryOrdered.Type else {
+      throw PredicateTranslation.refusal(self)
+    }
     guard case .range(let lower, let upper, let includesUpper) = try translation.term(range),
       case .property(let path, _) = try translation.term(element)
     else { throw PredicateTranslation.refusal(self) }
