@@ -180,6 +180,7 @@ struct QueryEdgeTests {
       #Predicate { $0.tags?.isEmpty == nil }, #Predicate { $0.tags?.isEmpty != true },
       #Predicate { $0.tags?.contains("home") ?? true },
       #Predicate { $0.tags?.allSatisfy { $0 == "x" } == true },
+      #Predicate { $0.tags?.contains { $0 == "home" } == true },
       #Predicate { $0.title?.starts(with: "T") == false },
       #Predicate { !($0.title?.contains("ea") ?? false) },
       #Predicate { $0.isDone ?? true }, #Predicate { $0.isDone ?? false },
@@ -261,6 +262,16 @@ struct QueryEdgeTests {
       let found = try database.snapshot().find(Query<Offer>().filter(predicate)).map(\.id)
       #expect(try found == offers.filter(predicate).map(\.id), "\(predicate)")
     }
+  }
+
+  @Test func `a predicate has no conditions on elements of what is not stored as an array`() {
+    // Data is one text, which would be its own only element.
+    #expect(
+      refusal(#Predicate { $0.code.contains { $0 == 1 } })?.contains("SequenceContainsWhere")
+        == true)
+    #expect(
+      refusal(#Predicate { $0.code.allSatisfy { $0 == 1 } })?.contains("SequenceAllSatisfy")
+        == true)
   }
 
   // MARK: Sums

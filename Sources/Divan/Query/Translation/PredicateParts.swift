@@ -258,9 +258,9 @@ extension PredicateExpressions.SequenceContains: TranslatablePredicate {
 
 extension PredicateExpressions.SequenceContainsWhere: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard case .property(let path, _) = try translation.term(sequence) else {
-      throw PredicateTranslation.refusal(self)
-    }
+    guard case .property(let path, let type) = try translation.term(sequence),
+      type is any _QueryElements.Type
+    else { throw PredicateTranslation.refusal(self) }
     var inner = PredicateTranslation()
     // Paths of conditions on elements begin at the element; nothing outside of it can be tested
     // there.
@@ -271,9 +271,9 @@ extension PredicateExpressions.SequenceContainsWhere: TranslatablePredicate {
 
 extension PredicateExpressions.SequenceAllSatisfy: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard case .property(let path, _) = try translation.term(sequence) else {
-      throw PredicateTranslation.refusal(self)
-    }
+    guard case .property(let path, let type) = try translation.term(sequence),
+      type is any _QueryElements.Type
+    else { throw PredicateTranslation.refusal(self) }
     var inner = PredicateTranslation()
     // Paths of conditions on elements begin at the element; nothing outside of it can be tested
     // there.
