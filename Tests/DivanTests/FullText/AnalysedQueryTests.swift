@@ -18,6 +18,18 @@ struct AnalysedQueryTests {
     }
   }
 
+  @Test(arguments: [
+    ("京~1", "東京都", true), ("京~1", "milk", false), ("京~2", "東 milk", false),
+    ("\"milk 京\"~1", "silk 京都", true), ("\"milk 京\"~1", "silk tea", false),
+    ("e\u{301}*~1", "eat", true), ("e\u{301}*~1", "milk", false), ("mil*~2", "elk", true),
+  ])
+  func `a prefix whose term is not longer than its distance matches only what begins with it`(
+    query: String, text: String, matches: Bool
+  ) throws {
+    let expression = try FullTextParser.parse(query)
+    #expect(try FullTextFixtures.matches(expression, text) == matches)
+  }
+
   @Test func `a hundred thousand single documents are tested against stop words in seconds`() {
     // Each test made the tables of stop words again.
     let options = AnalysisOptions(stemming: .english, stopWords: [.english, .german])

@@ -34,6 +34,7 @@ struct TextHighlighterTests {
     ("NEAR(a b)", "b c a", "[b] c [a]"), ("\"a a\"", "a a a b", "[a a a] b"),
     ("京都", "東京都と京都", "東[京都]と[京都]"), ("東京都", "東京都と京都", "[東京都]と京都"),
     ("京", "東京都", "東[京都]"), ("nothing", "a b", "a b"), ("a", "", ""),
+    ("京~1", "東京都 milk", "東[京都] milk"), ("e\u{301}*~1", "Été tea", "[Été] tea"),
   ])
   func `the words of a query are highlighted in the text as it is`(
     query: String, text: String, expected: String

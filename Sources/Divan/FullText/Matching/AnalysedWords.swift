@@ -10,19 +10,21 @@ struct AnalysedWords: Hashable, Sendable {
     var stems: [[UInt8]] = []
     /// The number of words since the first one.
     var offset: Int
+    /// The edit distance within which terms match.
+    ///
+    /// It is 0 for a prefix that is not longer than the distance asked for, because any term would
+    /// match.
+    fileprivate(set) var maxDistance = 0
   }
 
   /// The words in their order; empty for text that has no terms, such as stop words.
   private(set) var words: [Word] = []
-  /// The edit distance within which terms match.
-  let maxDistance: Int
 
   /// Makes the terms of words as an index with the same options has them.
   ///
   /// The last word of a prefix is folded, and not stemmed: what was typed of it need not be a word.
   /// The stems of words that begin with it match, too.
   init(_ query: FullTextWords, _ options: AnalysisOptions) {
-    maxDistance = query.maxDistance
     let text = Array(query.text.utf8)
     var cursor = TokenCursor(text, options, for: .query)
     while cursor.next() {
@@ -31,7 +33,14 @@ struct AnalysedWords: Hashable, Sendable {
     }
     if query.isPrefix { makePrefix(of: text, options) }
     let first = words.first?.offset ?? 0
-    for index in words.indices { words[index].offset -= first }
+    for index in words.indices {
+      words[index].offset -= first
+      // The term decides: a letter of a script without spaces is a prefix without a star, and a
+      // term can be shorter than what was written.
+      let matchesAnyTerm =
+        words[index].isPrefix && words[index].term.scalars.count <= query.maxDistance
+      words[index].maxDistance = matchesAnyTerm ? 0 : query.maxDistance
+    }
   }
 
   private mutating func makePrefix(of text: [UInt8], _ options: AnalysisOptions) {

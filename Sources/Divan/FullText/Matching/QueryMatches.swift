@@ -102,7 +102,7 @@ struct QueryMatches {
     _ text: FullTextWords, in fields: FieldSet
   ) throws(DatabaseError) -> CountedMatches? {
     let words = query[text]
-    guard words.words.count == 1, words.maxDistance == 0, !words.words[0].isPrefix,
+    guard words.words.count == 1, words.words[0].maxDistance == 0, !words.words[0].isPrefix,
       let postings = try terms.postings(of: words.words[0].term),
       try UInt64(postings.documentCount) * 64 > terms.numberLimit()
     else { return nil }
@@ -121,16 +121,16 @@ struct QueryMatches {
     if words.words.count > 1 {
       var cursors: [(cursor: any MatchCursor, offset: Int)] = []
       for word in words.words {
-        let found = try matchingTerms(word, words.maxDistance)
+        let found = try matchingTerms(word)
         cursors.append((try self.cursor(found, fields, part: nil), word.offset))
       }
       cursor = try PhraseMatches(cursors, part: part)
-    } else if !hasPlaces, words.maxDistance == 0, words.words[0].isPrefix,
+    } else if !hasPlaces, words.words[0].maxDistance == 0, words.words[0].isPrefix,
       let prefix = try countedMatches(words.words[0], fields, part: part)
     {
       cursor = prefix
     } else {
-      let found = try matchingTerms(words.words[0], words.maxDistance)
+      let found = try matchingTerms(words.words[0])
       if !hasPlaces, found.count > QueryMatches.cursorLimit,
         let counted = try countedMatches(found, fields, part: part)
       {
@@ -182,12 +182,11 @@ struct QueryMatches {
   }
 
   /// Returns the terms that a word stands for, each once.
-  private func matchingTerms(
-    _ word: AnalysedWords.Word, _ maxDistance: Int
-  ) throws(DatabaseError) -> [[UInt8]] {
+  private func matchingTerms(_ word: AnalysedWords.Word) throws(DatabaseError) -> [[UInt8]] {
     var found: [[UInt8]]
-    if maxDistance > 0 {
-      found = try terms.terms(near: word.term, maxDistance: maxDistance, isPrefix: word.isPrefix)
+    if word.maxDistance > 0 {
+      found = try terms.terms(
+        near: word.term, maxDistance: word.maxDistance, isPrefix: word.isPrefix)
     } else {
       found = word.isPrefix ? try terms.terms(withPrefix: word.term) : [word.term]
     }

@@ -35,7 +35,7 @@ struct TextHighlighter {
     parts = words.map { AnalysedWords($0, options) }
     for (part, words) in parts.enumerated() {
       for (index, word) in words.words.enumerated() {
-        if word.isPrefix || words.maxDistance > 0 {
+        if word.isPrefix || word.maxDistance > 0 {
           inexact.append((part, index))
         } else {
           exact[word.term, default: []].append((part, index))
@@ -73,10 +73,9 @@ struct TextHighlighter {
     var findings = Findings()
     /// The hits of each word of each part, in the order of the text.
     var hits = parts.map { Array(repeating: [Hit](), count: $0.words.count) }
-    var matchers = inexact.map { part, word in
-      FuzzyMatcher(
-        parts[part].words[word].term, maxDistance: parts[part].maxDistance,
-        isPrefix: parts[part].words[word].isPrefix)
+    var matchers = inexact.map { part, index in
+      let word = parts[part].words[index]
+      return FuzzyMatcher(word.term, maxDistance: word.maxDistance, isPrefix: word.isPrefix)
     }
     var cursor = TokenCursor(text, options)
     while cursor.next() {
@@ -85,7 +84,8 @@ struct TextHighlighter {
       for (part, word) in exact[cursor.term] ?? [] { hits[part][word].append(hit) }
       for (index, (part, word)) in inexact.enumerated() {
         if parts[part].words[word].matches(cursor.term)
-          || parts[part].maxDistance > 0 && matchers[index].distance(of: cursor.term) != nil
+          || parts[part].words[word].maxDistance > 0
+            && matchers[index].distance(of: cursor.term) != nil
         {
           hits[part][word].append(hit)
         }
