@@ -544,6 +544,41 @@ struct QueryTests {
       try snapshot.aggregate(query.sorted(by: \.minutes).limit(2), .sum { $0.minutes }) == 10)
   }
 
+  struct Reading: DocumentCodable {
+    var amount: Double
+    var time: Date
+    var sensor: UUID
+  }
+
+  @Test func `values that are read as equal ones are one group, however they are written`() throws {
+    let noon = Date(timeIntervalSince1970: 1_772_366_400)
+    let nextDay = Date(timeIntervalSince1970: 1_772_452_800)
+    let sensor = UUID()
+    let readings: [(amount: Value, time: Value, sensor: Value)] = [
+      (.int(9_007_199_254_740_993), "2026-03-01T12:00:00Z", .string(sensor.uuidString)),
+      (.int(9_007_199_254_740_992), "2026-03-01T12:00:00.000Z", .string(sensor.uuidString)),
+      (.int(1), "2026-03-01T14:00:00+02:00", .string(sensor.uuidString.lowercased())),
+      (.double(1), "2026-03-02T12:00:00.000Z", .string(sensor.uuidString)),
+    ]
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for (amount, time, sensor) in readings {
+        _ = try transaction.put(
+          Document(["type": "Reading", "amount": amount, "time": time, "sensor": sensor]))
+      }
+    }
+    let snapshot = try database.snapshot()
+    let query = Query<Reading>()
+    #expect(try snapshot.distinct(query) { $0.amount } == [1, 9_007_199_254_740_992])
+    #expect(try snapshot.distinct(query) { $0.time } == [noon, nextDay])
+    #expect(try snapshot.distinct(query) { $0.sensor } == [sensor])
+    let amounts = try snapshot.groups(query, by: { $0.amount }, .count)
+    #expect(amounts.map(\.key) == [1, 9_007_199_254_740_992] && amounts.map(\.1) == [2, 2])
+    let times = try snapshot.groups(query, by: { $0.time.optional }, .count)
+    #expect(times.map(\.key) == [noon, nextDay] && times.map(\.1) == [3, 1])
+    #expect(try snapshot.groups(query, by: { $0.sensor }, .count).map(\.1) == [4])
+  }
+
   @Test func `a transaction updates and deletes all matches of a query`() throws {
     let database = try recipes()
     try database.addIndex(DocumentIndex("duration", on: "duration"))

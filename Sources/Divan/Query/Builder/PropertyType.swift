@@ -21,6 +21,24 @@ enum PropertyType {
     return try? part.decode(V.self, at: location)
   }
 
+  /// Whether stored values that differ are read as different values of a type.
+  ///
+  /// Other types may round numbers, as `Double` does, or read several texts as one value, as dates
+  /// do. It is also false for types of which this is not known.
+  static func isReadExactly(_ type: Any.Type) -> Bool {
+    switch type {
+    case is any FixedWidthInteger.Type, is Bool.Type, is String.Type, is Value.Type: true
+    case is Optional<Int>.Type, is Optional<Bool>.Type, is Optional<String>.Type: true
+    default: false
+    }
+  }
+
+  /// Returns the form in which a value is stored; nil if it cannot be stored.
+  static func storedForm(of value: Any) -> Value? {
+    guard let value = value as? any Encodable else { return nil }
+    return try? Value(queryConstant: value)
+  }
+
   /// Whether values of a type are stored as texts that are sorted by their bytes.
   static func sortsByBytes(_ type: Any.Type) -> Bool {
     (type as? any _QueryOrdered.Type)?.sortsByBytes ?? false

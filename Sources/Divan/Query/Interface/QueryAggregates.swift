@@ -55,8 +55,9 @@ extension QuerySource {
 
   /// Groups the results of a query by equal values of a property, in the sort order of the values.
   ///
-  /// Numbers are compared by value, however they are written. The key of a group is read as in
-  /// ``values(_:_:)``.
+  /// Numbers are compared by value, however they are written. Stored values that are read as the
+  /// same value, such as two forms of a date, are one group if the type is also `Encodable`. The
+  /// key of a group is read as in ``values(_:_:)``.
   ///
   /// ```swift
   /// for (year, count) in try snapshot.groups(Query<Film>(), by: { $0.year }, .count) {
@@ -89,18 +90,15 @@ extension QuerySource {
     _ fresh: [RunningAggregate]
   ) throws -> [(key: V, running: [RunningAggregate])] {
     let key = try ProjectedProperty(property)
-    var groups: [[UInt8]: (key: V, running: [RunningAggregate])] = [:]
+    var groups = ResultGroups<V>(fresh, isByBytes: isByBytes)
     let execution = try execution(of: query, readsResults: true)
     try execution.forEach(inAnyOrder: true) { candidate in
       try execution.read(&candidate)
       let (value, stored) = try key.read(candidate.row)
-      let bytes = SortKeys.bytes(of: stored, byBytes: isByBytes)
-      var group = groups.removeValue(forKey: bytes) ?? (value, fresh)
-      for index in group.running.indices { try group.running[index].add(candidate.row) }
-      groups[bytes] = group
+      try groups.add(candidate.row, to: value, storedAs: stored)
       return true
     }
-    return groups.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
+    return groups.sorted()
   }
 
   /// Returns the distinct values of a property among the results of a query, in sort order.
@@ -112,8 +110,14 @@ extension QuerySource {
     let property = property(QuerySubject())
     let stored = QueryProperty<Value>(property.path, refusal: property.refusal)
     let isByBytes = PropertyType.sortsByBytes(V.self)
-    return try groups(query, by: stored, isByBytes: isByBytes, []).compactMap {
-      $0.key.isNull ? nil : PropertyType.read($0.key, as: V.self)
+    let isReadExactly = PropertyType.isReadExactly(V.self)
+    var known: Set<[UInt8]> = []
+    return try groups(query, by: stored, isByBytes: isByBytes, []).compactMap { group -> V? in
+      guard !group.key.isNull, let value = PropertyType.read(group.key, as: V.self) else {
+        return nil
+      }
+      guard !isReadExactly, let form = PropertyType.storedForm(of: value) else { return value }
+      return known.insert(SortKeys.bytes(of: form, byBytes: isByBytes)).inserted ? value : nil
     }
   }
 
