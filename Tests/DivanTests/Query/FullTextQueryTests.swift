@@ -84,6 +84,15 @@ struct FullTextQueryTests {
       try ids(documents.filter { $0["tags"].matches(.fullText("\"powder urgent\"")) }) == [])
   }
 
+  @Test func `the elements of an array are 100 words apart for NEAR`() throws {
+    func near(_ distance: Int) throws -> [String] {
+      let words = "NEAR(powder urgent, \(distance))"
+      return try ids(documents.filter { $0["tags"].matches(.fullText(words)) })
+    }
+    #expect(try near(99) == [])
+    #expect(try near(100) == ["d"])
+  }
+
   @Test func `filters join searches with other conditions, alternatives and negations`() throws {
     let milk = documents.filter { $0["body"].matches(.fullText("milk")) }
     #expect(try ids(milk.filter { $0["done"] == true }) == ["b"])

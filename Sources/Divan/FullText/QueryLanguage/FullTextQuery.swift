@@ -23,6 +23,9 @@
 /// keys, with dots between them, such as `author.name:smith`. Equal parts count once. A query has
 /// up to 64 different words and phrases, and a phrase up to 256 words.
 ///
+/// The elements of an array are 100 words apart, and so are attachments: no phrase joins them, but
+/// `NEAR` with a distance of 100 or more can.
+///
 /// For relevance, more than 255 occurrences in a property of a document count as 255, where a word
 /// is in many documents, or is the beginning of many words.
 ///
