@@ -156,8 +156,8 @@ extension PlantedBug {
       "text-purge-needs-attachment", rule: "texts",
       "a leaf is not purged if the attachment of another one is lost",
       in: Place.revisions,
-      find: "try append(record, id: id, over: current, isRewrite: true)",
-      plant: "try append(record, id: id, over: current, isRewrite: !PLANTED)",
+      find: "try addNewestRecord(record, id: id, over: current, isRewrite: true)",
+      plant: "try addNewestRecord(record, id: id, over: current, isRewrite: !PLANTED)",
       killedBy: .rules("a document is deleted and a leaf purged")),
   ]
 }

@@ -92,7 +92,7 @@ struct RichStoreTests {
     try database.write { transaction in
       let record = LocalDocumentRecord(
         idBytes: SharedBytes(copying: [0xFF]), superseded: nil, body: nil)
-      _ = try transaction.append(.localDocument, id: nil) { record.encode(to: &$0) }
+      _ = try transaction.appendRecord(.localDocument, id: nil) { record.encode(to: &$0) }
     }
     try database.close()
     #expect(store.dump("tx", "--records").output.contains("a record of kind 5"))

@@ -19,7 +19,7 @@ extension Database {
 
   /// Stores a record without any checks.
   func adopt(_ record: DocumentRecord) throws {
-    try write { try $0.append(record, id: record.id ?? "", over: nil) }
+    try write { try $0.addNewestRecord(record, id: record.id ?? "", over: nil) }
   }
 }
 

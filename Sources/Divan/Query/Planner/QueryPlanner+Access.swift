@@ -131,7 +131,7 @@ extension QueryPlanner {
         union.covered.remove(other.number)
       }
       // Further alternatives would only add cost.
-      if union.cost.total > fullScan.cost { return nil }
+      if union.cost.total > fullScan.total { return nil }
     }
     if !accesses.isEmpty { union.access = .union(accesses) }
     return union

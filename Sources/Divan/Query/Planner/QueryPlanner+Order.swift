@@ -21,7 +21,7 @@ extension QueryPlanner {
       guard range[equalCount].hasOrder(byBytes: first.byBytes) else { return nil }
     } else if !first.byBytes {
       // The index sorts texts by their bytes, so all of them form one group, which is sorted.
-      let texts = try entries(
+      let texts = try estimatedCount(
         IndexKeyRange(IndexRange(range + [.prefix("")]), of: match.definition))
       let before = (found.entries - texts) * costModel.selectivity(without: match.covered)
       let isReached = first.descending || costModel.wanted.map { before < $0 } ?? true

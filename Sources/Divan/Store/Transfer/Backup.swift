@@ -220,7 +220,7 @@ extension StoreCopy {
       _ = try transaction.store(
         view.attachments(entries), id: id, madeBy: .external(record.revision))
     }
-    try transaction.append(record, id: id, over: current)
+    try transaction.addNewestRecord(record, id: id, over: current)
   }
 }
 

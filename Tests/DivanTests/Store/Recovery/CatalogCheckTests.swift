@@ -9,13 +9,13 @@ import Testing
 extension Database {
   /// Appends a record of a kind with any payload, and returns its location.
   fileprivate func plant(_ kind: Record.Kind, _ payload: [UInt8]) throws -> RecordLocator {
-    try write { try $0.append(kind, id: nil) { writer in writer.append(payload) } }
+    try write { try $0.appendRecord(kind, id: nil) { writer in writer.append(payload) } }
   }
 
   fileprivate func plant(
     _ kind: Record.Kind, _ encode: (inout ByteWriter) -> Void
   ) throws -> RecordLocator {
-    try write { try $0.append(kind, id: nil, encode: encode) }
+    try write { try $0.appendRecord(kind, id: nil, encode: encode) }
   }
 }
 
@@ -368,7 +368,7 @@ struct CatalogCheckTests {
       winner: .init(
         revision: RevisionID(generation: 9, digest: .own(9, 9)), isDeleted: false, sequence: 2),
       mayRetainOlder: true)
-    try database.write { try $0.append(record, id: "b", over: current) }
+    try database.write { try $0.addNewestRecord(record, id: "b", over: current) }
     #expect(
       try problems { _ in } == ["the document's revision tree: the index has another winner"])
   }

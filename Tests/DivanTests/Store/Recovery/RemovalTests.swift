@@ -193,7 +193,7 @@ struct RemovalTests {
       let database = try open("/kind-\(kind.rawValue).divan")
       try database.write { transaction in
         try transaction.put(Document(id: "a", ["n": 1]))
-        _ = try transaction.append(kind, id: nil) { $0.append([0xFF] as [UInt8]) }
+        _ = try transaction.appendRecord(kind, id: nil) { $0.append([0xFF] as [UInt8]) }
       }
       try fill(database, "more")
       try database.write { _ = try $0.replace("a", with: ["n": 2]) }
