@@ -50,9 +50,10 @@ extension HistoryRetention {
     age.map { age in
       let (seconds, attoseconds) = age.components
       guard seconds >= 0, attoseconds >= 0 else { return 0 }
-      let whole = UInt64(seconds).multipliedReportingOverflow(by: 1000)
-      return whole.overflow
-        ? .max : whole.partialValue + UInt64(attoseconds / 1_000_000_000_000_000)
+      let (whole, isTooLong) = UInt64(seconds).multipliedReportingOverflow(by: 1000)
+      let (sum, isSumTooLong) = whole.addingReportingOverflow(
+        UInt64(attoseconds / 1_000_000_000_000_000))
+      return isTooLong || isSumTooLong ? .max : sum
     }
   }
 }

@@ -74,11 +74,19 @@ struct PruningTests {
   @Test func `a negative history age retains nothing, and a huge one retains everything`()
     throws
   {
-    var database = try open(HistoryRetention(age: .seconds(Int64.max)))
+    // The second one is just within 64 bits as seconds, and not as milliseconds.
+    let huge: [Duration] = [
+      .seconds(Int64.max), .seconds(18_446_744_073_709_551) + .milliseconds(700),
+    ]
+    var database = try open(HistoryRetention(age: huge[0]))
     try overwrite(database, "a", 1...5)
-    try database.compact()
-    #expect(try retained(database) == [1, 2, 3, 4])
-    #expect(try database.snapshot(at: 1).document("a")?["n"] == 1)
+    for age in huge {
+      try database.close()
+      database = try open(HistoryRetention(age: age))
+      try database.compact()
+      #expect(try retained(database) == [1, 2, 3, 4])
+      #expect(try database.snapshot(at: 1).document("a")?["n"] == 1)
+    }
     try database.close()
     database = try open(HistoryRetention(age: .seconds(-1)))
     clock.tick()
