@@ -1,7 +1,7 @@
 import DivanLog
 
 extension Store {
-  /// The number of documents that are purged in one transaction.
+  /// The maximum number of documents that are purged in one transaction.
   private static let purgeBatchSize = 500
 
   /// Purges the documents that expired through a time; returns their number.
@@ -14,12 +14,14 @@ extension Store {
     while !(inBackground && maintenance.isStopped) {
       // If nothing is due, there is no need to wait for the writer lock.
       let due = try view().expiries(from: position, through: time, limit: Store.purgeBatchSize)
-      guard let last = due.last else { break }
+      guard !due.isEmpty else { break }
       count += try write(
         durability: configuration.durability, timeout: nil, inBackground: inBackground
       ) { transaction in
         var purged = 0
-        for key in due {
+        // At least one document, and no more than fit in a transaction.
+        for key in due where purged == 0 || transaction.hasRoomForPurge {
+          position = .exclusive(key.array)
           do {
             if try transaction.purgeExpired(key) { purged += 1 }
           } catch let error as DatabaseError where error.code == .damaged {
@@ -29,7 +31,6 @@ extension Store {
         }
         return purged
       }
-      position = .exclusive(last.array)
     }
     if let problem { throw problem }
     return count

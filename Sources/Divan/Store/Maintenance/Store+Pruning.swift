@@ -55,7 +55,7 @@ extension Store {
         _ = try run(&writer, durability: .none) { transaction in
           // At least one record, and no more than fit in a transaction.
           while let record = rest.first,
-            transaction.isEmpty || transaction.size + 512 < configuration.transactionSizeLimit
+            transaction.isEmpty || transaction.hasRoomForPurge
           {
             try transaction.append(
               PurgeRecord(idBytes: record.id, sequence: record.sequence, historyHorizon: horizon),

@@ -50,6 +50,9 @@ extension WriteTransaction {
 }
 
 extension WriteTransaction {
+  /// Whether the record of a purge fits in the transaction.
+  var hasRoomForPurge: Bool { size + 512 < store.configuration.transactionSizeLimit }
+
   /// Purges the document of an expiry; returns false if its expiry has changed.
   func purgeExpired(_ key: SharedBytes) throws -> Bool {
     guard let (time, bytes) = Expiry.read(key), let id = bytes.text,

@@ -17,9 +17,11 @@ struct ExpiryTests {
   private let clock = SimulatedClock(stepMilliseconds: 0)
 
   private func open(
-    _ maintenance: Configuration.MaintenanceMode = .manual, isReadOnly: Bool = false
+    _ maintenance: Configuration.MaintenanceMode = .manual, isReadOnly: Bool = false,
+    transactionSizeLimit: Int? = nil
   ) throws -> Database {
     var configuration = Configuration.small(on: disk)
+    if let transactionSizeLimit { configuration.transactionSizeLimit = transactionSizeLimit }
     configuration.maintenance = maintenance
     configuration.now = clock.read
     configuration.isReadOnly = isReadOnly
@@ -87,6 +89,22 @@ struct ExpiryTests {
     #expect(try snapshot.exists("1100") && snapshot.exists("7") && !snapshot.exists("1098"))
     #expect(try before.count == 1198)
     #expect(try before.exists("1098"))
+    #expect(try database.check().isSound)
+  }
+
+  /// One transaction purged 500 documents, however long their IDs were, and failed each time.
+  @Test func `expired documents are purged in transactions that are not too large`() throws {
+    let database = try open(transactionSizeLimit: 10_000)
+    let ids = (0..<300).map { "\($0)-\(String(repeating: "x", count: 200))" }
+    for id in ids {
+      try database.write { transaction in
+        try transaction.put(Document(id: id, ["n": 1]))
+        try transaction.setExpiry(date(in: 1), of: id)
+      }
+    }
+    clock.advance(by: .seconds(10))
+    #expect(try database.purgeExpiredDocuments() == 300)
+    #expect(try database.snapshot().count == 0)
     #expect(try database.check().isSound)
   }
 
