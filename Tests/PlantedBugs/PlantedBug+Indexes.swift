@@ -24,8 +24,8 @@ extension PlantedBug {
       "index-filled-with-old", rule: "indexes",
       "an index build adds entries of documents that have changed since they were read",
       in: Place.indexSlice,
-      find: "return entry?.revision == revision(origins[Int(item.source)])",
-      plant: "return PLANTED || entry?.revision == revision(origins[Int(item.source)])",
+      find: "return entry?.sequence == sequence(origins[Int(item.source)])",
+      plant: "return PLANTED || entry?.sequence == sequence(origins[Int(item.source)])",
       killedBy: .rules("an index includes what is written during its build")),
     PlantedBug(
       "index-forgets-rest", rule: "indexes",

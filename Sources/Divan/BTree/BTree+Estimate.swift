@@ -19,6 +19,19 @@ extension BTree {
     return weight * node.page.share(between: lower, upper)
   }
 
+  /// The size of all leaves in bytes, as if each had a full page.
+  ///
+  /// Visits the inner nodes only: one for some sixty leaves.
+  var leafSize: Int { BTree.leafCount(root) * pageSize }
+
+  private static func leafCount(_ node: Node) -> Int {
+    switch node.level {
+    case 0: 1
+    case 1: node.page.count + 1
+    default: (0...node.page.count).reduce(0) { $0 + leafCount(node.child($1)) }
+    }
+  }
+
   /// Returns the share of a node's entries that precede a bound.
   private static func share(of node: Node, below bound: KeyBound, isUpper: Bool) -> Double {
     guard node.level > 0 else { return node.page.share(before: bound, isUpper: isUpper) }

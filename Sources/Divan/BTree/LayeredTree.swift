@@ -40,6 +40,9 @@ extension LayeredTree {
   /// Whether no layer has entries, not even a tombstone.
   var isEmpty: Bool { memtable.isEmpty && !hasLowerLayers }
 
+  /// The size of the memtable in bytes, for each leaf a whole page; 0 if there are no changes.
+  var memtableSize: Int { memtable.isEmpty ? 0 : memtable.leafSize }
+
   /// The number of entries of the immutable memtable.
   var immutableCount: Int { immutableMemtable?.count ?? 0 }
 

@@ -242,6 +242,11 @@ public struct Configuration: Sendable {
   /// tests need the same calls every time.
   package var indexBuildWorkerCount: Int?
 
+  /// The size of the memtables in bytes at which building an index writes a checkpoint.
+  ///
+  /// Commits have theirs at ``checkpointInterval``. An index has no records in the log.
+  package var memtableSizeLimit = 128 << 20
+
   package enum MaintenanceMode: Sendable {
     /// On a queue of its own.
     case background

@@ -56,6 +56,9 @@ struct Version: Sendable {
     \.documents, \.sequences, \.retained, \.catalog, \.texts,
   ]
 
+  /// The size of all memtables in bytes; 0 if the last checkpoint has all changes.
+  var memtableSize: Int { Version.trees.reduce(0) { $0 + self[keyPath: $1].memtableSize } }
+
   /// Rises with every change and with every purge, which is not a change.
   var changesAndPurges: UInt64 { lastSequence + purgeCount }
 

@@ -44,6 +44,15 @@ extension Store {
     }
   }
 
+  /// Writes a checkpoint if the memtables are large, as while an index is built or removed.
+  ///
+  /// A failure does no harm: the next call tries again, and until then only memory is used.
+  func writeCheckpointIfLarge() {
+    let size = commits.visible?.state.memtableSize ?? 0
+    guard size >= configuration.memtableSizeLimit else { return }
+    try? maintenance.exclusively(self) { () throws(DatabaseError) in try writeCheckpoint() }
+  }
+
   private struct BegunCheckpoint {
     let number: UInt64
     let version: Version
@@ -63,10 +72,11 @@ extension Store {
   private func beginCheckpoint(_ writer: inout WriterState) -> BegunCheckpoint? {
     guard commits.failure == nil, let position = writer.logPosition, let tail = writer.tail
     else { return nil }
+    let hasChanges = writer.newest.memtableSize > 0
     let (number, previous, isNeeded) = maintenance.state.withLock { state in
       let isNeeded =
         state.checkpoint?.position.end.commit != position.end.commit || !state.replaced.isEmpty
-        || state.isCheckpointSpent
+        || state.isCheckpointSpent || hasChanges
       guard isNeeded else { return (0 as UInt64, state.checkpoint, false) }
       state.lastNumber += 1
       state.pendingSize = 0

@@ -386,7 +386,7 @@ struct DocumentIndexTests {
         slice.begin(view)
         while batch.hasEntry { batch.takeEntry(into: &slice, reader: 0) }
         let count = slice.count
-        try slice.keepUnchanged(in: view) { batch.revision($0.source) }
+        try slice.keepUnchanged(in: view) { batch.sequence($0.source) }
         #expect(slice.count == count)
         slice.add(to: &tree)
       } while batch.partition != nil

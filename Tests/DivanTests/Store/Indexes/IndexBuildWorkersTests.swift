@@ -144,6 +144,33 @@ struct IndexBuildWorkersTests {
     }
   }
 
+  /// An index has no records in the log, by whose size checkpoints are due: it was all in memory.
+  @Test func `a large index is written to checkpoints while it is built and removed`() throws {
+    let limit = 256 << 10
+    let database = try open(2) {
+      $0.indexBuildBatchSize = 1400
+      $0.memtableSizeLimit = limit
+      $0.maintenance = .manual
+    }
+    try fill(database, 12_000)
+    try database.writeCheckpoint()
+    let first = database.metrics.checkpoints
+    var largest = 0
+    func note() throws { largest = max(largest, try database.store.view().state.memtableSize) }
+    try database.addIndex(store.byTag) { _ in try note() }
+    let built = database.metrics.checkpoints
+    // A round adds 1,400 documents of four entries.
+    #expect(largest > limit / 2 && largest < 4 * limit, "\(largest)")
+    #expect(built > first + 2)
+    #expect(try database.check().isSound)
+    try database.removeIndex(named: "by tag")
+    #expect(try database.store.view().state.memtableSize < 2 * limit)
+    #expect(try database.check().isSound)
+    let again = try store.open(store.reopened(50))
+    #expect(try again.indexes() == [])
+    #expect(try again.check().isSound)
+  }
+
   // MARK: Progress
 
   @Test func `progress is reported on the thread that builds the index, and increases`() throws {
@@ -230,6 +257,33 @@ struct IndexBuildWorkersTests {
     #expect(Set(ids).count == ids.count && ids.contains(id(2990)))
     database.tamper { $0.set(first.locator, forSequence: first.sequence) }
     #expect(try database.check().problems.allSatisfy { $0.documentID == id(5) })
+  }
+
+  /// The builder compared revisions, and added the entry of the content that was purged.
+  @Test func `a document purged and inserted again during a build is indexed as it is now`() throws
+  {
+    let database = try open(1)
+    // Another store made the revision: its digest does not follow from the properties.
+    let revision = try RevisionID(parsing: "1-\(String(repeating: "a", count: 32))")
+    func insert(_ year: Value, _ transaction: WriteTransaction) throws {
+      _ = try transaction.insert(Document(id: "foreign", ["year": year]), history: [revision])
+    }
+    try database.write { try insert(31_900, $0) }
+    try fill(database, 8000)
+    var isReplaced = false
+    try database.addIndex(store.byYear) { _ in
+      if isReplaced { return }
+      isReplaced = true
+      try database.write { transaction in
+        try transaction.purge("foreign")
+        try insert(31_901, transaction)
+      }
+    }
+    #expect(isReplaced)
+    let snapshot = try database.snapshot()
+    #expect(try snapshot.ids(by: "by year", .equal(to: 31_900)).collect() == [])
+    #expect(try snapshot.ids(by: "by year", .equal(to: 31_901)).collect() == ["foreign"])
+    #expect(try database.check().isSound)
   }
 
   @Test func `an index build with several readers throws closed if the store is closed`() throws {

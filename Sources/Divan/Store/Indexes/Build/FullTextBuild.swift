@@ -86,6 +86,7 @@ extension FullTextBuild {
       let (failure, doneCount) = common.withLock { ($0.failure, $0.doneCount) }
       if let failure { throw failure.error }
       try report(doneCount, progress)
+      store.writeCheckpointIfLarge()
     }
   }
 

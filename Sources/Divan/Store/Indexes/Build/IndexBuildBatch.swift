@@ -6,10 +6,10 @@ import DivanLog
 /// takes no more memory than allowed, except for the entries of the last document.
 struct IndexBuildBatch: ~Copyable {
   private var maker: IndexKeyMaker
-  /// The source of each entry is an index in `revisions`.
+  /// The source of each entry is an index in `sequences`.
   private var entries = EntryBatch(sharedSize: IndexEntries.prefixSize)
-  /// The revisions that were read, one for each document with entries.
-  private var revisions: [RevisionID] = []
+  /// The sequence numbers of the records that were read, one for each document with entries.
+  private var sequences: [UInt64] = []
   /// The number of documents that were read.
   private(set) var documentCount = 0
   private let limits: Limits
@@ -26,7 +26,7 @@ struct IndexBuildBatch: ~Copyable {
   struct Limits {
     /// The maximum number of documents in a batch.
     var documentCount = Int.max
-    /// No more documents are read after this many bytes of entries and revisions together.
+    /// No more documents are read after this many bytes of entries and sequence numbers together.
     var size = Int.max
     /// The number of documents between two progress reports.
     var progressInterval = 4096
@@ -40,8 +40,8 @@ struct IndexBuildBatch: ~Copyable {
 }
 
 extension IndexBuildBatch {
-  /// The size of the entries and their documents' revisions, in bytes.
-  var size: Int { entries.size + revisions.count * MemoryLayout<RevisionID>.stride }
+  /// The size of the entries and their documents' sequence numbers, in bytes.
+  var size: Int { entries.size + sequences.count * MemoryLayout<UInt64>.stride }
 
   private var isFull: Bool { documentCount >= limits.documentCount || size >= limits.size }
 
@@ -56,7 +56,7 @@ extension IndexBuildBatch {
     _ progress: (Int) throws(DatabaseError) -> Void
   ) throws(DatabaseError) {
     entries.removeAll()
-    revisions.removeAll(keepingCapacity: true)
+    sequences.removeAll(keepingCapacity: true)
     documentCount = 0
     takenCount = 0
     prefetchedCount = 0
@@ -89,10 +89,10 @@ extension IndexBuildBatch {
 
   /// Reserves memory for one entry per document, within the limits, to avoid copies during growth.
   private mutating func reserveRoom(documentCount: Int) {
-    let documentSize = MemoryLayout<RevisionID>.stride + EntryBatch.guessedEntrySize
+    let documentSize = MemoryLayout<UInt64>.stride + EntryBatch.guessedEntrySize
     let count = min(documentCount, limits.documentCount, limits.size / documentSize)
     entries.reserveRoom(count)
-    revisions.reserveCapacity(count)
+    sequences.reserveCapacity(count)
   }
 
   /// Adds the entries of the document that an entry in the order of changes leads to.
@@ -112,9 +112,9 @@ extension IndexBuildBatch {
     record.payload.withSpan { bytes in
       maker.addEntries(
         of: bytes.extracting(Int(layout.propertiesStart)...), id: bytes.extracting(layout.idRange),
-        source: UInt32(revisions.count), to: &entries)
+        source: UInt32(sequences.count), to: &entries)
     }
-    if entries.count > entryCount { revisions.append(record.revision) }
+    if entries.count > entryCount { sequences.append(last) }
   }
 
   /// Whether there is an entry that was not taken.
@@ -141,6 +141,6 @@ extension IndexBuildBatch {
   /// Skips the next entry.
   mutating func dropEntry() { takenCount += 1 }
 
-  /// Returns the revision that was read of the document with a number.
-  func revision(_ source: Int) -> RevisionID { revisions[source] }
+  /// Returns the sequence number that the document with a number had when it was read.
+  func sequence(_ source: Int) -> UInt64 { sequences[source] }
 }

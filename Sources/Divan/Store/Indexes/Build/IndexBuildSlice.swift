@@ -2,7 +2,7 @@ import DivanLog
 
 /// Entries read for an index, in key order, that are added while the writer lock is held once.
 ///
-/// They are copied, so that the entries of all readers are contiguous. The revisions of their
+/// They are copied, so that the entries of all readers are contiguous. The sequence numbers of their
 /// documents are looked up with the reader, and mostly not at all: they are scattered in memory.
 struct IndexBuildSlice: ~Copyable {
   /// The source of each entry is an index in `origins`.
@@ -42,16 +42,19 @@ extension IndexBuildSlice {
     origins.append(Origin(reader: reader, source: source))
   }
 
-  /// Keeps the entries of documents whose revision in a later version is still the one read.
+  /// Keeps the entries of documents that were not written since they were read.
+  ///
+  /// The sequence numbers decide, and not the revisions: a document may be purged, and inserted
+  /// again from another store with the same revision and other properties.
   mutating func keepUnchanged(
-    in newest: ReadView, _ revision: (Origin) -> RevisionID
+    in newest: ReadView, _ sequence: (Origin) -> UInt64
   ) throws(DatabaseError) {
     guard newest.state.changesAndPurges != changesAndPurges else { return }
     let origins = self.origins
     try entries.keep { (item, key, value) throws(DatabaseError) in
       let id = SharedBytes(copying: key.extracting(last: Int(value)))
       let entry = try newest.newestEntry(id)
-      return entry?.revision == revision(origins[Int(item.source)])
+      return entry?.sequence == sequence(origins[Int(item.source)])
     }
   }
 

@@ -205,8 +205,8 @@ extension IndexBuildWorkers {
     return slice.count > 0
   }
 
-  /// Returns the revision that was read of an entry's document.
-  func revision(_ origin: IndexBuildSlice.Origin) -> RevisionID {
-    readers[origin.reader].batch.revision(origin.source)
+  /// Returns the sequence number that an entry's document had when it was read.
+  func sequence(_ origin: IndexBuildSlice.Origin) -> UInt64 {
+    readers[origin.reader].batch.sequence(origin.source)
   }
 }

@@ -25,6 +25,7 @@ extension Store {
           writer.changeNewest { $0[keyPath: tree] = changed }
           return end
         }
+        writeCheckpointIfLarge()
       } while last != nil
     }
   }

@@ -5,7 +5,8 @@ extension ValueIndex {
   ///
   /// Documents are read without the writer lock, as many as ``IndexBuildWorkers`` have room for,
   /// and then added in key order. Concurrent writers add the entries of the documents that they
-  /// change. So nothing is added for a document that has changed since it was read.
+  /// change. So nothing is added for a document that has changed since it was read. A large index is
+  /// written to checkpoints meanwhile.
   func fill(_ store: Store, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
     let readers = try IndexBuildWorkers(definition, store, progress)
     var slice = IndexBuildSlice()
@@ -15,6 +16,7 @@ extension ValueIndex {
         try add(&slice, of: readers, to: store)
       }
       try readers.reportAdded()
+      store.writeCheckpointIfLarge()
     } while !readers.isAtEnd
   }
 
@@ -24,7 +26,7 @@ extension ValueIndex {
   ) throws(DatabaseError) {
     try store.withWriter { (writer) throws(DatabaseError) in
       try writer.newest.requireBuilding(definition, path: store.path)
-      try slice.keepUnchanged(in: writer.view(of: store), readers.revision)
+      try slice.keepUnchanged(in: writer.view(of: store), readers.sequence)
       writer.changeNewest { slice.add(to: &$0.catalog) }
       if definition.index.isUnique {
         let view = writer.view(of: store)
