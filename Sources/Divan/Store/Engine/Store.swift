@@ -370,8 +370,9 @@ extension Store {
     services.noteClosing(of: self)
   }
 
-  /// Refuses a call within a transaction, for whose end the call would wait.
+  /// Refuses a call within a transaction or a backup, for whose end the call would wait.
   func requireOutsideOfWrite(_ call: String) throws(DatabaseError) {
+    try maintenance.requireOutsideOfExclusiveWork()
     guard !writerLock.isHeldByThisThread else {
       throw DatabaseError(
         .nestedWrite, "`\(call)` was called inside `write`",

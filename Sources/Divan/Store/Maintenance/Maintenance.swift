@@ -40,6 +40,8 @@ final class Maintenance: Sendable {
     var storedFiles: Set<SHA256.Digest> = []
     /// Whether there may be unneeded history, though none is kept.
     var isPruningDue = true
+    /// The thread that runs exclusive work; nil if there is none.
+    var exclusiveThread: ThreadID?
     /// The error of the last pass; nil if it succeeded.
     var problem: DatabaseError?
     var waiters: [DispatchSemaphore] = []
@@ -232,10 +234,21 @@ extension Maintenance {
     expiry.restart()
   }
 
+  /// Refuses a call from the progress closure of exclusive work, for whose end it would wait.
+  func requireOutsideOfExclusiveWork() throws(DatabaseError) {
+    let me = ThreadID.current
+    guard state.withLock({ $0.exclusiveThread != me }) else {
+      throw DatabaseError(
+        .nestedWrite, "this call is not allowed while a backup reports its progress",
+        hint: "Make it after `backup` returns")
+    }
+  }
+
   /// Runs work between passes.
   func exclusively<R>(_ store: Store, _ work: () throws(DatabaseError) -> R) throws(DatabaseError)
     -> R
   {
+    try requireOutsideOfExclusiveWork()
     // A pass may be saving the rows of a view, or the thread with the writer lock may wait for
     // these.
     try MapFunctionGuard.refuse("compacts or copies a database")
@@ -248,6 +261,9 @@ extension Maintenance {
     let result: Result<R, DatabaseError> = queue.sync {
       inlineWork.wait()
       defer { inlineWork.signal() }
+      let me = ThreadID.current
+      state.withLock { $0.exclusiveThread = me }
+      defer { state.withLock { $0.exclusiveThread = nil } }
       // Closing has waited for this queue, and does its own last work without it.
       let (isStopped, isPaused) = state.withLock { ($0.isStopped, $0.isPaused) }
       guard !isStopped else {
