@@ -110,9 +110,8 @@ extension PlantedBug {
       "a compaction overwrites changes that were made while it ran",
       edits: [
         Edit(
-          Place.merging, find: "let old = try slot.locator(in: view), inputs.contains(old.fileID)",
-          plant:
-            "let old = try slot.locator(in: view), PLANTED || inputs.contains(old.fileID)"),
+          Place.merging, find: "guard let slot, let old, inputs.contains(old.fileID) else {",
+          plant: "guard let slot, let old, PLANTED || inputs.contains(old.fileID) else {"),
         Edit(
           Place.treeSlot, find: "if entry.sequence == record.sequence {",
           plant: "if PLANTED || entry.sequence == record.sequence {"),
@@ -191,9 +190,17 @@ extension PlantedBug {
       "damaged-inputs-chosen-again", rule: "17",
       "a damaged segment is chosen for compaction again and again",
       in: Place.merging,
-      find: "state.damaged.insert(input.fileID)",
-      plant: "if !PLANTED { state.damaged.insert(input.fileID) }",
+      find: "maintenance.state.withLock { $0.damaged.formUnion(unreadable.map(\\.fileID)) }",
+      plant:
+        "if !PLANTED { maintenance.state.withLock { $0.damaged.formUnion(unreadable.map(\\.fileID)) } }",
       killedBy: .rules("rule 17: damage does not keep other segments from being")),
+    PlantedBug(
+      "removal-needs-older", rule: "17",
+      "a removal is not compacted if an older segment cannot be read",
+      in: Place.compactionFilter,
+      find: "} catch  where error.code == .damaged || error.code == .inputOutput {",
+      plant: "} catch  where (error.code == .damaged || error.code == .inputOutput) && !PLANTED {",
+      killedBy: .rules("rule 17: a removal is compacted although an older segment")),
     PlantedBug(
       "merged-predecessor-forgotten", rule: "10",
       "a compacted segment does not state how its predecessor ends",

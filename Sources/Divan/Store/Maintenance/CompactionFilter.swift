@@ -115,9 +115,15 @@ extension CompactionFilter {
     let older = view.state.segments.segments.filter { $0.header.numbers.upperBound < first }
     let cost = older.reduce(0) { $0 + $1.end.offset }
     guard isForced || cost <= size * CompactionFilter.readFactor else { return [] }
-    try forEachRecord(of: older) { item in
-      guard let record = try? LogRecord(item.record) else { return }
-      for key in RemovalKey.keys(of: record) { keys.remove(key) }
+    do throws(DatabaseError) {
+      try forEachRecord(of: older) { item in
+        guard let record = try? LogRecord(item.record) else { return }
+        for key in RemovalKey.keys(of: record) { keys.remove(key) }
+      }
+    } catch  where error.code == .damaged || error.code == .inputOutput {
+      // What cannot be read may be what the removals removed, so they are kept. The compaction
+      // does not need that file otherwise.
+      return []
     }
     return keys
   }

@@ -2,17 +2,11 @@ import DivanLog
 import Synchronization
 
 extension Store {
-  /// Compacts segments while that pays, with a checkpoint after each compaction to release the
-  /// inputs.
+  /// Compacts segments while that pays.
   ///
   /// If the store is being closed, the current compaction is completed, so that even short sessions
   /// compact a part.
-  func compactWhatPays() throws(DatabaseError) {
-    while try compactOnce(isForced: false) {
-      try writeCheckpoint()
-      if maintenance.isStopped { break }
-    }
-  }
+  func compactWhatPays() throws(DatabaseError) { try compactGroups(isForced: false) }
 
   /// Compacts all segments that contain dead records, and all small ones.
   func compactEverything() throws(DatabaseError) {
@@ -20,7 +14,27 @@ extension Store {
     try sweepAttachments()
     try deleteOrphanedAttachments()
     try writeCheckpoint()
-    while try compactOnce(isForced: true) { try writeCheckpoint() }
+    try compactGroups(isForced: true)
+  }
+
+  /// Compacts group after group, with a checkpoint after each compaction to release the inputs.
+  ///
+  /// Damaged segments are left out, and the error is thrown when the others are compacted.
+  private func compactGroups(isForced: Bool) throws(DatabaseError) {
+    var problem: DatabaseError?
+    while true {
+      let leftOutCount = maintenance.state.withLock { $0.damaged.count }
+      do throws(DatabaseError) {
+        guard try compactOnce(isForced: isForced) else { break }
+      } catch  where error.code == .damaged {
+        problem = problem ?? error
+        guard maintenance.state.withLock({ $0.damaged.count }) > leftOutCount else { break }
+        continue
+      }
+      try writeCheckpoint()
+      if !isForced, maintenance.isStopped { break }
+    }
+    if let problem { throw problem }
   }
 
   /// Compacts one group of neighbouring segments; returns false if none is worth it.
@@ -44,20 +58,26 @@ extension Store {
     do throws(DatabaseError) {
       output = try write(begun, isForced: isForced)
     } catch {
-      if error.code == .damaged {
-        // A damaged segment is left unchanged: a compaction would destroy the evidence.
-        maintenance.state.withLock { state in
-          for input in begun.inputs where input.file.path == error.path {
-            state.damaged.insert(input.fileID)
-          }
-        }
-      }
+      leaveOut(begun.inputs, after: error)
       throw error
     }
     maintenance.state.withLock { $0.unfinished = (output, begun.inputs) }
     try finishCompaction()
     noteCompaction(of: begun.inputs, into: output, since: start)
     return true
+  }
+
+  /// Leaves segments out of later compactions that cannot be read.
+  ///
+  /// A damaged one stays unchanged: a compaction would destroy the evidence. If something else is
+  /// damaged, such as the index, it is unknown which input needs it, and none of them is tried again
+  /// before the store is opened again. Without this, the same inputs would be chosen each time, and
+  /// no others.
+  private func leaveOut(_ inputs: [Segment], after error: DatabaseError) {
+    guard error.code == .damaged || error.code == .inputOutput else { return }
+    var unreadable = inputs.filter { $0.file.path == error.path }
+    if unreadable.isEmpty, error.code == .damaged { unreadable = inputs }
+    maintenance.state.withLock { $0.damaged.formUnion(unreadable.map(\.fileID)) }
   }
 
   /// Writes the live records of the inputs to a new segment.
@@ -137,6 +157,8 @@ extension Store {
     try withWriter { (writer) throws(DatabaseError) in
       writer.changeNewest { version in
         version.segments.update(output)
+        // If an earlier attempt has failed, all records are counted again.
+        version.segments.setUsage(SegmentTable.Usage(), of: output.fileID)
         version.noteCompaction()
       }
     }
@@ -190,9 +212,13 @@ extension Store {
     let record = try view.decode(item)
     if case .skipped = record { return }
     if RemovalKey(removedBy: record) != nil { return }
-    guard let slot = try TreeSlot(of: record, in: view),
-      let old = try slot.locator(in: view), inputs.contains(old.fileID)
-    else { return newest.segments.noteDead(item.locator) }
+    let slot = try TreeSlot(of: record, in: view)
+    let old = try slot?.locator(in: view)
+    // An earlier attempt may have moved it.
+    if old == item.locator { return }
+    guard let slot, let old, inputs.contains(old.fileID) else {
+      return newest.segments.noteDead(item.locator)
+    }
     newest.segments.noteDead(old)
     switch slot {
     case .newest(let id, var entry):

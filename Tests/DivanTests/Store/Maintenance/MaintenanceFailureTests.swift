@@ -173,6 +173,27 @@ struct MaintenanceFailureTests {
     }
   }
 
+  /// The backup runs between the passes of maintenance, and such a call waited for its end: it ended
+  /// the process.
+  @Test func `calls that wait for maintenance throw nestedWrite while a backup reports progress`()
+    throws
+  {
+    let database = try store()
+    var reportCount = 0
+    try database.backup(to: "/copy.divan") { _ in
+      reportCount += 1
+      #expect(code { try database.compact() } == .nestedWrite)
+      #expect(code { try database.backup(to: "/other.divan") } == .nestedWrite)
+      #expect(code { try database.suspend() } == .nestedWrite)
+      #expect(code { try database.close() } == .nestedWrite)
+      try database.addIndex(DocumentIndex("while copying \(reportCount)", on: "size"))
+      try fixture.commit(database, [.put("while copying", size: reportCount)])
+    }
+    #expect(reportCount > 0)
+    try database.compact()
+    try expectWhole(database)
+  }
+
   @Test func `a checkpoint that fails at any write leaves the store unchanged`() throws {
     let database = try store()
     // More than 256 KiB of pages, so that they are written in several pieces.
@@ -398,6 +419,41 @@ struct MaintenanceFailureTests {
       }
     }
     #expect(Set(codes.keys) == [.inputOutput, .diskFull])
+  }
+
+  /// Fills three segments, the third with a removal; returns their paths.
+  private func storeWithRemoval() throws -> (Database, paths: [String]) {
+    for session in 0..<3 {
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, session * 20..<session * 20 + 20, size: 200)
+      if session == 2 {
+        try fixture.fill(database, 20..<35, size: 10)
+        try database.write { try $0.putLocal("gone", [:]) }
+        try database.write { _ = try $0.removeLocal("gone") }
+        try database.writeCheckpoint()
+      }
+      try database.close()
+    }
+    // What follows is in another segment, so the third one can be compacted.
+    let database = try fixture.open { $0.maintenance = .manual }
+    try database.write { try $0.putLocal("end", [:]) }
+    try database.writeCheckpoint()
+    let paths = disk.names(in: CrashFixture.path).filter { $0.hasSuffix(".segment") }.sorted()
+    return (database, paths.map { "\(CrashFixture.path)/\($0)" })
+  }
+
+  /// The compaction of a removal reads older segments, and one of them ended every compaction.
+  @Test func `a damaged segment prevents only its own compaction`() throws {
+    let (database, paths) = try storeWithRemoval()
+    try #require(paths.count >= 4)
+    try disk.corrupt(paths[0], atOffset: 4096 + 100, mask: 1)
+    let before = try database.statistics.segments.count
+    let error = #expect(throws: DatabaseError.self) { try database.compact() }
+    #expect(error?.code == .damaged && error?.path == paths[0])
+    // The others were compacted by the same call, and there is nothing left to report.
+    #expect(try database.statistics.segments.count < before)
+    #expect(disk.names(in: CrashFixture.path).contains { paths[0].hasSuffix($0) })
+    try database.compact()
   }
 
   @Test func `a compacted segment that is damaged before it is installed is not used`() throws {
