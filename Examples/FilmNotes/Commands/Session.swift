@@ -39,7 +39,7 @@ struct Terminal {
       }
       return ExitStatus.success
     } catch {
-      do { try library.context.revert() } catch { terminal.printError("\(error)") }
+      library.context.revert()
       return ExitStatus.report(error, terminal)
     }
   }

@@ -91,7 +91,7 @@ struct ModelGuideTests {
       do {
         try context.save()
       } catch {
-        try context.revert()
+        context.revert()
         throw error
       }
     }

@@ -108,23 +108,23 @@ extension ModelContext {
   /// Discards the unsaved changes of all models.
   ///
   /// Each model returns to what is stored, as by ``Model/revert()``. New models, of which nothing
-  /// is stored, are deleted.
+  /// is stored, are removed from the context, and are deleted models from then on.
   ///
   /// ```swift
   /// do {
   ///   try context.save()
   /// } catch {
-  ///   try context.revert()
+  ///   context.revert()
   ///   throw error
   /// }
   /// ```
   ///
-  /// - Throws: The errors of deleting a model.
-  public func revert() throws {
+  /// Nothing is stored: no ``DeleteRule`` applies, and ``Model/willDelete()`` is not called.
+  public func revert() {
     let models = unsavedModels
-    // First of all, so that new models refer to nothing that their deletion could reach.
     for model in models { model.revert() }
-    for model in models where model.isNew && !model.isDeleted { try model.delete() }
+    // A commit in flight may have stored some of them.
+    core.discard(models.filter { $0.state == .new })
   }
 
   /// Inserts a model that was created without a context, and the models without one it refers to.

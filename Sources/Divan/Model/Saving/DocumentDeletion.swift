@@ -45,7 +45,7 @@ struct DocumentDeletion: Sendable {
   let sequence: UInt64
   let documents: [Item]
   let references: [References]
-  /// The IDs of the deleted models, including those without documents.
+  /// The IDs of `documents`.
   let deletedKeys: Set<DocumentKey>
 
   /// Whether nothing is stored.

@@ -36,6 +36,15 @@ extension ModelContextCore {
 
   private func deleteWhileWaiting(_ models: [Model]) throws { try delete(models) }
 
+  /// Makes new models deleted in the context, and changes nothing in the store.
+  ///
+  /// No delete rule applies: the models were never stored, so no document depends on them.
+  func discard(_ models: [Model]) {
+    noteRollbackEntry(ofDeleting: models)
+    for model in models { makeDeleted(model) }
+    announceInverses()
+  }
+
   /// Calls the hooks of the models; returns the deletion that results from their changes.
   private func prepareDeletion(of models: [Model]) throws -> ModelDeletion {
     isPreparingDeletion = true
@@ -77,17 +86,33 @@ extension ModelContextCore {
   fileprivate func publish(_ deletion: ModelDeletion, _ made: StoredDeletion) {
     undoHistory.note(made.nullified.map(\.change) + made.deleted)
     noteRollbackEntry(ofDeleting: deletion.models)
-    for model in deletion.models {
-      model.announcing(ModelObservation.statePath) { model.state = .deleted }
-      noteClean(model)
-      if !outdated.isEmpty { outdated.remove(DocumentKey(model.id)) }
-    }
+    for model in deletion.models { makeDeleted(model) }
     for each in made.nullified { try? takeOver(each.change) }
     for each in deletion.nullified { each.removeUnsaved(in: self) }
     announceInverses()
     if made.sequenceCount > 0 { advance(ownChanges: made.sequenceCount) }
     for each in made.nullified { try? settle(each.change, each.key) }
   }
+
+  private func makeDeleted(_ model: Model) {
+    // The document that has the ID of a new model gets a model of its own.
+    if model.state == .new, model.isKnown, (try? isStored(model.id)) == true { forget(model) }
+    // Another model may have the ID, and be outdated.
+    if !outdated.isEmpty, known(model.id) === model { outdated.remove(DocumentKey(model.id)) }
+    model.announcing(ModelObservation.statePath) { model.state = .deleted }
+    noteClean(model)
+  }
+
+  /// Whether references to a model's ID mean this model.
+  ///
+  /// The ID of a new model may belong to another model or to a stored document: saving finds that
+  /// conflict.
+  fileprivate func ownsID(_ model: Model) throws -> Bool {
+    guard model.state == .new else { return true }
+    return try known(model.id) === model && !isStored(model.id)
+  }
+
+  private func isStored(_ id: String) throws -> Bool { try requireSnapshot().exists(id) }
 
   /// Applies the removal of a reference to the document's model, so it is not an external change.
   private func takeOver(_ change: SavedChange) throws {
@@ -143,19 +168,9 @@ private struct ModelDeletion {
       }
       models.append(model)
       try core.requireNoCrossContextRule(model)
-      for relation in model.modelClass.inverses where relation.rule.concernsSources {
-        incoming.append(
-          Incoming(
-            target: model, relation: relation,
-            ids: try core.ids(referringTo: model.id, by: relation)))
-        switch relation.rule {
-        case .noAction, .nullify: break
-        case .cascade:
-          next += try core.models(referringTo: model, by: relation, orStored: true).reversed()
-        case .deny:
-          let sources = try core.models(referringTo: model, by: relation, orStored: true)
-          denials.append((model, relation.name, sources))
-        }
+      let relations = model.modelClass.inverses.filter { $0.rule.concernsSources }
+      if !relations.isEmpty, try core.ownsID(model) {
+        for relation in relations { next += try addSources(of: model, by: relation).reversed() }
       }
       for property in model.modelClass.properties {
         switch property.location.deleteRule {
@@ -164,6 +179,22 @@ private struct ModelDeletion {
         case .deny: denials.append((model, property.name, try property.targets(in: model)))
         }
       }
+    }
+  }
+
+  /// Adds the references of one property to a model; returns the models to delete with it.
+  private mutating func addSources(
+    of model: Model, by relation: InverseRelation
+  ) throws -> [Model] {
+    let ids = try core.ids(referringTo: model.id, by: relation)
+    incoming.append(Incoming(target: model, relation: relation, ids: ids))
+    switch relation.rule {
+    case .noAction, .nullify: return []
+    case .cascade: return try core.models(referringTo: model, by: relation, orStored: true)
+    case .deny:
+      let sources = try core.models(referringTo: model, by: relation, orStored: true)
+      denials.append((model, relation.name, sources))
+      return []
     }
   }
 
@@ -193,7 +224,7 @@ private struct ModelDeletion {
       references: incoming.map { each in
         DocumentDeletion.References(each.target, each.relation, each.ids, core)
       },
-      deletedKeys: Set(models.map { DocumentKey($0.id) }))
+      deletedKeys: Set(stored.map { DocumentKey($0.id) }))
   }
 }
 

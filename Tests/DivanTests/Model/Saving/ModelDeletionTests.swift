@@ -220,11 +220,63 @@ struct ModelDeletionTests {
     book.chapters = [chapter]
     review.book = book
     chapter.title = "two"
-    try context.revert()
+    context.revert()
     #expect(context.unsavedModels.isEmpty && book.isDeleted)
     #expect(chapter.title == "one" && review.book == nil && !chapter.isDeleted)
     try context.save()
     #expect(try database.snapshot().count == 2)
+  }
+
+  /// Regression: found by reading; the rules of the new models were applied to stored ones.
+  @Test func `reverting new models whose IDs are taken applies no rules of the stored ones`() throws
+  {
+    let book = try book("x") {
+      $0.publisher = Publisher(in: context, id: "p")
+      $0.authors = [Author(in: context, id: "ada")]
+    }
+    let review = Review(in: context, id: "r")
+    review.book = book
+    try review.save()
+    let sequence = try database.snapshot().sequence
+    let other = database.makeContext()
+    let taken: [Model] = [
+      Publisher(in: other, id: "p"), Author(in: other, id: "ada"), Book(in: other, id: "x"),
+    ]
+    #expect(code { try other.save() } == .conflict)
+    other.revert()
+    #expect(taken.allSatisfy { $0.isDeleted } && other.unsavedModels.isEmpty)
+    #expect(try database.snapshot().sequence == sequence)
+    // The stored documents have models of their own, although the new ones are still referenced.
+    let stored = try #require(try other.model(Book.self, id: "x"))
+    #expect(stored.publisher?.id == "p" && stored.authors.map(\.id) == ["ada"])
+  }
+
+  /// Regression: found by reading; the rules of the new models were applied to stored ones.
+  @Test func `deleting a new model whose ID is taken applies no rules of the stored one`() throws {
+    let book = try book("x") { $0.publisher = Publisher(in: context, id: "p") }
+    let review = Review(in: context, id: "r")
+    review.book = book
+    try review.save()
+    // The context has the stored models, or has not loaded them.
+    for context in [context, database.makeContext()] {
+      let (taken, publisher) = (Book(in: context, id: "x"), Publisher(in: context, id: "p"))
+      try taken.delete()
+      try publisher.delete()
+      #expect(taken.isDeleted && publisher.isDeleted)
+    }
+    #expect(try ids() == ["p", "r", "x"] && !book.isDeleted && !review.isDeleted)
+  }
+
+  /// Regression: found by reading; new models were deleted with all that their rules concern.
+  @Test func `reverting a context deletes no stored model by a rule of a new one`() throws {
+    let (chapter, review) = (Chapter(in: context, id: "c"), Review(in: context, id: "r"))
+    review.book = Book(in: context, id: "b")
+    try context.saveModels([chapter, review])
+    let made = try context.insert(Book.self, document: Document(id: "m", ["chapters": ["c"]]))
+    #expect(made.chapters == [chapter] && context.unsavedModels.count == 2)
+    context.revert()
+    #expect(made.isDeleted && !chapter.isDeleted && !review.isDeleted)
+    #expect(try ids() == ["c", "r"])
   }
 
   @Test func `models that cascade to each other are deleted once`() throws {
