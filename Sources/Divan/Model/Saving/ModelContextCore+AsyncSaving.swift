@@ -34,9 +34,10 @@ extension ModelContextCore {
     let prepared = try prepare(isEverything ? unsavedModels : models, isEverything: isEverything)
     var chosen = prepared.filter(\.hasChanges)
     if chosen.isEmpty { return noteUnchanged(amid: prepared) }
+    var encoded = try encode(chosen, over: try database.snapshot().document)
+    // Only now, since each index is returned once, and a save that throws above builds none.
     let indexes = takeIndexesToBuild(for: chosen.lazy.map { $0.modelClass })
     let failures = Guarded<[IndexesToBuild.Failure]>([])
-    var encoded = try encode(chosen, over: try database.snapshot().document)
     while true {
       let ids = undoHistory.isOn ? chosen.map(\.id) : []
       let (documents, saved) = (encoded.documents, encoded.saved)

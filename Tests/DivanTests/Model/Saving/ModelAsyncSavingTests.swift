@@ -225,6 +225,23 @@ struct ModelAsyncSavingTests {
     #expect(note.changedProperties == ["text", "stars"] && note.isNew)
   }
 
+  private final class Measured: Model {
+    @Persisted(index: .value) var size = 0.0
+  }
+
+  /// Regression: found by reading; the context took the index for one that it had built.
+  @Test func `a first save that fails while encoding leaves the indexes to the next one`()
+    async throws
+  {
+    let measured = Measured(in: context, id: "a")
+    measured.size = .nan
+    #expect(await code(Task { try await context.save() }) == .invalidValue)
+    #expect(try database.indexes().isEmpty)
+    measured.size = 1
+    try await context.save()
+    #expect(try database.indexes().map(\.name) == ["model:Measured.size"])
+  }
+
   @Test func `a task that is cancelled before its transaction begins saves nothing`() async throws {
     let note = Note(in: context, id: "a")
     let writer = HeldWriter(database)
