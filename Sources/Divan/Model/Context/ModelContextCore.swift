@@ -57,6 +57,8 @@ final class ModelContextCore {
   var inverseReaders = InverseReaders()
   /// The classes whose declared indexes were checked.
   var indexedClasses: Set<ObjectIdentifier> = []
+  /// The descriptions of the errors of building indexes that were reported.
+  var reportedIndexErrors: Set<String> = []
   var undoHistory = UndoHistory()
   /// The nested changes that can be rolled back; empty outside of a transaction.
   var rollbackLog = RollbackLog()

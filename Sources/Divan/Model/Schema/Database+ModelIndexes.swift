@@ -11,9 +11,9 @@ extension Database {
   /// and those that ``Inverse`` properties need. Call this method after opening the database,
   /// before anything is saved. See ``addIndex(_:progress:)-9g191`` for the cost. A context that
   /// saves models of a class for the first time builds missing indexes. If it cannot, its
-  /// ``ModelContext/errorHandler`` receives the error. The error is
-  /// ``DatabaseError/Code/invalidModelClass`` if another class has declared a different index with
-  /// the name since the database was opened; that index stays.
+  /// ``ModelContext/errorHandler`` receives the error, and later saves try again if the reason may
+  /// pass. The error is ``DatabaseError/Code/invalidModelClass`` if another class has declared a
+  /// different index with the name since the database was opened; that index stays.
   ///
   /// The indexes of a class contain only the documents of its types and of its subclasses' types,
   /// and unique values are unique among these documents. Their names are `model:`, the type, a dot

@@ -84,7 +84,7 @@ extension ModelContextCore {
             guard !snapshot.hasIndex(index) else { continue }
             indexes.declared.append(.init(index: own, modelClass: known, savedClass: saved))
           } catch {
-            handle?.report(error)
+            note(error, ofSaving: saved)
           }
         }
       }
@@ -92,21 +92,46 @@ extension ModelContextCore {
     return indexes
   }
 
-  /// Reports indexes that could not be built, unless the next save tries again.
+  /// Reports indexes that could not be built, and lets a later save try again if that may help.
   func note(_ failures: [IndexesToBuild.Failure]) {
     for failure in failures {
       let code = (failure.error as? DatabaseError)?.code
       switch (failure.savedClass, code) {
-      case (let saved?, .nestedWrite?), (let saved?, .alreadyExists?):
-        // The save fails with the same error; or another thread is building the index.
-        indexedClasses.remove(ObjectIdentifier(saved))
+      case (let saved?, _): note(failure.error, ofSaving: saved)
       case (nil, .nestedWrite?): inverseIndexes.need(failure.index)
       case (nil, .alreadyExists?):
         // An existing index of this name stays; the error is reported only once.
         inverseIndexes.refuse(failure.index)
         handle?.report(failure.error)
-      default: handle?.report(failure.error)
+      default:
+        if code?.preventsIndex != true { inverseIndexes.need(failure.index) }
+        reportOnce(failure.error)
       }
     }
+  }
+
+  /// Reports an error of an index that a class declares.
+  private func note(_ error: any Error, ofSaving saved: ModelClass) {
+    let code = (error as? DatabaseError)?.code
+    if code?.preventsIndex != true { indexedClasses.remove(ObjectIdentifier(saved)) }
+    // After the one, the save fails with the same error; after the other, another thread is
+    // building the index.
+    if code != .nestedWrite, code != .alreadyExists { reportOnce(error) }
+  }
+
+  /// Reports an error of building an index, unless an earlier attempt had the same one.
+  private func reportOnce(_ error: any Error) {
+    if reportedIndexErrors.insert("\(error)").inserted { handle?.report(error) }
+  }
+}
+
+extension DatabaseError.Code {
+  /// Whether an index that could not be built for this reason cannot be built later either.
+  ///
+  /// The reason is then its declaration or the stored documents. Trying again at each save would
+  /// read all documents each time.
+  fileprivate var preventsIndex: Bool {
+    // An index that already exists is being built by another thread.
+    isFinal && self != .alreadyExists || self == .invalidIndex || self == .invalidModelClass
   }
 }

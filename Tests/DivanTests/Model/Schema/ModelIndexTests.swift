@@ -226,6 +226,20 @@ struct ModelIndexTests {
     #expect(reported == [.notUnique])
   }
 
+  /// Regression: found by reading; a context tried again after two kinds of errors only.
+  @Test func `an index that could not be built while suspended is built by a later save`() throws {
+    let reported = errors(of: context)
+    let board = Board(in: context, id: "a")
+    board.name = "Home"
+    try database.suspend()
+    for _ in 0..<2 { #expect(code { try context.save() } == .suspended) }
+    #expect(reported.all == [.suspended])
+    try database.resume()
+    try context.save()
+    #expect(try database.indexes().map(\.name) == ["model:board.name"])
+    #expect(reported.all == [.suspended])
+  }
+
   class Wrong: Model {
     @Persisted var title: String
     @Persisted var list: Board?
