@@ -140,7 +140,7 @@ extension ModelContext {
         .notInContext, "the model is in another context, and stays there",
         hint: "Get this context's own model of the document", documentID: model.id)
     }
-    if model.core == nil, model.state == .stored, core.known(model.id)?.isDeleted == false {
+    if core.hasOriginal(of: model) {
       throw DatabaseError(
         .alreadyExists, "the context already has a model of the document",
         hint: "Get that model from the context, and change it", documentID: model.id)

@@ -21,7 +21,7 @@ extension ModelContextCore {
   func insert(_ target: Model, referredToAs type: Model.Type) {
     guard target.core == nil else { return }
     do throws(DatabaseError) {
-      try targetCore(of: type).insert(target)
+      try targetCore(of: type).insertTarget(target)
     } catch {
       handle?.report(error)
     }

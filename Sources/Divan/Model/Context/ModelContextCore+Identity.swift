@@ -20,7 +20,27 @@ extension ModelContextCore {
     }
   }
 
-  /// Inserts a new model that is in no context, and the models that it refers to.
+  /// Whether a model in no context is a copy of one that this context has.
+  func hasOriginal(of model: Model) -> Bool {
+    guard model.core == nil, model.state == .stored, let known = known(model.id) else {
+      return false
+    }
+    return known.state != .deleted
+  }
+
+  /// Inserts a model that is in no context and to which a model refers.
+  ///
+  /// A copy of a model that this context has stays outside, and the reference is to the original.
+  func insertTarget(_ target: Model) {
+    guard target.core == nil, !hasOriginal(of: target) else { return }
+    let isCopy = target.state == .stored
+    insert(target)
+    if isCopy { update(copy: target) }
+  }
+
+  /// Inserts a model that is in no context, and the models that it refers to.
+  ///
+  /// The model has no original in this context. If it is a copy, the caller updates it.
   func insert(_ model: Model) {
     guard model.core == nil else { return announceInverses() }
     take(model)
@@ -32,14 +52,22 @@ extension ModelContextCore {
     // Iterative, because a long chain would overflow the stack.
     var arriving: [Model] = takeTargets(of: model).reversed()
     while let next = arriving.popLast() {
-      guard next.core == nil else { continue }
+      guard next.core == nil, !hasOriginal(of: next) else { continue }
       take(next)
       arrived.append(next)
       if next.modelClass.hasReferences { arriving += takeTargets(of: next).reversed() }
     }
+    // Before the hooks, which may save new models.
+    let copies = arrived.dropFirst().filter { $0.state == .stored }
     announceInverses()
     // Targets come before the models that refer to them.
     for model in arrived.reversed() { model.didEnterContext() }
+    for copy in copies { update(copy: copy) }
+  }
+
+  /// Updates a copy that entered the context by a reference, which cannot throw.
+  private func update(copy: Model) {
+    do { try catchUp(copy) } catch { handle?.report(error) }
   }
 
   /// Makes a model a member of this context.

@@ -262,7 +262,8 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   /// Returns a reference that retains its target if the model that refers to it is in a context.
   private func reference(to target: Target, from model: Model) -> ModelReference {
     var reference = model.reference(to: target, as: Target.self)
-    if model.core != nil {
+    // A copy of a model that the context has is in none, and the reference is to the original.
+    if model.core != nil, target.core != nil {
       reference.found = target
       model.retainsFound = true
     }

@@ -54,7 +54,8 @@ extension PersistableOptional where Self: Model {
   /// You can send it to another task or actor. There you can read it, except for its references and
   /// for unchanged attachments. You can also insert it into a context that has no model of its
   /// document, and save it: its changes are then merged into the document as it is at that time.
-  /// This model keeps its changes as well.
+  /// This model keeps its changes as well. If a model refers to the copy, the copy enters that
+  /// model's context. If the context has a model of the document, the reference is to that one.
   ///
   /// - Throws: ``DatabaseError/Code/invalidValue`` if a property has a value that cannot be stored.
   public func detachedCopy() throws -> sending Self {

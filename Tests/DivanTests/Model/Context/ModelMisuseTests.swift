@@ -32,6 +32,43 @@ struct ModelMisuseTests {
     #expect(try database.json("t") == #"{"text":"x"}"#)
   }
 
+  private final class Board: Model {
+    @Persisted var todos: [Todo]
+    override class var documentType: String? { nil }
+  }
+
+  /// Regression: found by reading; the copy became a second model of the document.
+  @Test func `a reference to a copy is to the model that the context has of the document`() throws {
+    let todo = try #require(try context.model(Todo.self, id: "t"))
+    let (list, board) = (TodoList(in: context), Board(in: context))
+    let copy = try todo.detachedCopy()
+    list.first = copy
+    board.todos.append(copy)
+    #expect(list.first === todo && board.todos == [todo] && copy.context == nil)
+    let (otherList, otherBoard) = (TodoList(), Board())
+    otherList.first = copy
+    otherBoard.todos = [copy]
+    try context.insert(otherList)
+    try context.insert(otherBoard)
+    #expect(otherList.first === todo && otherBoard.todos == [todo] && copy.context == nil)
+  }
+
+  /// Regression: found by reading; such a copy was never updated.
+  @Test func `a copy that enters a context by a reference takes over external changes`() throws {
+    let todo = try #require(try database.makeContext().model(Todo.self, id: "t"))
+    let copies = [try todo.detachedCopy(), try todo.detachedCopy()]
+    try database.put("t", #"{"text": "y"}"#)
+    let contexts = [database.makeContext(), database.makeContext()]
+    TodoList(in: contexts[0]).first = copies[0]
+    let list = TodoList()
+    list.first = copies[1]
+    try contexts[1].insert(list)
+    for (copy, context) in zip(copies, contexts) {
+      #expect(copy.text == "y" && copy.context === context)
+      #expect(try context.model(Todo.self, id: "t") === copy)
+    }
+  }
+
   @Test func `two new models with one ID conflict, and the first can be saved alone`() throws {
     let (first, second) = (Todo(in: context, id: "new"), Todo(in: context, id: "new"))
     #expect(code { try context.save() } == .conflict)
