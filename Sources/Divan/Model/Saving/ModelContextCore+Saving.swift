@@ -7,7 +7,9 @@ extension ModelContextCore {
   func save(_ models: some Sequence<Model>, isEverything: Bool = false) throws {
     try requireNotInHook()
     finishCommit()
-    let prepared = try prepare(Array(models), isEverything: isEverything)
+    // A commit that was in flight may have deleted some of the models.
+    let all = isEverything ? unsavedModels : Array(models)
+    let prepared = try prepare(all, isEverything: isEverything)
     let chosen = prepared.filter(\.hasChanges)
     if !chosen.isEmpty {
       buildIndexes(for: chosen.lazy.map { $0.modelClass })

@@ -162,6 +162,25 @@ struct ModelAsyncSavingTests {
     #expect(try database.json("b")?.contains("changed") == true)
   }
 
+  /// Regression: found by reading; the synchronous save listed the models before it waited.
+  @Test func `a save that waits for a deletion in flight leaves out what was deleted`() async throws
+  {
+    let (deleted, other) = (Note(in: context, id: "a"), Note(in: context, id: "b"))
+    try await context.save()
+    deleted.text = "changed"
+    other.text = "changed"
+    let writer = HeldWriter(database)
+    let deleting = Task { try await deleted.delete() }
+    while context.core.commitInFlight == nil { await Task.yield() }
+    // The save blocks this thread until then.
+    DispatchQueue(label: "releasing").asyncAfter(deadline: .now() + 0.02) { writer.release() }
+    func saveWaiting() throws { try context.save() }
+    try saveWaiting()
+    #expect(deleted.isDeleted && !other.needsSave)
+    #expect(try database.json("b")?.contains("changed") == true)
+    try await deleting.value
+  }
+
   @Test func `external changes that come first are merged`() async throws {
     let note = Note(in: context, id: "a")
     try await context.save()
