@@ -480,6 +480,9 @@ extension Model {
   /// The properties of a new model return to their declared values or, if the model was made from a
   /// document, to those of the document.
   public final func revert() {
+    let context = core?.handle
+    // An upgrade may make the model unsaved again, so a released context must not end before.
+    defer { withExtendedLifetime(context) {} }
     if isBeingSaved { core?.finishCommit() }
     if mark != .none { announcing(ModelObservation.statePath) { mark = .none } }
     discardChanges()

@@ -84,6 +84,16 @@ final class ModelContextCore {
 
   func setHandle(_ handle: ModelContext) { self.handle = handle }
 
+  /// Calls a closure, and retains the context until it returns.
+  ///
+  /// A context that autosaves and that the client has released lives only while it has unsaved
+  /// models. Without this, a save would end it before its hooks make models unsaved again.
+  func retainingHandle<R>(_ body: () throws -> R) rethrows -> R {
+    let handle = handle
+    defer { withExtendedLifetime(handle) {} }
+    return try body()
+  }
+
   /// Returns the snapshot to read: in a transaction, its current state.
   ///
   /// The latter never leaves the context, since it belongs to the transaction's thread.

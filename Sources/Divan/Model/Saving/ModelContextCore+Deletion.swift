@@ -12,10 +12,12 @@ extension ModelContextCore {
       alsoDeleted += models
       return
     }
-    finishCommit()
-    let deletion = try prepareDeletion(of: models)
-    let documents = try deletion.documents()
-    publish(deletion, documents.isEmpty ? StoredDeletion() : try write(documents.delete))
+    try retainingHandle {
+      finishCommit()
+      let deletion = try prepareDeletion(of: models)
+      let documents = try deletion.documents()
+      publish(deletion, documents.isEmpty ? StoredDeletion() : try write(documents.delete))
+    }
   }
 
   /// Deletes the documents of models as `delete(_:)` does, on another thread.

@@ -6,17 +6,19 @@ extension ModelContextCore {
   /// With `isEverything`, models that become unsaved during the save are saved too.
   func save(_ models: some Sequence<Model>, isEverything: Bool = false) throws {
     try requireNotInHook()
-    finishCommit()
-    // A commit that was in flight may have deleted some of the models.
-    let all = isEverything ? unsavedModels : Array(models)
-    let prepared = try prepare(all, isEverything: isEverything)
-    let chosen = prepared.filter(\.hasChanges)
-    if !chosen.isEmpty {
-      buildIndexes(for: chosen.lazy.map { $0.modelClass })
-      try store(chosen)
+    try retainingHandle {
+      finishCommit()
+      // A commit that was in flight may have deleted some of the models.
+      let all = isEverything ? unsavedModels : Array(models)
+      let prepared = try prepare(all, isEverything: isEverything)
+      let chosen = prepared.filter(\.hasChanges)
+      if !chosen.isEmpty {
+        buildIndexes(for: chosen.lazy.map { $0.modelClass })
+        try store(chosen)
+      }
+      noteUnchanged(amid: prepared)
+      for model in chosen { model.didSave() }
     }
-    noteUnchanged(amid: prepared)
-    for model in chosen { model.didSave() }
   }
 
   /// Throws if a hook, which must not save, does so.

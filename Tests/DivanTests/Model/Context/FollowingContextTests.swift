@@ -106,6 +106,26 @@ struct FollowingContextTests {
     #expect(dropped == nil)
   }
 
+  private final class Counted: Model {
+    @Persisted var saves = 0
+    override func didSave() { if saves == 0 { saves = 1 } }
+    override class var documentType: String? { nil }
+  }
+
+  /// Regression: found by reading; the save ended the context before it called the hook.
+  @Test func `a released context saves what didSave changes in its last unsaved model`()
+    async throws
+  {
+    var context: ModelContext? = makeContext()
+    let counted = Counted(in: try #require(context), id: "a")
+    context = nil
+    func saveWaiting() throws { try counted.save() }
+    try saveWaiting()
+    #expect(counted.saves == 1 && counted.needsSave)
+    try await wait { !counted.needsSave }
+    #expect(try database.json("a") == #"{"saves":1}"#)
+  }
+
   @Test func `closing the database ends automatic saving with one error`() async throws {
     let context = makeContext()
     var errors: [DatabaseError.Code?] = []
