@@ -7,6 +7,8 @@ struct DocumentDeletion: Sendable {
     let id: String
     /// The properties that the model has read; nil if there are external changes besides.
     let properties: EncodedValue?
+    /// The attachments that the model has read; nil for those in the context's snapshot.
+    let attachments: Document.Attachments?
     /// The properties of the tombstone.
     let tombstone: Value.Object
 
@@ -14,6 +16,7 @@ struct DocumentDeletion: Sendable {
       id = model.id
       let hasConflicts = model.pendingChanges.map { !$0.bases.isEmpty } ?? false
       properties = hasConflicts ? nil : model.storedProperties
+      attachments = model.pendingChanges?.originalAttachments
       tombstone = model.tombstoneProperties
     }
   }
@@ -41,8 +44,8 @@ struct DocumentDeletion: Sendable {
     }
   }
 
-  /// The sequence number of the snapshot in which the context found the references.
-  let sequence: UInt64
+  /// The snapshot that the context shows, and in which it found the references.
+  let snapshot: Snapshot
   let documents: [Item]
   let references: [References]
   /// The IDs of `documents`.
@@ -80,7 +83,7 @@ extension DocumentDeletion {
 
   /// Throws if a document refers to one of the others only since the context's snapshot.
   private func requireNothingNew(in transaction: WriteTransaction) throws {
-    guard transaction.lastSequence != sequence else { return }
+    guard transaction.lastSequence != snapshot.sequence else { return }
     for each in references {
       let known = Set(each.ids.map(DocumentKey.init))
       let now = try transaction.ids(of: each.index, equalTo: .string(each.target))
@@ -117,7 +120,9 @@ extension DocumentDeletion {
 
   private func delete(_ item: Item, in transaction: WriteTransaction) throws -> SavedChange? {
     guard let document = try transaction.document(item.id) else { return nil }
-    guard try document.encoded().bytes == item.properties?.bytes else {
+    guard try document.encoded().bytes == item.properties?.bytes,
+      try hasAttachments(document, of: item)
+    else {
       throw DatabaseError(
         .conflict, "the document was changed since the model was read",
         hint: "Refresh the context, and delete the model again", documentID: item.id)
@@ -130,5 +135,13 @@ extension DocumentDeletion {
     // In a conflict, the other branches are deleted too.
     _ = try transaction.delete(item.id)
     return SavedChange(id: item.id, before: document, after: nil, tombstone: item.tombstone)
+  }
+
+  /// Whether a document has the attachments that the model shows.
+  private func hasAttachments(_ document: Document, of item: Item) throws -> Bool {
+    if let shown = item.attachments { return document.attachments == shown }
+    // Most documents have the same revision, and are not read again.
+    if try snapshot.revision(of: item.id) == document.revision { return true }
+    return try snapshot.document(item.id)?.attachments == document.attachments
   }
 }

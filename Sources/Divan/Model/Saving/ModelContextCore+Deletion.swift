@@ -221,7 +221,7 @@ private struct ModelDeletion {
     try requireAllowed()
     let stored = models.filter { $0.state == .stored }
     return DocumentDeletion(
-      sequence: try core.requireSnapshot().sequence,
+      snapshot: try core.requireSnapshot(),
       documents: stored.map(DocumentDeletion.Item.init),
       references: incoming.map { each in
         DocumentDeletion.References(each.target, each.relation, each.ids, core)

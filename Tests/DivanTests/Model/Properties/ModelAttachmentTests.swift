@@ -109,6 +109,23 @@ struct ModelAttachmentTests {
     #expect(try database.snapshot().sequence == sequence)
   }
 
+  /// Regression: found by reading; a deletion compared the properties alone.
+  @Test func `deleting a model whose attachments were changed externally is a conflict`() throws {
+    let (todo, other) = (Todo(in: context), Todo(in: context))
+    other.attachments["a"] = text("1")
+    try context.save()
+    other.attachments["a"] = text("mine")
+    for each in [todo, other] { try change(each.id) { $0.attachments["a"] = text("theirs") } }
+    #expect(code { try todo.delete() } == .conflict && !todo.isDeleted)
+    // The context moves on, but an attachment with an unsaved change keeps the conflict.
+    try Todo(in: context).save()
+    #expect(code { try other.delete() } == .conflict && !other.isDeleted)
+    try todo.delete()
+    try context.refresh()
+    try other.delete()
+    #expect(todo.isDeleted && other.isDeleted)
+  }
+
   @Test func `external changes to attachments appear after a refresh`() throws {
     let todo = Todo(in: context)
     todo.attachments["a"] = text("1")
