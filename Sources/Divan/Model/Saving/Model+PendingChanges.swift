@@ -50,6 +50,7 @@ extension Model {
     var pendingChanges = pendingChanges ?? PendingChanges()
     if try storedProperties?.property(key)?.decode() == value {
       pendingChanges.undeclared[key] = nil
+      pendingChanges.bases[key] = nil
     } else {
       pendingChanges.undeclared[key] = .some(value)
     }
@@ -76,6 +77,8 @@ extension Model {
     guard isChanged, !modelClass.properties.contains(where: { $0.isDirty(in: self) }) else {
       return
     }
+    // Nothing is left that an external change could conflict with.
+    pendingChanges?.bases = [:]
     announcing(ModelObservation.statePath) { isChanged = false }
     if state == .stored, !isUnsaved { core?.noteClean(self) }
   }

@@ -68,6 +68,24 @@ struct ExternalChangeTests {
     try context.save()
   }
 
+  /// Regression: found by reading; the conflict of the change outlived it.
+  @Test func `an undeclared change that was taken back is no conflict for a deletion`() throws {
+    let (deleted, saved) = (try todo("a", "x"), try todo("b", "x"))
+    for each in [deleted, saved] {
+      try each.setValue(1, for: "extra")
+      try database.update(each.id) { $0["extra"] = 2 }
+    }
+    saved.done = true
+    // The context moves on, and both models take over the external changes.
+    try Todo(in: context).save()
+    #expect(code { try deleted.delete() } == .conflict)
+    for each in [deleted, saved] { try each.setValue(2, for: "extra") }
+    #expect(!deleted.needsSave && saved.changedProperties == ["done"])
+    try deleted.delete()
+    try saved.delete()
+    #expect(deleted.isDeleted && saved.isDeleted)
+  }
+
   @Test func `the models of purged documents are deleted at the next refresh`() throws {
     let (purged, changed, stays) = (try todo("a", "x"), try todo("b", "x"), try todo("c", "x"))
     changed.text = "mine"
