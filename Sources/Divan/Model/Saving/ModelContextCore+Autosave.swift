@@ -54,10 +54,9 @@ extension ModelContextCore {
     if model.unsavedPosition > 0, !source.isClosed {
       autosaving.noteFailure(of: model, after: delay)
       model.hasFailedToSave = true
-      // Otherwise writes to properties that are already dirty would go unnoticed.
-      for location in model.modelClass.locations where model.isDirty(location) {
-        model.setFlags(model.flags(at: location) | PropertyFlags.hooked, at: location)
-      }
+      // Otherwise writes to properties that are already dirty would go unnoticed. During a save, a
+      // dirty property without the flag is one that was changed since the save began.
+      if !model.isBeingSaved { model.hookDirtyProperties() }
     }
     source.noteAutosaveFailure(error)
     onError(error)

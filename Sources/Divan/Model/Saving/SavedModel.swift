@@ -29,20 +29,28 @@ struct SavedModel {
   }
 }
 
+extension Model {
+  /// Makes writes to properties that are already dirty noted.
+  final func hookDirtyProperties() {
+    for location in modelClass.locations where isDirty(location) {
+      setFlags(flags(at: location) | PropertyFlags.hooked, at: location)
+    }
+  }
+}
+
 // Changes that are made while the model is being saved by another thread.
 
 extension SavedModel {
   /// Begins to note changes of the model, which the transaction will not contain.
   func beginSaving() {
     model.isBeingSaved = true
-    for location in model.modelClass.locations where model.isDirty(location) {
-      model.setFlags(model.flags(at: location) | PropertyFlags.hooked, at: location)
-    }
+    model.hookDirtyProperties()
   }
 
   func endSaving() {
     model.isBeingSaved = false
-    guard !model.hasFailedToSave else { return }
+    // Also those that were changed during the save.
+    if model.hasFailedToSave { return model.hookDirtyProperties() }
     for location in model.modelClass.locations {
       model.setFlags(model.flags(at: location) & ~PropertyFlags.hooked, at: location)
     }

@@ -261,6 +261,32 @@ struct ModelAsyncSavingTests {
     #expect(try database.indexes().map(\.name) == ["model:Measured.size"])
   }
 
+  /// Regression: found by reading; the failure made the change look like one that is being saved.
+  @Test func `a change during a save stays one if an earlier autosave fails meanwhile`()
+    async throws
+  {
+    database.setValidation(named: "no good") { revision in
+      if revision.document["text"] == "good" { try revision.reject("no") }
+    }
+    let note = Note(in: context, id: "a")
+    note.text = "good"
+    let writer = HeldWriter(database)
+    let saving = Task { await context.core.saveDue(retriesAll: false, after: .zero) { _ in } }
+    while context.core.commitInFlight == nil { await Task.yield() }
+    writer.release()
+    // Another call takes over the failure, and begins to save before the autosave continues.
+    func takeOver() { context.core.finishCommit() }
+    takeOver()
+    let next = try #require(try context.core.encode([note], over: { _ in nil }).saved.first)
+    next.beginSaving()
+    note.text = "later"
+    await saving.value
+    #expect(note.hasFailedToSave && next.propertiesChangedAgain.count == 1)
+    next.endSaving()
+    note.text = "last"
+    #expect(!note.hasFailedToSave && note.needsSave)
+  }
+
   @Test func `a task that is cancelled before its transaction begins saves nothing`() async throws {
     let note = Note(in: context, id: "a")
     let writer = HeldWriter(database)
