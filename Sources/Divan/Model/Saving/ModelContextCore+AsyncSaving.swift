@@ -33,7 +33,7 @@ extension ModelContextCore {
     // A commit that was in flight may have deleted some of the models.
     let prepared = try prepare(isEverything ? unsavedModels : models, isEverything: isEverything)
     var chosen = prepared.filter(\.hasChanges)
-    if chosen.isEmpty { return noteUnchanged(amid: prepared) }
+    if chosen.isEmpty { return clearHandledMarks(of: prepared) }
     var encoded = try encode(chosen, over: try database.snapshot().document)
     // Only now, since each index is returned once, and a save that throws above builds none.
     let indexes = takeIndexesToBuild(for: chosen.lazy.map { $0.modelClass })
@@ -53,14 +53,14 @@ extension ModelContextCore {
             defer { for each in saved { each.endSaving() } }
             publish(saved, try result.get())
           }
-          noteUnchanged(amid: prepared)
+          clearHandledMarks(of: prepared)
           for each in saved { each.model.didSave() }
         }
       } catch let error as DatabaseError where error.code == .conflict {
         await finishCommit()
         // Some may have been saved, deleted or reverted in the meantime.
         chosen.removeAll { $0.core !== self || !$0.hasChanges }
-        if chosen.isEmpty { return noteUnchanged(amid: prepared) }
+        if chosen.isEmpty { return clearHandledMarks(of: prepared) }
         try validate(chosen)
         let next = try encode(chosen, over: try database.snapshot().document)
         guard !next.isOverSameRevisions(as: encoded) else { throw error }

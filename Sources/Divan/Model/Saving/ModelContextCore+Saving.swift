@@ -16,7 +16,7 @@ extension ModelContextCore {
         buildIndexes(for: chosen.lazy.map { $0.modelClass })
         try store(chosen)
       }
-      noteUnchanged(amid: prepared)
+      clearHandledMarks(of: prepared)
       for model in chosen { model.didSave() }
     }
   }
@@ -38,7 +38,7 @@ extension ModelContextCore {
   /// Clears the marks of models that had no changes to store.
   ///
   /// This comes before `didSave`: a mark that it sets applies to the next save.
-  func noteUnchanged(amid prepared: [Model]) {
+  func clearHandledMarks(of prepared: [Model]) {
     for model in prepared where model.mark == .handled && !model.hasChanges {
       model.announcing(ModelObservation.statePath) { model.mark = .none }
       if model.state == .stored { noteClean(model) }
