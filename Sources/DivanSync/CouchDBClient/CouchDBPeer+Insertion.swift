@@ -64,11 +64,6 @@ extension CouchDBPeer {
   /// The size of a bulk request in bytes; servers refuse larger ones than they are configured for.
   private static var bulkSizeLimit: Int { 4 << 20 }
 
-  /// Errors of one document that another attempt would meet again.
-  private static let permanentErrors: Set = [
-    "bad_request", "damaged", "doc_validation", "forbidden", "unauthorized",
-  ]
-
   private func send(_ batch: Batch, _ insertion: inout Insertion) async throws {
     let target = CouchDBConnection.Target("POST", "_bulk_docs")
     let body = "{\"new_edits\":false,\"docs\":[\(batch.map(\.json).joined(separator: ","))]}"
@@ -89,7 +84,8 @@ extension CouchDBPeer {
     guard let entries = answer.arrayValue else {
       throw ReplicationError(.invalidAnswer, "the answer to \(target.name) is not an array")
     }
-    let failures = try failures(of: batch, in: entries, insertion)
+    let rows = entries.compactMap { RefusedRow($0) }
+    let failures = try failures(of: batch, in: rows, insertion)
     for (index, _) in batch { insertion.results[index] = .success(true) }
     for (index, error) in failures { insertion.results[index] = .failure(error) }
     if let interruption = failures.first(where: { $0.error.isTemporary }) {
@@ -99,25 +95,21 @@ extension CouchDBPeer {
 
   /// Returns the errors of the revisions that a server did not store; it lists only these.
   private func failures(
-    of batch: Batch, in entries: [Value], _ insertion: Insertion
+    of batch: Batch, in rows: [RefusedRow], _ insertion: Insertion
   ) throws -> [(index: Int, error: ReplicationError)] {
     var failures: [(index: Int, error: ReplicationError)] = []
-    for entry in entries {
-      guard let code = entry["error"]?.stringValue else { continue }
-      let isPermanent = Self.permanentErrors.contains(code)
-      let busy = ReplicationError(.busy, "\(name) cannot store documents: \(code)")
-      let id = entry["id"]?.stringValue.map { Array($0.utf8) }
-      let revision = entry["rev"]?.stringValue.flatMap { RevisionID($0) }
+    for row in rows {
+      let busy = ReplicationError(.busy, "\(name) cannot store documents: \(row.code)")
       let refused = batch.filter { index, _ in
-        id == Array(insertion.id(index).utf8)
-          && (revision == nil || revision == insertion.revisions[index].revision)
+        row.id == Array(insertion.id(index).utf8)
+          && (row.revision == nil || row.revision == insertion.revisions[index].revision)
       }
       guard !refused.isEmpty else {
-        guard isPermanent else { throw busy }
+        guard row.isPermanent else { throw busy }
         throw ReplicationError(.invalidAnswer, "\(name) refuses a document that was not sent")
       }
       for (index, _) in refused {
-        failures.append((index, isPermanent ? refusal(entry, of: insertion.id(index)) : busy))
+        failures.append((index, row.isPermanent ? refusal(row, of: insertion.id(index)) : busy))
       }
     }
     return failures
@@ -173,10 +165,9 @@ extension CouchDBPeer {
     insertion.isAccepting = true
   }
 
-  private func refusal(_ answer: Value?, of id: String) -> ReplicationError {
-    let error = answer?["error"]?.stringValue ?? "no reason"
-    let reason = answer?["reason"]?.stringValue ?? ""
-    return ReplicationError(.refused, "\(name) refuses the document “\(id)”: \(error), \(reason)")
+  private func refusal(_ row: RefusedRow, of id: String) -> ReplicationError {
+    ReplicationError(
+      .refused, "\(name) refuses the document “\(id)”: \(row.code), \(row.reason)")
   }
 
   private func resultOfPutting(

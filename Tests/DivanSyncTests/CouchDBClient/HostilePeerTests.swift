@@ -434,6 +434,11 @@ struct HostilePeerTests {
     (#"[{"id":"a","error":"unauthorized","reason":"who"}]"#, "failed"),
     (#"[{"id":"a","error":"internal_server_error","reason":"no"}]"#, "temporary"),
     (#"[{"id":"x","error":"forbidden","reason":"no"}]"#, "error"), (#"{"ok":true}"#, "error"),
+    // Older servers with PouchDB write the word as the name.
+    (#"[{"id":"a","error":true,"name":"forbidden","message":"no","status":403}]"#, "failed"),
+    (#"[{"id":"a","error":true}]"#, "temporary"), (#"[{"id":"a","error":{}}]"#, "temporary"),
+    (#"[{"id":"a","ok":true,"error":null}]"#, "stored"),
+    (#"[{"id":"a","ok":true,"error":false}]"#, "stored"),
   ])
   func `only an answer that says so means that a document was stored`(
     _ answer: String, _ outcome: String
