@@ -75,22 +75,46 @@ extension CouchDBPeer {
         insertion.results[index] = .failure(refusal(error, of: insertion.id(index)))
         return
       }
-      let middle = batch.startIndex + batch.count / 2
-      try await send(batch[..<middle], &insertion)
-      try await send(batch[middle...], &insertion)
-      return
+      return try await sendHalves(of: batch, &insertion)
     }
     let answer = try await CouchDBConnection.json(response, of: target, sizeLimit: 64 << 20)
     guard let entries = answer.arrayValue else {
       throw ReplicationError(.invalidAnswer, "the answer to \(target.name) is not an array")
     }
-    let rows = entries.compactMap { RefusedRow($0) }
+    var rows = entries.compactMap { RefusedRow($0) }
+    // Sending a document again changes nothing.
+    guard nameDocuments(of: &rows, batch, insertion) else {
+      return try await sendHalves(of: batch, &insertion)
+    }
     let failures = try failures(of: batch, in: rows, insertion)
     for (index, _) in batch { insertion.results[index] = .success(true) }
     for (index, error) in failures { insertion.results[index] = .failure(error) }
     if let interruption = failures.first(where: { $0.error.isTemporary }) {
       throw interruption.error
     }
+  }
+
+  private func sendHalves(of batch: Batch, _ insertion: inout Insertion) async throws {
+    let middle = batch.startIndex + batch.count / 2
+    try await send(batch[..<middle], &insertion)
+    try await send(batch[middle...], &insertion)
+  }
+
+  /// Gives the rows without an ID those of their documents, which are in the order of the batch.
+  ///
+  /// - Returns: Whether all have one. If there are fewer rows than documents, it is not known which
+  ///   documents they are about.
+  private func nameDocuments(
+    of rows: inout [RefusedRow], _ batch: Batch, _ insertion: Insertion
+  ) -> Bool {
+    guard rows.contains(where: { $0.id == nil }) else { return true }
+    let areAll = rows.count == batch.count && rows.allSatisfy { $0.id == nil }
+    guard areAll || batch.count == 1 else { return false }
+    for row in rows.indices where rows[row].id == nil {
+      let document = batch[batch.startIndex + min(row, batch.count - 1)]
+      rows[row].id = Array(insertion.id(document.index).utf8)
+    }
+    return true
   }
 
   /// Returns the errors of the revisions that a server did not store; it lists only these.

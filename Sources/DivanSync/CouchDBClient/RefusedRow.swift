@@ -2,18 +2,20 @@ import Divan
 
 /// A row of the answer to `_bulk_docs` that says that the server did not store a document.
 ///
-/// CouchDB writes the word of the error as `error`, and older servers with PouchDB as `name`:
+/// CouchDB writes the word of the error as `error`. Older servers with PouchDB write it as `name`,
+/// and later ones leave out the ID:
 ///
 /// ```json
 /// [{"id": "a", "rev": "1-…", "error": "forbidden", "reason": "…"},
-///  {"id": "b", "status": 403, "name": "forbidden", "message": "…", "error": true}]
+///  {"id": "b", "status": 403, "name": "forbidden", "message": "…", "error": true},
+///  {"error": "forbidden", "reason": "…"}]
 /// ```
 struct RefusedRow {
   /// The word of the error.
   let code: String
   let reason: String
   /// The bytes of the document's ID; nil if the row has none.
-  let id: [UInt8]?
+  var id: [UInt8]?
   let revision: RevisionID?
 
   /// Errors of one document that another attempt would meet again.

@@ -436,6 +436,9 @@ struct HostilePeerTests {
     (#"[{"id":"x","error":"forbidden","reason":"no"}]"#, "error"), (#"{"ok":true}"#, "error"),
     // Older servers with PouchDB write the word as the name.
     (#"[{"id":"a","error":true,"name":"forbidden","message":"no","status":403}]"#, "failed"),
+    // Later ones leave out the ID.
+    (#"[{"error":"forbidden","reason":"no"}]"#, "failed"),
+    (#"[{"error":"forbidden"},{"error":"forbidden"}]"#, "failed"),
     (#"[{"id":"a","error":true}]"#, "temporary"), (#"[{"id":"a","error":{}}]"#, "temporary"),
     (#"[{"id":"a","ok":true,"error":null}]"#, "stored"),
     (#"[{"id":"a","ok":true,"error":false}]"#, "stored"),

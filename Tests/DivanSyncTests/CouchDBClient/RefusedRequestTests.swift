@@ -1,6 +1,7 @@
 import Divan
 import DivanSync
 import Foundation
+import Synchronization
 import Testing
 
 /// Tests of servers that refuse a whole request for one of its documents.
@@ -16,7 +17,7 @@ struct RefusedRequestTests {
   }
 
   private func push(
-    _ database: Database, _ transport: FaultyTransport
+    _ database: Database, _ transport: any HTTPTransport
   ) async throws -> ReplicationStatus {
     let url = try #require(URL(string: "http://server.invalid/notes"))
     let peer = CouchDBPeer(url: url, transport: transport)
@@ -60,6 +61,60 @@ struct RefusedRequestTests {
     // A search by halves, and not a request for each document.
     let requestCount = transport.requests.filter { $0.url.path.hasSuffix("/_bulk_docs") }.count
     #expect(requestCount < 45)
+  }
+
+  /// A server that stores the other documents of a request, and has a row for each refused one.
+  private final class RowTransport: HTTPTransport {
+    private let base: any HTTPTransport
+    private let row: @Sendable (_ id: String) -> Value
+    private let kept = Mutex(0)
+
+    init(_ base: any HTTPTransport, _ row: @escaping @Sendable (_ id: String) -> Value) {
+      self.base = base
+      self.row = row
+    }
+
+    /// The number of requests with documents.
+    var bulkCount: Int { kept.withLock { $0 } }
+
+    func send(_ request: HTTPRequest) async throws -> HTTPResponse {
+      guard request.url.path.hasSuffix("/_bulk_docs") else { return try await base.send(request) }
+      kept.withLock { $0 += 1 }
+      let documents = try Value(json: request.bodyText)["docs"]?.arrayValue ?? []
+      let stored = documents.filter { $0["text"] != "poison" }
+      let body = Value.object(["new_edits": false, "docs": .array(stored)]).json
+      var rest = HTTPRequest(request.method, request.url, body: .data(Data(body.utf8)))
+      rest.headers = request.headers
+      let response = try await base.send(rest)
+      #expect(response.status == 201)
+      let refused = documents.filter { $0["text"] == "poison" }
+      let rows = refused.compactMap { $0["_id"]?.stringValue }.map(row)
+      return ScriptedTransport.json(201, Value.array(rows).json)
+    }
+  }
+
+  /// Regression test: the answers of older servers with PouchDB counted as those of stored
+  /// documents, and those of later ones ended the replication.
+  @Test(arguments: ["error", "id"])
+  func `a server can leave out the word of an error or the ID of the document`(
+    _ missing: String
+  ) async throws {
+    let (here, there) = (try Database.inMemory(), try Database.inMemory())
+    try fill(here, hasAttachments: false)
+    let service = ServiceTransport(CouchDBService(["notes": there]))
+    let transport = RowTransport(service) { id in
+      missing == "id"
+        ? ["error": "forbidden", "reason": "no such number"]
+        : ["id": .string(id), "error": true, "name": "forbidden", "message": "no such number"]
+    }
+    let status = try await push(here, transport)
+    #expect(Set(status.failures.map(\.id)) == ["doc-7", "doc-27", "doc-47"])
+    #expect(status.failures.allSatisfy { "\($0.error)".contains("forbidden, no such number") })
+    #expect(status.push.counts.revisionsWritten == Self.count - 3)
+    #expect(try there.snapshot().count == Self.count - 3)
+    // A search by halves, and not a request for each document.
+    #expect(transport.bulkCount < 45)
+    #expect(missing == "id" || transport.bulkCount == 1)
   }
 
   /// What refuses everything, and whether another attempt may succeed.
