@@ -10,7 +10,9 @@ struct AnswerBatch {
   /// About how many bytes a batch has, without its last row.
   private static let sizeLimit = 256 << 10
   /// How many things a batch looks at, whether they have rows or not.
-  private static let countLimit = 5000
+  private let countLimit: Int
+
+  init(countLimit: Int = 5000) { self.countLimit = countLimit }
 
   /// Counts one more thing that is looked at; returns false if the batch is complete.
   ///
@@ -20,7 +22,7 @@ struct AnswerBatch {
       count = 1
       return true
     }
-    guard count < Self.countLimit, size < Self.sizeLimit, ContinuousClock.now < end else {
+    guard count < countLimit, size < Self.sizeLimit, ContinuousClock.now < end else {
       return false
     }
     count += 1

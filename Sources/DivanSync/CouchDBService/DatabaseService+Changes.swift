@@ -238,7 +238,7 @@ extension ChangesStream {
     return try await service.database.read { snapshot in
       var batch = Batch(position: position, filterTime: filterTime)
       var cursor = snapshot.changes(since: position)
-      var bounds = AnswerBatch()
+      var bounds = AnswerBatch(countLimit: service.limits.batchCount)
       while batch.rows.count < count, bounds.begin() {
         let previous = cursor.position
         var id: String?
@@ -259,7 +259,9 @@ extension ChangesStream {
         } catch let error as DatabaseError
           where error.code == .damaged && cursor.position > previous
         {
-          // The cursor continues after a change that it cannot read.
+          // The cursor continues after a change that it cannot read, and so does the next batch:
+          // there may be more of them than a batch looks at.
+          batch.position = max(batch.position, cursor.position)
           batch.unreadable.append(error.about(id))
         } catch let error as ServiceError where error.isFilterTimeout && mayEnd && previous > origin
         {
@@ -278,7 +280,7 @@ extension ChangesStream {
     let (batch, rest) = try await service.database.read { snapshot in
       var backward = backward
       var batch = Batch(position: position, filterTime: filterTime)
-      var bounds = AnswerBatch()
+      var bounds = AnswerBatch(countLimit: service.limits.batchCount)
       while batch.rows.count < request.limit - rowCount, bounds.begin() {
         var id: String?
         do {

@@ -111,6 +111,11 @@ extension CouchDBService {
     /// The number of passwords that may come at once, for each user and address.
     public var passwordCheckBurst = 10.0
 
+    /// The number of changes that are looked at before the rows of some are sent.
+    ///
+    /// Tests make it small.
+    var batchCount = 5000
+
     /// Creates the default limits.
     public init() {}
   }
