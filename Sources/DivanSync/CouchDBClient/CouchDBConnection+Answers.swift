@@ -16,7 +16,7 @@ extension CouchDBConnection {
     try await check(response, of: target)
     guard !response.isPage else { throw page(response, target) }
     do {
-      return try Value(json: try await response.body.collect(sizeLimit: sizeLimit))
+      return try BodyJSON.value(of: try await response.body.collect(sizeLimit: sizeLimit))
     } catch is HTTPBodyTooLarge {
       throw ReplicationError(
         .invalidAnswer, "the answer to \(target.name) is larger than \(sizeLimit) bytes")

@@ -180,7 +180,7 @@ extension ServiceCall {
 
   static func json(_ data: Data) throws -> Value {
     do {
-      return try Value(json: data)
+      return try BodyJSON.value(of: data)
     } catch {
       throw ServiceError.badRequest("invalid UTF-8 JSON")
     }

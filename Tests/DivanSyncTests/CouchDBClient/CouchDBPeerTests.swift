@@ -49,6 +49,31 @@ struct CouchDBPeerTests {
     #expect(again.pull.counts.revisionsChecked + again.push.counts.revisionsChecked == 0)
   }
 
+  /// Regression test: the levels that the protocol puts around a document counted as its own.
+  @Test(arguments: [Replicator.Direction.pull, .push])
+  func `a document that is nested as deep as possible arrives`(
+    _ direction: Replicator.Direction
+  ) async throws {
+    let (here, there) = (try Database.inMemory(), try Database.inMemory())
+    let source = direction == .pull ? there : here
+    try await source.write { transaction in
+      for isAttached in [false, true] {
+        // The object of the properties is a level, too.
+        let value = (1..<DocumentLimits.depth).reduce(Value.int(7)) { value, _ in .array([value]) }
+        var document = Document(id: "\(isAttached)", ["value": value])
+        if isAttached {
+          document.attachments["x"] = Document.Attachment(contentType: "a/b", [1, 2])
+        }
+        try transaction.put(document)
+      }
+    }
+    let (peer, _) = makePeer(there)
+    let status = try await Replicator(here, peer, direction: direction).replicate()
+    #expect(status.failures.isEmpty)
+    #expect(try Contents(of: here) == Contents(of: there))
+    #expect(try here.snapshot().count == 2 && there.snapshot().count == 2)
+  }
+
   @Test(arguments: [Replicator.Direction.pull, .push])
   func `an attachment that an ancestor has is not sent again`(
     _ direction: Replicator.Direction

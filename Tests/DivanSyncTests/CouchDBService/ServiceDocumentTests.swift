@@ -29,6 +29,36 @@ struct ServiceDocumentTests {
     #expect(try await peer.send("GET", "/a").status == 503)
   }
 
+  @Test func `a document that is nested too deep is refused, and the others are stored`()
+    async throws
+  {
+    let peer = try ServiceFixture()
+    func document(_ id: String, _ depth: Int) -> Value {
+      // The object of the properties is a level, too.
+      let value = (1..<depth).reduce(Value.int(7)) { value, _ in .array([value]) }
+      let revision = Value.string("1-" + ServiceFixture.digest("a"))
+      return ["_id": .string(id), "_rev": revision, "value": value]
+    }
+    // The store keeps the properties of a local document in an object of its own.
+    for (depth, status, localStatus) in [
+      (99, 201, 201), (100, 201, 413), (101, 413, 413), (108, 413, 413), (109, 400, 400),
+      (2000, 400, 400),
+    ] {
+      let id = "d\(depth)"
+      let answer = try await peer.send("PUT", "/\(id)?new_edits=false", document(id, depth))
+      #expect(answer.status == status, "\(depth): \(answer.text)")
+      let local = try await peer.send("PUT", "/_local/\(id)", ["value": document(id, depth - 1)])
+      #expect(local.status == localStatus, "\(depth): \(local.text)")
+    }
+    let documents = [document("a", 100), document("b", 101), document("c", 1)]
+    let answer = try await peer.send(
+      "POST", "/_bulk_docs", ["new_edits": false, "docs": .array(documents)])
+    #expect(answer.status == 201)
+    #expect((answer.json.arrayValue ?? []).map { $0["id"] } == ["b"])
+    #expect(answer.json[0]?["error"] == "bad_request")
+    #expect(try peer.database.snapshot().ids().collect() == ["a", "c", "d100", "d99"])
+  }
+
   @Test func `databases are neither created nor deleted`() async throws {
     let peer = try ServiceFixture()
     #expect(try await peer.send("PUT").error == "file_exists")

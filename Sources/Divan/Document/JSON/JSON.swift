@@ -21,14 +21,26 @@ extension Value {
     self = try Value(json: SharedBytes(copying: Array(bytes)))
   }
 
+  /// Reads JSON text in UTF-8 that has documents in it, so that it may be nested deeper than one.
+  package init(
+    json bytes: some Collection<UInt8>, depthLimit: Int
+  ) throws(DatabaseError) {
+    let shared = SharedBytes(copying: Array(bytes))
+    self = try shared.withSpan { (bytes) throws(DatabaseError) in
+      try Value(json: bytes, depthLimit: depthLimit)
+    }
+  }
+
   /// Reads JSON text in UTF-8.
   package init(json bytes: SharedBytes) throws(DatabaseError) {
     self = try bytes.withSpan { (bytes) throws(DatabaseError) in try Value(json: bytes) }
   }
 
-  private init(json bytes: Span<UInt8>) throws(DatabaseError) {
+  private init(
+    json bytes: Span<UInt8>, depthLimit: Int = DocumentLimits.depth
+  ) throws(DatabaseError) {
     var builder = ValueBuilder()
-    try JSONParser.parse(bytes, into: &builder)
+    try JSONParser.parse(bytes, depthLimit: depthLimit, into: &builder)
     // The parser added one whole value, or threw.
     self = builder.value ?? .null
   }

@@ -13,6 +13,8 @@ struct JSONParser {
   var unescaped: [UInt8] = []
   /// The maximum number of bytes of a single text.
   let textSizeLimit: Int
+  /// The maximum depth of arrays and objects.
+  private let depthLimit: Int
 
   /// An open array or object.
   private struct Level {
@@ -23,9 +25,13 @@ struct JSONParser {
     var keyStart = 0
   }
 
-  init(position: Int = 0, textSizeLimit: Int = DocumentLimits.sizeInBytes) {
+  init(
+    position: Int = 0, textSizeLimit: Int = DocumentLimits.sizeInBytes,
+    depthLimit: Int = DocumentLimits.depth
+  ) {
     self.position = position
     self.textSizeLimit = textSizeLimit
+    self.depthLimit = depthLimit
   }
 }
 
@@ -35,12 +41,13 @@ extension JSONParser {
   /// `textSizeLimit` is below 2³², for sinks that count in 32 bits.
   static func parse(
     _ bytes: Span<UInt8>, textSizeLimit: Int = DocumentLimits.sizeInBytes,
+    depthLimit: Int = DocumentLimits.depth,
     into sink: inout some ValueSink & ~Copyable
   ) throws(DatabaseError) {
     if let offset = firstInvalidUTF8(in: bytes) {
       throw DatabaseError(.invalidJSON, "The JSON text is not valid UTF-8", offset: offset)
     }
-    var parser = JSONParser(textSizeLimit: textSizeLimit)
+    var parser = JSONParser(textSizeLimit: textSizeLimit, depthLimit: depthLimit)
     try parser.parseValue(bytes, into: &sink)
     parser.skipSpace(bytes)
     guard parser.position == bytes.count else {
@@ -132,8 +139,8 @@ extension JSONParser {
   }
 
   private mutating func begin(_ bytes: Span<UInt8>, isObject: Bool) throws(DatabaseError) {
-    guard open.count < DocumentLimits.depth else {
-      var error = DocumentLimits.depthError(path: path(bytes))
+    guard open.count < depthLimit else {
+      var error = DocumentLimits.depthError(depthLimit, path: path(bytes))
       error.offset = position
       throw error
     }

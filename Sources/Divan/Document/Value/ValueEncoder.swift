@@ -426,9 +426,9 @@ extension DocumentLimits {
     DatabaseError(.documentTooLarge, "The document exceeds \(sizeInBytes) bytes")
   }
 
-  static func depthError(path: String) -> DatabaseError {
+  static func depthError(_ limit: Int = DocumentLimits.depth, path: String) -> DatabaseError {
     DatabaseError(
       .documentTooLarge,
-      "Arrays and objects are nested more than \(depth) deep\(PropertyPath.phrase(path))")
+      "Arrays and objects are nested more than \(limit) deep\(PropertyPath.phrase(path))")
   }
 }
