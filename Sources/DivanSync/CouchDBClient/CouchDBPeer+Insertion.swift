@@ -64,7 +64,11 @@ extension CouchDBPeer {
   /// The size of a bulk request in bytes; servers refuse larger ones than they are configured for.
   private static var bulkSizeLimit: Int { 4 << 20 }
 
-  private func send(_ batch: Batch, _ insertion: inout Insertion) async throws {
+  /// Sends documents without attachments; `isPart` if they were sent before with others, which the
+  /// server stored.
+  private func send(
+    _ batch: Batch, _ insertion: inout Insertion, isPart: Bool = false
+  ) async throws {
     let target = CouchDBConnection.Target("POST", "_bulk_docs")
     let body = "{\"new_edits\":false,\"docs\":[\(batch.map(\.json).joined(separator: ","))]}"
     let response = try await connection.send(target, .data(Data(body.utf8)))
@@ -75,7 +79,7 @@ extension CouchDBPeer {
         insertion.results[index] = .failure(refusal(error, of: insertion.id(index)))
         return
       }
-      return try await sendHalves(of: batch, &insertion)
+      return try await sendHalves(of: batch, &insertion, isPart: isPart)
     }
     let answer = try await CouchDBConnection.json(response, of: target, sizeLimit: 64 << 20)
     guard let entries = answer.arrayValue else {
@@ -84,9 +88,10 @@ extension CouchDBPeer {
     var rows = entries.compactMap { RefusedRow($0) }
     // Sending a document again changes nothing.
     guard nameDocuments(of: &rows, batch, insertion) else {
-      return try await sendHalves(of: batch, &insertion)
+      let isPart = isPart || rows.count < batch.count
+      return try await sendHalves(of: batch, &insertion, isPart: isPart)
     }
-    let failures = try failures(of: batch, in: rows, insertion)
+    let failures = try failures(of: batch, in: rows, insertion, isPart: isPart)
     for (index, _) in batch { insertion.results[index] = .success(true) }
     for (index, error) in failures { insertion.results[index] = .failure(error) }
     if let interruption = failures.first(where: { $0.error.isTemporary }) {
@@ -94,10 +99,12 @@ extension CouchDBPeer {
     }
   }
 
-  private func sendHalves(of batch: Batch, _ insertion: inout Insertion) async throws {
+  private func sendHalves(
+    of batch: Batch, _ insertion: inout Insertion, isPart: Bool
+  ) async throws {
     let middle = batch.startIndex + batch.count / 2
-    try await send(batch[..<middle], &insertion)
-    try await send(batch[middle...], &insertion)
+    try await send(batch[..<middle], &insertion, isPart: isPart)
+    try await send(batch[middle...], &insertion, isPart: isPart)
   }
 
   /// Gives the rows without an ID those of their documents, which are in the order of the batch.
@@ -118,25 +125,38 @@ extension CouchDBPeer {
   }
 
   /// Returns the errors of the revisions that a server did not store; it lists only these.
+  ///
+  /// An error that is not known is the server's and may pass if no document has another one.
+  /// Otherwise it is an error of the document, which the next session sends again.
   private func failures(
-    of batch: Batch, in rows: [RefusedRow], _ insertion: Insertion
+    of batch: Batch, in rows: [RefusedRow], _ insertion: Insertion, isPart: Bool
   ) throws -> [(index: Int, error: ReplicationError)] {
-    var failures: [(index: Int, error: ReplicationError)] = []
+    var refused: [Int: RefusedRow] = [:]
     for row in rows {
-      let busy = ReplicationError(.busy, "\(name) cannot store documents: \(row.code)")
-      let refused = batch.filter { index, _ in
+      let documents = batch.filter { index, _ in
         row.id == Array(insertion.id(index).utf8)
           && (row.revision == nil || row.revision == insertion.revisions[index].revision)
       }
-      guard !refused.isEmpty else {
-        guard row.isPermanent else { throw busy }
+      guard !documents.isEmpty else {
+        guard row.isPermanent else { throw busy(row) }
         throw ReplicationError(.invalidAnswer, "\(name) refuses a document that was not sent")
       }
-      for (index, _) in refused {
-        failures.append((index, row.isPermanent ? refusal(row, of: insertion.id(index)) : busy))
-      }
+      for (index, _) in documents { refused[index] = row }
+    }
+    let isOfServer =
+      !isPart && refused.count == batch.count && refused.values.allSatisfy { !$0.isPermanent }
+    var failures: [(index: Int, error: ReplicationError)] = []
+    for (index, _) in batch {
+      guard let row = refused[index] else { continue }
+      // A revision that is sent again was refused while the server stored others.
+      let mayPass = isOfServer && !insertion.revisions[index].isRetry
+      failures.append((index, mayPass ? busy(row) : refusal(row, of: insertion.id(index))))
     }
     return failures
+  }
+
+  private func busy(_ row: RefusedRow) -> ReplicationError {
+    ReplicationError(.busy, "\(name) cannot store documents: \(row.code)")
   }
 
   /// Returns the error of a response that can be due to one of the documents of a request.
@@ -190,8 +210,10 @@ extension CouchDBPeer {
   }
 
   private func refusal(_ row: RefusedRow, of id: String) -> ReplicationError {
-    ReplicationError(
-      .refused, "\(name) refuses the document “\(id)”: \(row.code), \(row.reason)")
+    let what = row.isPermanent ? "refuses" : "fails to store"
+    return ReplicationError(
+      row.isPermanent ? .refused : .notStored,
+      "\(name) \(what) the document “\(id)”: \(row.code), \(row.reason)")
   }
 
   private func resultOfPutting(

@@ -5,6 +5,8 @@ struct ReplicationBatch: Sendable {
   typealias Failure = (id: String, revision: RevisionID?, error: any Error)
 
   var revisions: [ReplicatedRevision] = []
+  /// Whether these are what an earlier session could not copy.
+  var isOfRetries = false
   /// Revisions that the source could not return.
   var failures: [Failure] = []
   var counts = ReplicationCounts()
@@ -30,6 +32,8 @@ actor BatchReader {
 
   /// Revisions before the position to ask for first.
   private var retries: [ReplicationLog.Retry]
+  /// Whether what is read at present is of these.
+  private var isRetrying = false
 
   init(
     _ replication: DirectedReplication, since position: ReplicationPosition?,
@@ -61,12 +65,14 @@ actor BatchReader {
       }
       try await compare(documents, &batch)
       retries = []
+      isRetrying = true
     } else if requests.isEmpty, answers.isEmpty {
       if isAtEnd {
         isAtEnd = false
         return nil
       }
       let before = position
+      isRetrying = false
       try await readChanges(&batch)
       if requests.isEmpty, position == before {
         isAtEnd = false
@@ -146,10 +152,12 @@ actor BatchReader {
 
   /// Moves answers to a batch, until it has many bytes of attachments.
   private func takeAnswers(_ batch: inout ReplicationBatch) {
+    batch.isOfRetries = isRetrying
     var attachmentSize = 0
     while attachmentSize < Self.attachmentSizeLimit, let (request, answer) = answers.popFirst() {
       switch answer {
-      case .found(let revision):
+      case .found(var revision):
+        revision.isRetry = isRetrying
         batch.revisions.append(revision)
         batch.counts.revisionsRead += 1
         attachmentSize = attachmentSize.saturatingSum(revision.newAttachmentSize)

@@ -178,7 +178,8 @@ struct DirectedReplication: Sendable {
     if let position = batch.position, outcome.interruption == nil {
       try await session.record(position, after: batch.lastChange, of: self)
     }
-    if outcome.interruption == nil { backoff.reset() }
+    // What is tried again and fails again is no progress.
+    if outcome.interruption == nil, !batch.isOfRetries { backoff.reset() }
     show(outcome, of: batch, session)
     if let interruption = outcome.interruption { throw interruption }
   }

@@ -19,6 +19,8 @@ public struct ReplicatedRevision: Sendable {
   public var knownAncestors: [RevisionID] = []
   /// The attachments.
   public var attachments: [ReplicatedAttachment]
+  /// Whether an earlier session could not copy it, though it copied others.
+  var isRetry = false
 
   /// Creates a revision.
   public init(

@@ -28,10 +28,12 @@ struct FailingServerTests {
     }
   }
 
-  private func replicator(_ transport: any HTTPTransport) throws -> Replicator {
+  private func replicator(
+    _ transport: any HTTPTransport, retryLimit: Int = 0
+  ) throws -> Replicator {
     let url = try #require(URL(string: "http://server.invalid/notes"))
     var options = Replicator.Options()
-    (options.retryLimit, options.retryDelay) = (0, .milliseconds(1))
+    (options.retryLimit, options.retryDelay) = (retryLimit, .milliseconds(1))
     return Replicator(
       here, CouchDBPeer(url: url, transport: transport), direction: .push, options: options)
   }
@@ -107,5 +109,60 @@ struct FailingServerTests {
     // Nothing was recorded.
     #expect(result.push.counts.revisionsChecked == Self.count)
     #expect(try Contents(of: here) == Contents(of: there))
+  }
+
+  /// A row whose word is not one of those that are known.
+  private static func row(_ id: String, hasID: Bool = true) -> Value {
+    var row: Value.Object = ["error": "unknown_error", "reason": "badmatch"]
+    if hasID { row["id"] = .string(id) }
+    return .object(row)
+  }
+
+  /// Regression test: such a row ended each session, though the other documents were stored.
+  @Test(arguments: [true, false])
+  func `a row with an unknown error is of its document if the server stores others`(
+    _ hasID: Bool
+  ) async throws {
+    let failing = RowTransport(server) { $0 == "doc-8" ? Self.row($0, hasID: hasID) : nil }
+    // The second session sends the document alone.
+    for checkedCount in [Self.count, 1] {
+      let result = try await replicator(failing).replicate()
+      #expect(result.failures.map(\.id) == ["doc-8"])
+      let error = try #require(result.failures.first?.error as? ReplicationError)
+      #expect(error.code == .notStored && "\(error)".contains("unknown_error, badmatch"))
+      #expect(result.push.counts.revisionsChecked == checkedCount)
+      #expect(try there.snapshot().count == Self.count - 1)
+    }
+    let result = try await replicator(server).replicate()
+    #expect(result.failures.isEmpty && result.push.counts.revisionsWritten == 1)
+    #expect(try Contents(of: here) == Contents(of: there))
+  }
+
+  @Test func `rows with unknown errors of all documents are no reason to leave one out`()
+    async throws
+  {
+    let failing = RowTransport(server) { Self.row($0) }
+    let error = await #expect(throws: ReplicationError.self) {
+      try await replicator(failing).replicate()
+    }
+    #expect(error?.code == .busy)
+    let result = try await replicator(server).replicate()
+    #expect(result.failures.isEmpty)
+    // Nothing was recorded.
+    #expect(result.push.counts.revisionsChecked == Self.count)
+    #expect(try Contents(of: here) == Contents(of: there))
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `a document that fails again does not keep a replication from giving up`() async throws {
+    let failing = RowTransport(server) { id in
+      ["doc-8", "doc-new"].contains(id) ? Self.row(id) : nil
+    }
+    #expect(try await replicator(failing).replicate().failures.map(\.id) == ["doc-8"])
+    try await here.write { try _ = $0.put(Document(id: "doc-new", [:])) }
+    let error = await #expect(throws: ReplicationError.self) {
+      try await replicator(failing, retryLimit: 3).replicate()
+    }
+    #expect(error?.code == .busy)
   }
 }

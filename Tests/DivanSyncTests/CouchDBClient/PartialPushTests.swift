@@ -118,6 +118,6 @@ struct PartialPushTests {
       }, from: "test")
     #expect(try results[0].get() && results[2].get())
     let error = #expect(throws: ReplicationError.self) { try results[1].get() }
-    #expect(error?.isTemporary == true)
+    #expect(error?.code == .notStored)
   }
 }
