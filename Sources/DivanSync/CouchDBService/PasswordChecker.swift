@@ -12,8 +12,8 @@ import Synchronization
 final class PasswordChecker: Sendable {
   private let users: [String: CouchDBService.User]
   private let rates: RateLimiter<ServiceAttempt>
-  /// An address that tries many names has fewer checks.
-  private let addressRates: RateLimiter<ClientAddress>
+  /// An address that tries many names has fewer checks, and so have all clients without one.
+  private let addressRates: RateLimiter<ClientAddress?>
   private let known = Mutex<Set<[UInt8]>>([])
   private let knownKey = HMAC256.Key.random()
   private let checks = FairQueue<ClientAddress>(32, each: 8, label: "divan.sync.passwords")
@@ -53,9 +53,11 @@ final class PasswordChecker: Sendable {
     let pair = [UInt8]("\(name.utf8.count):\(name)\(password)".utf8)
     let code = HMAC256.code(of: pair, knownKey).bytes
     if let user, known.withLock({ $0.contains(code) }) { return user }
-    // Names that no user has count together, so that there are not many of them.
-    try rates.take(ServiceAttempt(user: user?.name, address: address))
-    if let address { try addressRates.take(address) }
+    // The limits are the same for a name that no user has: otherwise they tell which names exist.
+    // The address comes first, so that one client does not have many names counted.
+    try addressRates.take(address)
+    let nameCode = HMAC256.code(of: Array(name.utf8), knownKey).bytes
+    try rates.take(ServiceAttempt(nameCode: nameCode, address: address))
     let hash = user?.password ?? absent
     guard let matches = await checks.run(for: address, { hash.matches(password) }) else {
       throw ServiceError(
@@ -75,7 +77,7 @@ final class PasswordChecker: Sendable {
 
 /// Whose password is tried, and from where.
 private struct ServiceAttempt: Hashable {
-  /// The name; nil for all names that no user has.
-  let user: String?
+  /// A code of the name, which can be long, as it was sent.
+  let nameCode: [UInt8]
   let address: ClientAddress?
 }

@@ -101,14 +101,14 @@ extension CouchDBService {
     public var requestsPerSecond = 2000.0
     /// The number of requests of each user that may come at once.
     public var requestBurst = 4000.0
-    /// The number of passwords that are checked in a second, on average, for each user and address.
+    /// The number of passwords that are checked in a second, on average, for each name and address.
     ///
     /// Wrong passwords from one address do not keep the user out at another one, if the server
-    /// names addresses. All users together, an address has four times as many. Passwords are
-    /// checked one at a time, in turns for the addresses that wait. A password that was right once
-    /// is remembered, and not checked again.
+    /// names addresses. All names together, an address has four times as many, and so have all
+    /// clients without an address. Passwords are checked one at a time, in turns for the addresses
+    /// that wait. A password that was right once is remembered, and not checked again.
     public var passwordChecksPerSecond = 1.0
-    /// The number of passwords that may come at once, for each user and address.
+    /// The number of passwords that may come at once, for each name and address.
     public var passwordCheckBurst = 10.0
 
     /// The number of changes that are looked at before the rows of some are sent.

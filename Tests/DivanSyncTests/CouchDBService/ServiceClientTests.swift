@@ -253,6 +253,33 @@ struct ServiceClientTests {
     #expect(try await status("byron", "right", "2001:db8:0:1::1") == 200)
   }
 
+  /// Regression test: names that no user has were counted together, so the others were known.
+  @Test(arguments: ["192.0.2.1", nil])
+  func `the answers to wrong passwords do not say which users there are`(
+    _ address: String?
+  ) async throws {
+    let peer = try makePeer {
+      $0.limits.passwordCheckBurst = 3
+      $0.limits.passwordChecksPerSecond = 1e-9
+    }
+    func statuses(_ name: String) async throws -> [Int] {
+      var statuses: [Int] = []
+      for number in 0..<4 {
+        let guess = Self.credentials(name, "guess \(number)")
+        statuses.append(
+          try await peer.send("GET", "", data: Data(), guess, from: address).status)
+      }
+      return statuses
+    }
+    for name in ["unknown", "ada", "another"] {
+      #expect(try await statuses(name) == [401, 401, 401, 429])
+    }
+    // The address, or all clients without one, have no more checks.
+    for name in ["byron", "one more"] {
+      #expect(try await statuses(name) == [429, 429, 429, 429])
+    }
+  }
+
   @Test func `an address that tries many names has fewer checks`() async throws {
     let names = (0..<20).map { "user \($0)" }
     let peer = try makePeer {
