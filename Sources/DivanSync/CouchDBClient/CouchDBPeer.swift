@@ -107,7 +107,8 @@ extension CouchDBPeer {
     changes.changes.append((id, leaves))
     if leaves.count < entries.count {
       changes.unreadable.append(
-        CouchDBDocument.invalid("a revision ID is not one that can be stored", id))
+        DatabaseError(
+          .invalidRevisionID, "a revision ID is not one that can be stored", documentID: id))
     }
   }
 

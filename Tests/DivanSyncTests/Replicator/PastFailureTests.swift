@@ -64,6 +64,23 @@ struct PastFailureTests {
     #expect(try await replicate(direction).failures.isEmpty)
   }
 
+  /// Regression test: the failure had no ID, so the log left it out.
+  @Test func `a later session reports a change whose revision cannot be read`() async throws {
+    let faulty = try peer { request in
+      guard request.url.path.hasSuffix("/_changes") else { return nil }
+      let isRead = request.url.query?.contains("since") == true
+      let rows = isRead ? "" : #"{"id":"b","changes":[{"rev":"x"}]}"#
+      return ScriptedTransport.json(
+        200, #"{"results":[\#(rows)],"last_seq":"1-x","pending":0}"#)
+    }
+    let first = try await Replicator(here, faulty, direction: .pull).replicate()
+    #expect(first.failures.map(\.id) == ["b"])
+    let second = try await Replicator(here, faulty, direction: .pull).replicate()
+    #expect(second.failures.map(\.id) == ["b"])
+    let error = try #require(second.failures.first?.error as? ReplicationError)
+    #expect(error.code == .failedBefore && error.message.contains("invalidRevisionID"))
+  }
+
   @Test func `a newer failure of a document takes the place of the one before`() async throws {
     rejectSoup(in: there)
     try await fill(here)
