@@ -34,6 +34,9 @@ public final class URLSessionTransport: HTTPTransport {
     configuration.httpShouldSetCookies = false
     configuration.urlCache = nil
     configuration.timeoutIntervalForRequest = 120
+    // A request for changes has a connection until there is one. With Foundation's six, as many
+    // replications that share a transport would keep all their other requests waiting.
+    configuration.httpMaximumConnectionsPerHost = 64
     exchanges = Exchanges()
     session = URLSession(configuration: configuration, delegate: exchanges, delegateQueue: nil)
   }

@@ -134,6 +134,27 @@ struct URLSessionTransportTests {
     #expect(error?.code == .unreachable)
   }
 
+  /// Regression test: six requests for changes had all connections to a server.
+  @Test func `requests that wait for changes do not keep others waiting`() async throws {
+    let server = try LocalServer { request in
+      if request.head.hasPrefix("GET /changes ") { Thread.sleep(forTimeInterval: 60) }
+      return Self.answer("200 OK", "", Data("{}".utf8))
+    }
+    let transport = URLSessionTransport()
+    let url = try server.url("/changes")
+    let start = ContinuousClock.now
+    let waiting = (0..<20).map { _ in
+      Task { try await transport.send(HTTPRequest("GET", url)) }
+    }
+    defer { for task in waiting { task.cancel() } }
+    let response = try await transport.send(HTTPRequest("GET", server.url("/a")))
+    #expect(response.status == 200)
+    while server.requests.count < 21, ContinuousClock.now - start < .seconds(50) {
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    #expect(server.requests.count == 21)
+  }
+
   @Test func `a cancelled task ends its request`() async throws {
     let server = try LocalServer { _ in
       Thread.sleep(forTimeInterval: 30)
