@@ -16,7 +16,12 @@ extension CouchDBConnection {
     try await check(response, of: target)
     guard !response.isPage else { throw page(response, target) }
     do {
-      return try BodyJSON.value(of: try await response.body.collect(sizeLimit: sizeLimit))
+      let data = try await response.body.collect(sizeLimit: sizeLimit)
+      guard !BodyJSON.hasTooManyValues(data, sizeLimit: sizeLimit) else {
+        throw ReplicationError(
+          .invalidAnswer, "the answer to \(target.name) has too many values for its size")
+      }
+      return try BodyJSON.value(of: data)
     } catch is HTTPBodyTooLarge {
       throw ReplicationError(
         .invalidAnswer, "the answer to \(target.name) is larger than \(sizeLimit) bytes")

@@ -120,7 +120,7 @@ extension ServiceCall {
   /// A document may have so many values that they take more than the share of a client. Such
   /// documents are stored one at a time.
   func takeMemory(forValuesOf json: Data, hasDocuments: Bool) throws {
-    let size = Self.valueSize(json)
+    let size = BodyJSON.valueSize(json)
     guard hasDocuments, !memory.canHave(size), size <= Self.documentMemory(limits) else {
       return try memory.add(size)
     }
@@ -133,7 +133,8 @@ extension ServiceCall {
   /// attachments do not count for the size of their document.
   private static func documentMemory(_ limits: CouchDBService.Limits) -> Int {
     let size = min(limits.documentSize, DocumentLimits.sizeInBytes)
-    return valueSize * (size / 2 + 8 * min(limits.attachmentCount, 1 << 20) + 8)
+    let count = size / 2 + 8 * min(limits.attachmentCount, 1 << 20) + 8
+    return BodyJSON.memoryOfValue * count
   }
 
   /// The JSON of the body, which must be an object.
@@ -144,39 +145,6 @@ extension ServiceCall {
     }
     return object
   }
-
-  /// About how much memory the values of some JSON take, besides their texts.
-  ///
-  /// Each value but the first follows a comma or a bracket that no other one follows. A list of a
-  /// million digits has two megabytes and takes many times as much.
-  static func valueSize(_ json: Data) -> Int {
-    var count = 1
-    var (isText, isEscaped, isOpened) = (false, false, false)
-    for byte in json {
-      if isText {
-        if isEscaped {
-          isEscaped = false
-        } else if byte == UInt8(ascii: "\\") {
-          isEscaped = true
-        } else if byte == UInt8(ascii: "\"") {
-          isText = false
-        }
-        continue
-      }
-      switch byte {
-      case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n"): continue
-      case UInt8(ascii: ","): count += 1
-      case UInt8(ascii: "]"), UInt8(ascii: "}"): break
-      default: if isOpened { count += 1 }
-      }
-      isOpened = byte == UInt8(ascii: "[") || byte == UInt8(ascii: "{")
-      isText = byte == UInt8(ascii: "\"")
-    }
-    return valueSize * count
-  }
-
-  /// About how many bytes of memory a value takes.
-  private static let valueSize = 48
 
   static func json(_ data: Data) throws -> Value {
     do {

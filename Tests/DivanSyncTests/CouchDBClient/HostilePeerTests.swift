@@ -348,6 +348,20 @@ struct HostilePeerTests {
     #expect(error?.isTemporary == true)
   }
 
+  /// Regression test: an answer of an allowed size took many times as much memory.
+  @Test func `an answer with very many values is not read`() async throws {
+    func log(_ count: Int) async throws -> ReplicationLog? {
+      let list = [String](repeating: "0", count: count).joined(separator: ",")
+      let (peer, _) = try peer { _, _ in
+        ScriptedTransport.json(200, #"{"session_id":"s","history":[\#(list)]}"#)
+      }
+      return try await peer.replicationLog("x")
+    }
+    #expect(try await log(100_000) != nil)
+    let error = await #expect(throws: ReplicationError.self) { try await log(200_000) }
+    #expect(error?.code == .invalidAnswer)
+  }
+
   @Test func `a body without an end is cut off`() async throws {
     let error = await #expect(throws: (any Error).self) {
       try await pull { _ in

@@ -210,10 +210,10 @@ struct ServiceMemoryTests {
     }
     for _ in 0..<500 {
       let value = value(0)
-      let size = ServiceCall.valueSize(Data(value.json.utf8))
+      let size = BodyJSON.valueSize(Data(value.json.utf8))
       #expect(size == 48 * count(value), "\(value.json), seed \(seed)")
     }
-    #expect(ServiceCall.valueSize(Data(" [ ] ".utf8)) == 48)
-    #expect(ServiceCall.valueSize(Data(" [ [\n1 , { } ] ] ".utf8)) == 4 * 48)
+    #expect(BodyJSON.valueSize(Data(" [ ] ".utf8)) == 48)
+    #expect(BodyJSON.valueSize(Data(" [ [\n1 , { } ] ] ".utf8)) == 4 * 48)
   }
 }
