@@ -239,7 +239,6 @@ def write_tables(files, folder):
     classes = [model.classes.get(scalar, 0) for scalar in range(0x110000)]
     (folder / "WordBreakData.swift").write_text(
         head + "/// The scalars' properties for splitting text into words.\nenum WordBreakData {\n"
-        + f'  /// The version of Unicode that the tables are from.\n  static let version = "{files.version}"\n\n'
         + swift_text("ranges", "Ranges for ``ScalarTable``; the values are ``WordBreakProperties``.",
                      range_table(word_break_values(files))) + "}\n")
     (folder / "FoldingData.swift").write_text(

@@ -81,8 +81,6 @@ package struct LogEnd: Equatable, Sendable {
 }
 
 extension LogEnd {
-  static let encodedSize = 24
-
   func encode(to writer: inout ByteWriter) {
     writer.append(offset)
     writer.append(commit)

@@ -22,7 +22,4 @@ package struct AnalysisOptions: Hashable, Sendable {
   /// It changes with every change of the tables, of where words end, of the stemmers, the stop
   /// words or the n-grams. An index that was built with another version has to be built again.
   package static let version = 1
-
-  /// The version of Unicode that words and their folded forms follow.
-  package static var unicodeVersion: String { WordBreakData.version }
 }

@@ -3,9 +3,6 @@ struct Occurrence: Hashable, Comparable, Sendable {
   /// The greatest number of properties that an index can have.
   static let fieldLimit = 64
 
-  /// The greatest position.
-  static let positionLimit = Int(UInt32.max)
-
   /// The property in the high half, the position in the low half.
   let bits: UInt64
 

@@ -2,9 +2,6 @@
 
 /// The scalars' properties for splitting text into words.
 enum WordBreakData {
-  /// The version of Unicode that the tables are from.
-  static let version = "15.0.0"
-
   /// Ranges for ``ScalarTable``; the values are ``WordBreakProperties``.
   static let ranges = """
     A02013001I0I10C40B40F10D19m200E00F5Pg240H1Pg2A03Z10W100g220600W131W210g210E10W200g212W21Mg21
