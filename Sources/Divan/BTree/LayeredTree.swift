@@ -55,11 +55,12 @@ extension LayeredTree {
   /// The oldest run is searched without its filter, which would probably pass the key.
   func find(_ key: Span<UInt8>) throws(PageError) -> SharedBytes? {
     try BorrowedBytes.borrow(key) { (key) throws(PageError) in
-      try withEntry(
+      let found = try withEntry(
         of: key, isProbablyThere: true,
         inMemory: { leaf, index in leaf.page.value(index).shared(by: leaf) },
         inFile: { run, leaf, index in run.value(index, of: leaf) }
-      )?.unlessEmpty
+      )
+      return found?.isEmpty == true ? nil : found
     }
   }
 
@@ -194,9 +195,4 @@ extension LayeredTree {
       if entry.isTombstone { entry.key.borrow { _ = memtable.remove($0) } }
     }
   }
-}
-
-extension SharedBytes {
-  /// Nil for an empty value, which marks a removed key.
-  fileprivate var unlessEmpty: SharedBytes? { isEmpty ? nil : self }
 }
