@@ -37,6 +37,7 @@ enum Place {
   static let encryption = "FileEncryption.swift"
   static let encryptedFiles = "StoreDirectory+Encryption.swift"
   static let logOpening = "LogOpening.swift"
+  static let openingReplay = "LogOpening+Replay.swift"
   static let storeOpening = "StoreOpening.swift"
   static let lostSegments = "StoreDirectory+LostSegments.swift"
   static let commits = "GroupCommit.swift"

@@ -90,7 +90,7 @@ extension PlantedBug {
     PlantedBug(
       "missing-end-known", rule: "promise 5",
       "documents before a missing end of the log count as certain",
-      in: Place.logOpening,
+      in: Place.openingReplay,
       find: "if lacksEnd || highest > last.header.numbers.upperBound { replay.noteGap() }",
       plant:
         "if !PLANTED && (lacksEnd || highest > last.header.numbers.upperBound) { replay.noteGap() }",

@@ -164,7 +164,7 @@ extension PlantedBug {
     PlantedBug(
       "replayed-damage-written-over", rule: "17",
       "a store with damage in older segments can be written to",
-      in: Place.logOpening,
+      in: Place.openingReplay,
       find: "if let first = replay.damage.first {",
       plant: "if !PLANTED, let first = replay.damage.first {",
       killedBy: .rules("rule 17: opening a damaged store does not change it")),

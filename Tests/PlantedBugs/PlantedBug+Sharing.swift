@@ -79,7 +79,7 @@ extension PlantedBug {
     PlantedBug(
       "refresh-reports-reserved-numbers", rule: "24",
       "a follower takes reserved sequence numbers for used ones, and misses changes",
-      in: Place.logOpening,
+      in: Place.openingReplay,
       find:
         "if lock != nil || isClosed { state.lastSequence = max(state.lastSequence, start.lastSequence) }",
       plant:
