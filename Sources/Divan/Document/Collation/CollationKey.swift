@@ -39,8 +39,6 @@ struct CollationKey: ~Copyable {
     static let text: UInt8 = 0x40
     static let array: UInt8 = 0x50
     static let object: UInt8 = 0x60
-    /// Greater than all values.
-    static let limit: UInt8 = 0x70
   }
 
   /// Ends the marks of one letter, and denotes a small letter: the least value of both levels.

@@ -101,19 +101,6 @@ extension EncodedValue {
 // MARK: - Scalars
 
 extension EncodedValue {
-  /// Whether this is null.
-  package var isNull: Bool { bytes.count == 1 && bytes[0] == ValueFormat.Tag.null }
-
-  /// The truth value, if this is one.
-  package var bool: Bool? {
-    guard bytes.count == 1 else { return nil }
-    return switch bytes[0] {
-    case ValueFormat.Tag.no: false
-    case ValueFormat.Tag.yes: true
-    default: nil
-    }
-  }
-
   /// The whole number, if this is one that fits `Int64`.
   package var int: Int64? { bytes.withSpan { ValueFormat.int64($0, 0..<$0.count) } }
 
@@ -135,12 +122,6 @@ extension EncodedValue {
       guard let range = ValueFormat.text(bytes, 0..<bytes.count) else { return nil }
       return String(utf8: bytes.extracting(range))
     }
-  }
-
-  /// Returns the property `key` if it is a whole number; nil otherwise or if it is missing.
-  package func int(_ key: Span<UInt8>) throws(DatabaseError) -> Int64? {
-    guard let range = try propertyRange(key) else { return nil }
-    return bytes.withSpan { ValueFormat.int64($0, range) }
   }
 
   /// Returns the property `key` if it is a text; nil otherwise or if it is missing.

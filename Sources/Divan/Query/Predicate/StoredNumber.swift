@@ -32,8 +32,6 @@ enum StoredNumber: Sendable, Hashable {
     }
   }
 
-  private var isNaN: Bool { if case .double(let number) = self { number.isNaN } else { false } }
-
   /// Returns a negative number, zero or a positive number as this is less, equal or greater.
   ///
   /// The comparison does not round. It returns nil if one of the numbers is NaN.
@@ -66,14 +64,5 @@ enum StoredNumber: Sendable, Hashable {
     let other = Int128(truncated)
     if whole != other { return whole < other ? -1 : 1 }
     return truncated < number ? -1 : truncated > number ? 1 : 0
-  }
-
-  /// The number as a `Double`, rounded.
-  var rounded: Double {
-    switch self {
-    case .int(let number): Double(number)
-    case .unsigned(let number): Double(number)
-    case .double(let number): number
-    }
   }
 }

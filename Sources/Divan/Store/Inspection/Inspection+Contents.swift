@@ -14,8 +14,6 @@ package struct InspectedContents {
 }
 
 extension InspectedContents {
-  package var documentCount: UInt64 { view.state.documentCount }
-
   /// Versions before this commit may be incomplete.
   package var historyHorizon: UInt64 { view.state.historyHorizon }
 
