@@ -1,4 +1,4 @@
-package import DivanLog
+import DivanLog
 
 /// The name of a revision: `generation-digest`, as in `2-9b72b0117fa1058c3b8485ca2583dea3`.
 ///
@@ -199,48 +199,5 @@ extension RevisionID: Codable {
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)
-  }
-}
-
-// MARK: - Stored form
-
-extension RevisionID {
-  /// Appends the stored form.
-  ///
-  /// It is a varint of twice the generation, plus one if the digest is another store's; then the 16
-  /// bytes of an own digest, or the size (varint) and UTF-8 of another store's.
-  package func encode(into writer: inout ByteWriter) {
-    switch digest.kind {
-    case .own(let high, let low):
-      writer.appendVarint(generation << 1)
-      writer.append(high.bigEndian)
-      writer.append(low.bigEndian)
-    case .foreign(let text):
-      writer.appendVarint(generation << 1 | 1)
-      withUTF8(of: text) { text in
-        writer.appendVarint(text.count)
-        writer.append(text)
-      }
-    }
-  }
-
-  /// Reads the stored form.
-  package init(from reader: inout ByteReader) throws(ByteError) {
-    let start = reader.offset
-    let head = try reader.readVarint()
-    if head & 1 == 0 {
-      let high = UInt64(bigEndian: try reader.read(UInt64.self))
-      let low = UInt64(bigEndian: try reader.read(UInt64.self))
-      guard head >= 2 else {
-        throw ByteError(offset: start, reason: "the bytes are not a revision ID")
-      }
-      self.init(generation: head >> 1, digest: .own(high, low))
-    } else {
-      guard let text = try reader.readPrefixedBytes().text,
-        let parsed = RevisionID(generation: head >> 1, digest: text),
-        parsed.digest.isForeign
-      else { throw ByteError(offset: start, reason: "the bytes are not a revision ID") }
-      self = parsed
-    }
   }
 }
