@@ -60,25 +60,6 @@ public enum Collation {
     return DivanLog.compare(key(of: a).span, key(of: b).span)
   }
 
-  /// Returns the order of two values in their stored form; texts are not copied.
-  static func compare(_ a: EncodedValue, _ b: EncodedValue) throws(DatabaseError) -> Int {
-    let texts = a.bytes.withSpan { a in
-      b.bytes.withSpan { b -> Int? in
-        guard let one = ValueFormat.text(a, 0..<a.count),
-          let other = ValueFormat.text(b, 0..<b.count)
-        else { return nil }
-        return CollationText.compare(a.extracting(one), b.extracting(other))
-      }
-    }
-    if let texts { return texts }
-    if let a = a.int, let b = b.int { return a < b ? -1 : a == b ? 0 : 1 }
-    // Kept in two statements: compiler 6.3.1 generates wrong code for both in one throwing
-    // expression.
-    let one = try key(of: a)
-    let other = try key(of: b)
-    return DivanLog.compare(one.span, other.span)
-  }
-
   /// Returns bytes whose order is the order of values.
   static func key(of value: Value) -> [UInt8] { CollationKey.bytes(of: value, .collated) }
 
