@@ -11,13 +11,6 @@ extension BTree {
     }
   }
 
-  /// Sets the value of `key`, and returns a copy of its old value.
-  mutating func exchange(_ key: Span<UInt8>, _ value: Span<UInt8>) -> [UInt8]? {
-    let old = find(key)?.array
-    set(key, value)
-    return old
-  }
-
   /// Sets the value of `key`, and returns whether it had one before.
   @discardableResult
   mutating func set(_ key: BorrowedBytes, _ value: BorrowedBytes) -> Bool {

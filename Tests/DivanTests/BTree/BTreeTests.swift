@@ -279,7 +279,6 @@ extension BTree {
     for number in 0..<500 {
       #expect(kept[number].array == bigEndian(number))
       #expect(tree.find(bigEndian(number).span)?.array == bigEndian(number + 1))
-      #expect(tree.exchange(bigEndian(number).span, [9].span) == bigEndian(number + 1))
     }
   }
 
