@@ -1,13 +1,4 @@
 extension SHA256 {
-  /// The digests of many messages, in their order.
-  package static func digests(of messages: [SharedBytes]) -> [Digest] {
-    // Each pointer is used while `messages` keeps its owner alive.
-    let digests = unsafe digests(count: messages.count) { index in
-      unsafe UnsafeRawBufferPointer(start: messages[index].base, count: messages[index].count)
-    }
-    return withExtendedLifetime(messages) { digests }
-  }
-
   /// The digests of many messages in one buffer, in the order of their ranges.
   package static func digests(
     of ranges: [Range<Int>], in bytes: borrowing ByteWriter

@@ -1,8 +1,8 @@
 /// The secure hash algorithm with digests of 256 bits (FIPS 180-4).
 ///
 /// Use a value of this type for one message that arrives in pieces, ``digest(of:)`` for one in
-/// memory, and ``digests(of:)`` and its siblings for many in memory. The latter hash several
-/// messages at once and are about twice as fast.
+/// memory, and ``digests(of:in:)`` for many in one buffer. The latter hashes several messages at
+/// once and is about twice as fast.
 package struct SHA256: Sendable {
   /// Bytes that do not fill a block yet; only the first `pendingCount` are valid.
   private var pending = [UInt8](repeating: 0, count: SHA256.blockSize)
