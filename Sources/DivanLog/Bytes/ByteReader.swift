@@ -91,11 +91,4 @@ extension ByteReader {
     offset = bytes.count
     return rest
   }
-
-  /// Moves past `count` bytes.
-  @inlinable
-  package mutating func skip(_ count: Int) throws(ByteError) {
-    guard count >= 0, count <= remaining else { throw ByteError.pastTheEnd(offset) }
-    offset += count
-  }
 }
