@@ -32,15 +32,4 @@ extension AttachmentFiles {
     }
     return try writer.finish()
   }
-
-  /// Stores the pieces that `nextPiece` returns, in order, until it returns nil.
-  ///
-  /// An error that it throws is rethrown, and the bytes written so far are removed.
-  package func store(
-    pieces nextPiece: () throws -> SharedBytes?
-  ) throws -> StoredAttachment {
-    let writer = makeWriter()
-    while let piece = try nextPiece() { try writer.append(piece) }
-    return try writer.finish()
-  }
 }
