@@ -45,10 +45,8 @@ package final class AttachmentWriter {
 }
 
 extension AttachmentFiles {
-  /// Begins to store a blob.
-  package func makeWriter() -> AttachmentWriter { AttachmentWriter(self, digest: nil) }
-
-  func makeWriter(digest: SHA256.Digest) -> AttachmentWriter {
+  /// Begins to store a blob, whose digest may be known.
+  package func makeWriter(digest: SHA256.Digest? = nil) -> AttachmentWriter {
     AttachmentWriter(self, digest: digest)
   }
 }
