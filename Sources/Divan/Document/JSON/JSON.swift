@@ -132,8 +132,6 @@ package enum JSON {
     private let bytes: SharedBytes
     private var position = 0
     private var state = State.atStart
-    /// Whether an element begins at `position`.
-    private var isPositioned = false
 
     private enum State {
       case atStart
@@ -150,59 +148,15 @@ package enum JSON {
 extension JSON.Elements {
   /// Returns the next element, or nil at the end.
   package mutating func next() throws(DatabaseError) -> Value? {
-    var builder = ValueBuilder()
-    let found = try advance { (parser, bytes) throws(DatabaseError) in
-      try parser.parseValue(bytes, into: &builder)
-    }
-    return found == nil ? nil : builder.value
-  }
-
-  /// Appends the stored form of the next element, or returns false at the end.
-  package mutating func next(
-    with coding: inout ValueCoding, into writer: inout ByteWriter
-  ) throws(DatabaseError) -> Bool {
-    // The end is checked first, because at the end nothing is encoded.
-    guard try !isAtEnd() else { return false }
-    let found = try advance { (parser, bytes) throws(DatabaseError) in
-      try coding.encoder.encode(into: &writer) { (encoder) throws(DatabaseError) in
-        try parser.parseValue(bytes, into: &encoder)
-      }
-    }
-    return found != nil
-  }
-
-  /// Returns the range of the next element's bytes, or nil at the end.
-  package mutating func nextRange() throws(DatabaseError) -> Range<Int>? {
-    var nothing = NothingSink()
-    return try advance { (parser, bytes) throws(DatabaseError) in
-      try parser.parseValue(bytes, into: &nothing)
-    }
-  }
-
-  /// Whether there are no more elements.
-  private mutating func isAtEnd() throws(DatabaseError) -> Bool {
     do throws(DatabaseError) {
-      try bytes.withSpan { (bytes) throws(DatabaseError) in try findElement(bytes) }
-    } catch {
-      state = .failed(error)
-      throw error
-    }
-    if case .atEnd = state { return true }
-    return false
-  }
-
-  private mutating func advance(
-    _ parse: (inout JSONParser, Span<UInt8>) throws(DatabaseError) -> Void
-  ) throws(DatabaseError) -> Range<Int>? {
-    guard try !isAtEnd() else { return nil }
-    do throws(DatabaseError) {
-      return try bytes.withSpan { (bytes) throws(DatabaseError) in
+      return try bytes.withSpan { (bytes) throws(DatabaseError) -> Value? in
+        try findElement(bytes)
+        if case .atEnd = state { return nil }
         var parser = JSONParser(position: position)
-        try parse(&parser, bytes)
-        let range = position..<parser.position
+        var builder = ValueBuilder()
+        try parser.parseValue(bytes, into: &builder)
         position = parser.position
-        isPositioned = false
-        return range
+        return builder.value
       }
     } catch {
       state = .failed(error)
@@ -212,7 +166,6 @@ extension JSON.Elements {
 
   /// Moves to the beginning of the next element, or finds that there is none.
   private mutating func findElement(_ bytes: Span<UInt8>) throws(DatabaseError) {
-    guard !isPositioned else { return }
     var parser = JSONParser(position: position)
     parser.skipSpace(bytes)
     defer { position = parser.position }
@@ -239,8 +192,6 @@ extension JSON.Elements {
     case .inLines:
       if parser.position == bytes.count { state = .atEnd }
     }
-    if case .atEnd = state { return }
-    isPositioned = true
   }
 
   private mutating func endArray(

@@ -185,22 +185,6 @@ struct DocumentJSONTests {
     while let element = try elements.next() { found.append(element) }
     #expect(found == expected)
     #expect(try elements.next() == nil)
-
-    var coding = ValueCoding()
-    elements = JSON.elements(of: bytes)
-    for value in expected {
-      var writer = ByteWriter()
-      #expect(try elements.next(with: &coding, into: &writer))
-      #expect(try writer.sharedCopy == value.stored)
-    }
-    var writer = ByteWriter()
-    #expect(try elements.next(with: &coding, into: &writer) == false)
-    elements = JSON.elements(of: bytes)
-    for value in expected {
-      let range = try #require(try elements.nextRange())
-      #expect(try Value(json: Array(text.utf8)[range]) == value)
-    }
-    #expect(try elements.nextRange() == nil)
   }
 
   @Test(arguments: ["[1 2]", "[1,", "[1]2", "[1,]", "{\"a\":1}x", "[", "{\"a\":"])
