@@ -89,7 +89,7 @@ struct DocumentJSONTests {
       #expect { try Value(json: bytes) } throws: { check($0) }
       #expect { try ValueCoding.encode(json: shared) } throws: { check($0) }
       #expect {
-        var elements = JSON.elements(of: shared)
+        var elements = JSONElements(bytes)
         _ = try elements.next()
       } throws: {
         check($0)
@@ -179,8 +179,7 @@ struct DocumentJSONTests {
   func `JSON elements are read one by one from an array or from lines`(
     text: String, expected: [Value]
   ) throws {
-    let bytes = SharedBytes(copying: Array(text.utf8))
-    var elements = JSON.elements(of: bytes)
+    var elements = JSONElements(text.utf8)
     var found: [Value] = []
     while let element = try elements.next() { found.append(element) }
     #expect(found == expected)
@@ -189,7 +188,7 @@ struct DocumentJSONTests {
 
   @Test(arguments: ["[1 2]", "[1,", "[1]2", "[1,]", "{\"a\":1}x", "[", "{\"a\":"])
   func `after a syntax error the element reader repeats the same error`(text: String) throws {
-    var elements = JSON.elements(of: SharedBytes(copying: Array(text.utf8)))
+    var elements = JSONElements(text.utf8)
     var count = 0
     let error = #expect(throws: DatabaseError.self) {
       while try elements.next() != nil { count += 1 }
@@ -204,7 +203,7 @@ struct DocumentJSONTests {
       return
     }
     let data = try Data(contentsOf: URL(fileURLWithPath: directory + "/movies/movies-1920s.json"))
-    var elements = JSON.elements(of: SharedBytes(copying: Array(data)))
+    var elements = JSONElements(data)
     var count = 0
     var storedSize = 0
     var textSize = 0
