@@ -12,7 +12,7 @@ enum FuzzValues {
     } catch {}
     let value: Value
     do throws(DatabaseError) {
-      value = try Value(json: bytes)
+      value = try Value(json: input)
     } catch {
       try expect(
         (try? ValueCoding.encode(json: bytes)) == nil, "JSON is stored that is refused as a value")

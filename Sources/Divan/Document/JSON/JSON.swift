@@ -18,22 +18,12 @@ extension Value {
 
   /// Reads JSON text in UTF-8; see ``init(json:)``.
   public init(json bytes: some Collection<UInt8>) throws(DatabaseError) {
-    self = try Value(json: SharedBytes(copying: Array(bytes)))
+    self = try Value(json: Array(bytes).span)
   }
 
   /// Reads JSON text in UTF-8 that has documents in it, so that it may be nested deeper than one.
-  package init(
-    json bytes: some Collection<UInt8>, depthLimit: Int
-  ) throws(DatabaseError) {
-    let shared = SharedBytes(copying: Array(bytes))
-    self = try shared.withSpan { (bytes) throws(DatabaseError) in
-      try Value(json: bytes, depthLimit: depthLimit)
-    }
-  }
-
-  /// Reads JSON text in UTF-8.
-  package init(json bytes: SharedBytes) throws(DatabaseError) {
-    self = try bytes.withSpan { (bytes) throws(DatabaseError) in try Value(json: bytes) }
+  package init(json bytes: some Collection<UInt8>, depthLimit: Int) throws(DatabaseError) {
+    self = try Value(json: Array(bytes).span, depthLimit: depthLimit)
   }
 
   private init(
@@ -79,13 +69,8 @@ extension Value: CustomDebugStringConvertible {
 
 extension EncodedValue {
   /// This value as compact JSON text.
-  package func json() throws(DatabaseError) -> String { try json(isPretty: false) }
-
-  /// This value as JSON text with a line for each element.
-  package func prettyJSON() throws(DatabaseError) -> String { try json(isPretty: true) }
-
-  private func json(isPretty: Bool) throws(DatabaseError) -> String {
-    var text = JSONText(isPretty: isPretty)
+  package func json() throws(DatabaseError) -> String {
+    var text = JSONText(isPretty: false)
     let damage = bytes.withSpan { ValueReader.read($0, into: &text) }
     guard damage == nil else { throw EncodedValue.damage(at: damage) }
     return text.text

@@ -23,7 +23,6 @@ struct DocumentJSONTests {
       #expect(try Value(json: value.prettyJSON) == value)
       #expect(try ValueCoding.encode(json: SharedBytes(copying: Array(text.utf8))) == stored)
       #expect(try EncodedValue(stored).json() == text)
-      #expect(try EncodedValue(stored).prettyJSON() == value.prettyJSON)
     }
   }
 
