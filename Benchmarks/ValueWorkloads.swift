@@ -22,17 +22,17 @@ extension Workload {
     Workload(
       name: "value-encode", title: "value to its stored form", unit: .nanosecondsPerDocument
     ) { bench in
-      var coding = ValueCoding()
+      var encoder = ValueEncoder()
       var writer = ByteWriter()
       return try measureEach(values(bench)) { value in
         writer.removeAll()
-        try coding.encode(value, into: &writer)
+        try encoder.encode(value, into: &writer)
       }
     },
     Workload(
       name: "value-decode", title: "stored form to value", unit: .nanosecondsPerDocument
     ) { bench in
-      let stored = try values(bench).map { EncodedValue(try ValueCoding.encode($0)) }
+      let stored = try values(bench).map { EncodedValue(try ValueEncoder.encode($0)) }
       return try measureEach(stored) { _ = try $0.decode() }
     },
   ]

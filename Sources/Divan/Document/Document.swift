@@ -216,17 +216,17 @@ extension Document {
     if let storedProperties { return EncodedValue(storedProperties) }
     let object = properties
     try PropertyNames.validate(object)
-    return EncodedValue(try ValueCoding.encode(.object(object)))
+    return EncodedValue(try ValueEncoder.encode(.object(object)))
   }
 
   /// Appends the properties in their binary form, after checking that they can be stored.
   func encodeProperties(
-    with coding: inout ValueCoding, to writer: inout ByteWriter
+    with encoder: inout ValueEncoder, to writer: inout ByteWriter
   ) throws(DatabaseError) {
     if let storedProperties { return writer.append(storedProperties) }
     let object = properties
     try PropertyNames.validate(object)
-    try coding.encode(.object(object), into: &writer)
+    try encoder.encode(.object(object), into: &writer)
   }
 
   /// Replaces the document's properties by validated ones in their binary form.

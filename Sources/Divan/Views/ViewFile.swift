@@ -154,7 +154,7 @@ extension ViewContents {
     frame.removeAll()
     let positions = positions()
     var scratch = ByteWriter()
-    var coding = ValueCoding()
+    var encoder = ValueEncoder()
     for document in documents.chunks.joined() {
       frame.appendPrefixed(document.id)
       frame.appendVarint(document.rows.count)
@@ -163,7 +163,7 @@ extension ViewContents {
         for value in [row.key, row.value] {
           scratch.removeAll()
           do throws(DatabaseError) {
-            try coding.encode(value, into: &scratch)
+            try encoder.encode(value, into: &scratch)
           } catch {
             throw ViewContents.tooLarge(path)
           }

@@ -60,7 +60,7 @@ struct FileFormatTests {
     #expect(rows.count >= 20)
     for row in rows {
       let value = try Value(json: row[0])
-      let bytes = try ValueCoding.encode(value)
+      let bytes = try ValueEncoder.encode(value)
       #expect(FormatPage.spaced(bytes.array) == row[1], "\(row[0])")
       let parsed = EncodedValue(SharedBytes(copying: try FormatPage.bytes(row[1])))
       #expect(try parsed.decode() == value, "\(row[0])")
@@ -75,7 +75,7 @@ struct FileFormatTests {
       let parent = row[0] == "none" ? nil : try RevisionID(parsing: row[0])
       let computed = try RevisionID.compute(
         parent: parent, isDeleted: row[1] == "yes",
-        body: try ValueCoding.encode(try Value(json: row[2])))
+        body: try ValueEncoder.encode(try Value(json: row[2])))
       #expect("\(computed)" == row[3])
     }
   }

@@ -78,6 +78,6 @@ extension Value {
 
   /// The stored form.
   var stored: SharedBytes {
-    get throws { try ValueCoding.encode(self) }
+    get throws { try ValueEncoder.encode(self) }
   }
 }

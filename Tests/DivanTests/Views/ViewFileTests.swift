@@ -365,12 +365,12 @@ struct ViewFileTests {
     frame.appendPrefixed("film")
     frame.appendVarint(positions.count)
     var scratch = ByteWriter()
-    var coding = ValueCoding()
+    var encoder = ValueEncoder()
     for (index, position) in positions.enumerated() {
       frame.appendVarint(position)
       for value in [.int(Int64(index)), .null] as [Value] {
         scratch.removeAll()
-        try coding.encode(value, into: &scratch)
+        try encoder.encode(value, into: &scratch)
         frame.appendVarint(scratch.count)
         scratch.withSpan { frame.append($0) }
       }

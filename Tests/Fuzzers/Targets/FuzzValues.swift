@@ -15,15 +15,15 @@ enum FuzzValues {
       value = try Value(json: input)
     } catch {
       try expect(
-        (try? ValueCoding.encode(json: bytes)) == nil, "JSON is stored that is refused as a value")
+        (try? ValueEncoder.encode(json: bytes)) == nil, "JSON is stored that is refused as a value")
       return
     }
-    let stored = try ValueCoding.encode(value)
+    let stored = try ValueEncoder.encode(value)
     try expect(
-      try ValueCoding.encode(json: bytes) == stored, "JSON is stored in two ways")
+      try ValueEncoder.encode(json: bytes) == stored, "JSON is stored in two ways")
     for text in [value.json, value.prettyJSON] {
       try expect(
-        try ValueCoding.encode(Value(json: text)) == stored, "what was printed reads differently")
+        try ValueEncoder.encode(Value(json: text)) == stored, "what was printed reads differently")
     }
     try readValue(EncodedValue(stored))
     try expect(try EncodedValue(stored).decode() == value, "what was stored reads differently")
@@ -44,7 +44,7 @@ enum FuzzValues {
       try probe(encoded)
       return
     }
-    let again = try ValueCoding.encode(value)
+    let again = try ValueEncoder.encode(value)
     try expect(!isCanonical || again == encoded.bytes, "a value is stored in two ways")
     try expect((try? EncodedValue(again).validate()) != nil, "a value is stored in a wrong form")
     try expect(try EncodedValue(again).decode() == value, "a stored value reads differently")

@@ -61,7 +61,7 @@ extension ByteSubject {
         let new = Line(
           id: Array(line.id.utf8), revision: try? RevisionID(parsing: line.revision),
           sequence: line.sequence,
-          isDeleted: line.isDeleted, body: try ValueCoding.encode(.object(line.properties)))
+          isDeleted: line.isDeleted, body: try ValueEncoder.encode(.object(line.properties)))
         known[line.sequence] = new
         return new
       }

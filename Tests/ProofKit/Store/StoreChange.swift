@@ -83,7 +83,7 @@ extension StoreModel {
       try branch(id, properties(number, size), transaction)
     case .grow(let id, let size):
       guard let leaf = documents[id]?.leaves.last?.revision else { return }
-      let content = EncodedValue(try ValueCoding.encode(.object(properties(number, size))))
+      let content = EncodedValue(try ValueEncoder.encode(.object(properties(number, size))))
       let document = Document(id: id, revision: leaf, content)
       try add(Entry(transaction.put(document)), to: id, inPlaceOf: leaf)
     case .insert(let id, let size, let isOnto, let isDeleted):
@@ -155,7 +155,7 @@ extension StoreModel {
     else { return }
     let branch = Document(
       id: id, revision: parent.revision,
-      EncodedValue(try ValueCoding.encode(.object(properties))))
+      EncodedValue(try ValueEncoder.encode(.object(properties))))
     try add(
       Entry(transaction.put(branch, onConflict: .branch)), to: id, inPlaceOf: nil,
       after: parent.revision.map { [$0] } ?? [])

@@ -12,7 +12,7 @@ extension Value {
   ///   `init(from:)` throws.
   public func decode<T: Decodable>(_ type: T.Type) throws -> T {
     let session = DecodingSession(userInfo: [:], id: nil, revision: nil)
-    return try DecodingPart(session, try ValueCoding.encode(self))
+    return try DecodingPart(session, try ValueEncoder.encode(self))
       .decodeWhole(type, hasMetadata: false, documentID: "")
   }
 

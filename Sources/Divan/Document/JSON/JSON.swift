@@ -77,25 +77,18 @@ extension EncodedValue {
   }
 }
 
-extension ValueCoding {
-  /// Appends the stored form of a value in JSON text in UTF-8, without building the value.
+extension ValueEncoder {
+  /// Returns the stored form of the value of a JSON text in UTF-8, without building the value.
   ///
   /// - Throws: The same errors as ``Value/init(json:)``, and
-  ///   ``DatabaseError/Code/documentTooLarge`` for the size. In that case `writer` is unchanged.
-  package mutating func encode(
-    json bytes: Span<UInt8>, into writer: inout ByteWriter
-  ) throws(DatabaseError) {
-    try encoder.encode(into: &writer) { (encoder) throws(DatabaseError) in
-      try JSONParser.parse(bytes, into: &encoder)
-    }
-  }
-
-  /// Returns the stored form of the value of a JSON text in UTF-8.
+  ///   ``DatabaseError/Code/documentTooLarge`` for the size.
   package static func encode(json bytes: SharedBytes) throws(DatabaseError) -> SharedBytes {
-    var coding = ValueCoding()
+    var encoder = ValueEncoder()
     var writer = ByteWriter(capacity: bytes.count)
-    try bytes.withSpan { (bytes) throws(DatabaseError) in
-      try coding.encode(json: bytes, into: &writer)
+    try encoder.encode(into: &writer) { (encoder) throws(DatabaseError) in
+      try bytes.withSpan { (bytes) throws(DatabaseError) in
+        try JSONParser.parse(bytes, into: &encoder)
+      }
     }
     return writer.sharedCopy
   }

@@ -1,7 +1,9 @@
-import DivanLog
+package import DivanLog
 
-/// Writes values in their stored form (see ``ValueFormat``); reusable for many values.
-struct ValueEncoder: ValueSink, ~Copyable {
+/// Writes values in their stored form (see ``ValueFormat``, and `docs/FILE_FORMAT.md`).
+///
+/// Reuse one to encode many values: it keeps its buffers.
+package struct ValueEncoder: ValueSink, ~Copyable {
   /// The destination: the caller's writer while a value is encoded.
   private var writer = ByteWriter(capacity: 16)
   /// The offset in `writer` of the value.
@@ -35,9 +37,32 @@ struct ValueEncoder: ValueSink, ~Copyable {
     /// The first eight bytes of a property's key, as a number with the same order.
     var head: UInt64 = 0
   }
+
+  /// Creates an encoder.
+  package init() {}
 }
 
 extension ValueEncoder {
+  /// Appends the stored form of `value`.
+  ///
+  /// - Throws: ``DatabaseError/Code/invalidValue`` for a double that is not finite, with its path;
+  ///   ``DatabaseError/Code/documentTooLarge``. In that case `writer` is unchanged.
+  package mutating func encode(
+    _ value: Value, into writer: inout ByteWriter
+  ) throws(DatabaseError) {
+    try encode(into: &writer) { (encoder) throws(DatabaseError) in
+      try ValueWalk.feed(value, into: &encoder, .stored)
+    }
+  }
+
+  /// Returns the stored form of `value`.
+  package static func encode(_ value: Value) throws(DatabaseError) -> SharedBytes {
+    var encoder = ValueEncoder()
+    var writer = ByteWriter()
+    try encoder.encode(value, into: &writer)
+    return writer.sharedCopy
+  }
+
   /// Appends the one value that `body` adds to `writer`.
   ///
   /// If it throws, `writer` is unchanged.

@@ -36,7 +36,7 @@ extension Model {
       return try setUndeclared(value, for: key)
     }
     guard let value else { return property.reset(in: self) }
-    let bytes = try ValueCoding.encode(value)
+    let bytes = try ValueEncoder.encode(value)
     guard property.assign(stored: bytes, to: self) else {
       throw DatabaseError(
         .mismatchedType, "\(type(of: self)).\(property.name) cannot be \(value.json)",
@@ -46,7 +46,7 @@ extension Model {
 
   private func setUndeclared(_ value: Value?, for key: String) throws(DatabaseError) {
     try PropertyNames.validate([key: value ?? .null])
-    if let value { _ = try ValueCoding.encode(value) }
+    if let value { _ = try ValueEncoder.encode(value) }
     var pendingChanges = pendingChanges ?? PendingChanges()
     if try storedProperties?.property(key)?.decode() == value {
       pendingChanges.undeclared[key] = nil

@@ -3,7 +3,6 @@ import DivanLog
 /// Encodes models as documents.
 struct ModelCoder: ~Copyable {
   private var encoder = ValueEncoder()
-  private var coding = ValueCoding()
   private var writer = ByteWriter(capacity: 1024)
 
   /// Returns the document to put for a model, of which `read` returns the current version.
@@ -163,7 +162,7 @@ struct ModelCoder: ~Copyable {
     }
     for (key, value) in changed.entries { object[key] = value }
     writer.removeAll()
-    try coding.encode(.object(object), into: &writer)
+    try encoder.encode(.object(object), into: &writer)
     return EncodedValue(writer.sharedCopy)
   }
 

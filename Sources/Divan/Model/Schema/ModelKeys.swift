@@ -94,7 +94,7 @@ enum ModelKeys {
   private static func alter(_ property: any ModelProperty, in model: Model) -> Sample? {
     if let probe = property.setProbe(in: model) { return .model(probe) }
     guard let type = property.valueType as? any Codable.Type,
-      let sample = CodableKeys.sample(of: type), let stored = try? ValueCoding.encode(sample),
+      let sample = CodableKeys.sample(of: type), let stored = try? ValueEncoder.encode(sample),
       property.assign(stored: stored, to: model)
     else { return nil }
     return .value(sample)

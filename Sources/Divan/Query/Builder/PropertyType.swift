@@ -15,7 +15,7 @@ enum PropertyType {
   }
 
   private static func decode<V: Decodable>(_ value: Value, as _: V.Type) -> V? {
-    guard let stored = try? ValueCoding.encode(value) else { return nil }
+    guard let stored = try? ValueEncoder.encode(value) else { return nil }
     let part = DecodingPart(DecodingSession(userInfo: [:], id: nil, revision: nil), stored)
     guard let location = part.whole(hasMetadata: false) else { return nil }
     return try? part.decode(V.self, at: location)

@@ -109,7 +109,7 @@ extension ByteWriter {
 
   /// Appends the stored form of a value; returns false if it has none.
   fileprivate mutating func append(sized value: Value) -> Bool {
-    guard let form = try? ValueCoding.encode(value) else { return false }
+    guard let form = try? ValueEncoder.encode(value) else { return false }
     appendVarint(form.count)
     append(form)
     return true

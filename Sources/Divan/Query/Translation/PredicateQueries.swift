@@ -119,7 +119,7 @@ struct PredicateTranslation {
   ) throws(DatabaseError) -> Bool {
     switch expression {
     case .test(_, let test):
-      let stored = try ValueCoding.encode(value)
+      let stored = try ValueEncoder.encode(value)
       return try stored.withSpan { (bytes) throws(DatabaseError) in
         try CompiledTest(test).accepts(bytes, 0..<bytes.count)
       }

@@ -69,7 +69,7 @@ extension IndexDefinitionRecord {
     encode(condition.path, to: &writer)
     writer.append(condition.test.number)
     guard let value = condition.test.value else { return }
-    guard let stored = try? ValueCoding.encode(value) else {
+    guard let stored = try? ValueEncoder.encode(value) else {
       preconditionFailure("A condition with a value that cannot be stored was not refused")
     }
     encode(stored, to: &writer)

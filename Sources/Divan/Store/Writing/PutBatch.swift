@@ -11,7 +11,7 @@ struct PutBatch: ~Copyable {
 
   private(set) var items: [Item] = []
   private var ids: Set<String> = []
-  private var coding = ValueCoding()
+  private var encoder = ValueEncoder()
   private var encoded = ByteWriter(capacity: 1 << 15)
 
   private static let countLimit = 64
@@ -25,7 +25,7 @@ extension PutBatch {
 
   mutating func add(_ document: Document, id: String) throws(DatabaseError) {
     let start = encoded.count
-    try document.encodeProperties(with: &coding, to: &encoded)
+    try document.encodeProperties(with: &encoder, to: &encoded)
     items.append(
       Item(document: document, id: id, offset: start, size: encoded.count - start))
     ids.insert(id)

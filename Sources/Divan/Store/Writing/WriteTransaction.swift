@@ -34,7 +34,7 @@ public final class WriteTransaction {
   private var known: VersionBox?
   var buffer: TransactionBuffer
   let fileID: UInt64
-  private var coding = ValueCoding()
+  private var encoder = ValueEncoder()
   private var scratch = ByteWriter(capacity: 1024)
   var entryScratch = ByteWriter(capacity: 128)
   /// The attachments that this transaction has stored; their files are kept until it ends.
@@ -388,7 +388,7 @@ extension WriteTransaction {
     over current: DocumentEntry?
   ) throws -> Document {
     scratch.removeAll()
-    try document.encodeProperties(with: &coding, to: &scratch)
+    try document.encodeProperties(with: &encoder, to: &scratch)
     let properties = scratch.sharedCopy
     func finish(with attachments: [AttachmentEntry]) throws -> Document {
       let revision = try RevisionID.compute(

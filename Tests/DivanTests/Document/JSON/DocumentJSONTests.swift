@@ -21,7 +21,7 @@ struct DocumentJSONTests {
       let stored = try value.stored
       #expect(try Value(json: text) == value)
       #expect(try Value(json: value.prettyJSON) == value)
-      #expect(try ValueCoding.encode(json: SharedBytes(copying: Array(text.utf8))) == stored)
+      #expect(try ValueEncoder.encode(json: SharedBytes(copying: Array(text.utf8))) == stored)
       #expect(try EncodedValue(stored).json() == text)
     }
   }
@@ -41,7 +41,7 @@ struct DocumentJSONTests {
   func `JSON text parses into the expected values`(text: String, value: Value) throws {
     #expect(try Value(json: text) == value)
     #expect(
-      try ValueCoding.encode(json: SharedBytes(copying: Array(text.utf8))) == value.stored)
+      try ValueEncoder.encode(json: SharedBytes(copying: Array(text.utf8))) == value.stored)
   }
 
   @Test(arguments: [
@@ -70,7 +70,7 @@ struct DocumentJSONTests {
       return isRight
     }
     #expect { try Value(json: text) } throws: { check($0) }
-    #expect { try ValueCoding.encode(json: SharedBytes(copying: Array(text.utf8))) } throws: {
+    #expect { try ValueEncoder.encode(json: SharedBytes(copying: Array(text.utf8))) } throws: {
       check($0)
     }
   }
@@ -86,7 +86,7 @@ struct DocumentJSONTests {
       }
       let shared = SharedBytes(copying: bytes)
       #expect { try Value(json: bytes) } throws: { check($0) }
-      #expect { try ValueCoding.encode(json: shared) } throws: { check($0) }
+      #expect { try ValueEncoder.encode(json: shared) } throws: { check($0) }
       #expect {
         var elements = JSONElements(bytes)
         _ = try elements.next()

@@ -7,7 +7,7 @@ import Testing
 /// Tests of objects in their stored form in which some properties are replaced.
 struct ReplacingTests {
   private func bytes(_ object: Value.Object) throws -> SharedBytes {
-    try ValueCoding.encode(.object(object))
+    try ValueEncoder.encode(.object(object))
   }
 
   /// Returns the object with changes, in its stored form.

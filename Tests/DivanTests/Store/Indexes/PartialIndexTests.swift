@@ -76,9 +76,9 @@ struct PartialIndexTests {
       "\u{E9}", "e\u{301}", [1], [1, 2], ["a": 1], ["a": 1.0],
     ]
     let path = QueryPath().appending(.key("o")).appending(.key("p"))
-    var bodies = try values.map { try ValueCoding.encode(["o": ["p": $0]]) }
+    var bodies = try values.map { try ValueEncoder.encode(["o": ["p": $0]]) }
     for value in [[:], ["o": 1], ["o": [:]]] as [Value] {
-      bodies.append(try ValueCoding.encode(value))
+      bodies.append(try ValueEncoder.encode(value))
     }
     for constant in values {
       var pairs: [(IndexCondition.Test, FilterExpression)] = [

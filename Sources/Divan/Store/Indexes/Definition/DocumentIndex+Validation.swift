@@ -100,7 +100,7 @@ extension IndexCondition {
     let subject = path.joined(separator: ".").debugDescription
     let size: Int
     do throws(DatabaseError) {
-      size = try ValueCoding.encode(value).count
+      size = try ValueEncoder.encode(value).count
     } catch {
       return "the condition on \(subject) cannot be stored: \(error.message)"
     }
@@ -111,7 +111,7 @@ extension IndexCondition {
           + "\(values.count)"
       }
       let isTooLarge = values.contains {
-        let size = (try? ValueCoding.encode($0))?.count ?? .max
+        let size = (try? ValueEncoder.encode($0))?.count ?? .max
         return size > IndexLimits.conditionSizeLimit
       }
       if isTooLarge {

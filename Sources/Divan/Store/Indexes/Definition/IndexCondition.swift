@@ -173,7 +173,7 @@ extension IndexCondition.Test: Hashable {
   }
 
   private static func storedBytes(_ value: Value) -> [UInt8] {
-    (try? ValueCoding.encode(value).array) ?? []
+    (try? ValueEncoder.encode(value).array) ?? []
   }
 
   /// Creates the test with a number and an operand; nil if there is none.
