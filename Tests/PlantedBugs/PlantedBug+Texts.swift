@@ -97,9 +97,10 @@ extension PlantedBug {
     PlantedBug(
       "text-relevance-without-length", rule: "texts", "long texts count as much as short ones",
       in: Place.relevance,
-      find: "/ (1 - lengthDiscount + lengthDiscount * Double(length) / averageLengths[field])",
+      find:
+        "/ (1 - Self.lengthDiscount + Self.lengthDiscount * Double(length) / averageLengths[field])",
       plant:
-        "/ (1 - lengthDiscount + (PLANTED ? lengthDiscount : lengthDiscount * Double(length) / averageLengths[field]))",
+        "/ (1 - Self.lengthDiscount + (PLANTED ? Self.lengthDiscount : Self.lengthDiscount * Double(length) / averageLengths[field]))",
       killedBy: .rules("relevance counts words")),
     PlantedBug(
       "text-weights-ignored", rule: "texts", "all properties count the same",

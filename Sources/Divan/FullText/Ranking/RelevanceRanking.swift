@@ -14,16 +14,14 @@
 /// part, so that more matches never make a score smaller.
 struct RelevanceRanking {
   /// How much more than once counts: 0 counts once only.
-  static let defaultSaturation = 1.2
+  private static let saturation = 1.2
   /// How much long texts are discounted, 0 to 1.
-  static let defaultLengthDiscount = 0.75
+  private static let lengthDiscount = 0.75
 
   /// The weight of each property.
   let weights: [Double]
   private let averageLengths: [Double]
   private let partWeights: [Double]
-  private let saturation: Double
-  private let lengthDiscount: Double
   /// The weight of a term in each property, for each length below ``knownLengths``.
   private var factors: [Double] = []
 
@@ -36,12 +34,10 @@ struct RelevanceRanking {
   /// a title that few documents have is not a long one. `weights` has its weight, which is not
   /// negative.
   init(
-    documentCount: Int, partCounts: [Int], averageLengths: [Double], weights: [Double],
-    saturation: Double = defaultSaturation, lengthDiscount: Double = defaultLengthDiscount
+    documentCount: Int, partCounts: [Int], averageLengths: [Double], weights: [Double]
   ) {
     precondition(weights.count == averageLengths.count, "a weight for each property")
     self.weights = weights
-    (self.saturation, self.lengthDiscount) = (saturation, lengthDiscount)
     self.averageLengths = averageLengths.map { max($0, 1) }
     partWeights = partCounts.map { count in
       let count = Double(min(max(count, 0), documentCount))
@@ -113,12 +109,12 @@ struct RelevanceRanking {
 
   private func makeFactor(_ field: Int, _ length: Int) -> Double {
     weights[field]
-      / (1 - lengthDiscount + lengthDiscount * Double(length) / averageLengths[field])
+      / (1 - Self.lengthDiscount + Self.lengthDiscount * Double(length) / averageLengths[field])
   }
 
   /// The score of a part with a frequency.
   func score(ofPart part: Int, _ frequency: Double) -> Double {
     guard frequency > 0 else { return 0 }
-    return partWeights[part] * frequency * (saturation + 1) / (frequency + saturation)
+    return partWeights[part] * frequency * (Self.saturation + 1) / (frequency + Self.saturation)
   }
 }
