@@ -66,12 +66,9 @@ struct FuzzyMatcherTests {
       }
       let word = FuzzyMatcherTests.word(&random)
       let maxDistance = Int.random(in: 0...2, using: &random)
-      let shared = Int.random(in: 0...2, using: &random)
-      let found = TermList(entries).terms(
-        near: word, maxDistance: maxDistance, sharedLength: shared)
+      let found = TermList(entries).terms(near: word, maxDistance: maxDistance)
       let expected = entries.filter {
         FuzzyMatcherTests.distance(word.scalars, $0.term.scalars) <= maxDistance
-          && $0.term.scalars.starts(with: word.scalars.prefix(shared))
       }
       #expect(found.map(\.entry) == expected, "seed \(seed)")
       let prefix = Array(word.prefix(2))

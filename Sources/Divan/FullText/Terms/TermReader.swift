@@ -62,18 +62,13 @@ extension TermReader {
 
   /// Returns the terms within an edit distance of a word, in order, each with its distance.
   ///
-  /// With `isPrefix`, it is enough that a term begins so. The first `sharedLength` scalars have to
-  /// be the same, and only terms that begin with them are read. With none, most terms that cannot
-  /// match are still skipped.
+  /// With `isPrefix`, it is enough that a term begins so. Most terms that cannot match are skipped.
   consuming func terms(
-    near word: [UInt8], maxDistance: Int, isPrefix: Bool = false, sharedLength: Int = 0
+    near word: [UInt8], maxDistance: Int, isPrefix: Bool = false
   ) throws(Failure) -> [(entry: TermEntry, distance: Int)] {
     var found: [(entry: TermEntry, distance: Int)] = []
     var matcher = FuzzyMatcher(word, maxDistance: maxDistance, isPrefix: isPrefix)
-    var prefix: [UInt8] = []
-    for scalar in word.scalars.prefix(sharedLength) { prefix.append(scalar: scalar) }
-    try seek(to: prefix)
-    while let entry = try next(), entry.term.starts(with: prefix) {
+    while let entry = try next() {
       if let distance = matcher.distance(of: entry.term) {
         found.append((entry, distance))
       } else if let skipped = matcher.skippablePrefix {
