@@ -53,21 +53,13 @@ extension StoreDeletion {
   /// Takes the lock of a directory that is proven to be a store.
   private func lock(_ directory: StoreDirectory) throws(DatabaseError) -> any FileLock {
     let path = directory.path
-    let outcome = try translating { () throws(LogError) in
+    try translating { () throws(LogError) in
       let kind = try attempt { () throws(SystemError) in try fileSystem.status(path).kind }
       guard kind == .directory, try directory.isStore() else {
         throw .foreignDirectory(path: path, reason: "nothing in it shows that Divan made it")
       }
-      return try attempt { () throws(SystemError) in
-        try fileSystem.lock(
-          directory.path(of: .lock), note: StoreDirectory.lockNote(StoreOpening.holder))
-      }
     }
-    switch outcome {
-    case .acquired(let lock): return lock
-    case .held(let note):
-      throw StoreOpening.inUse(path, note: note, hint: "Close it before you delete it")
-    }
+    return try StoreOpening.lock(directory, hint: "Close it before you delete it")
   }
 
   /// Renames a locked store to a name at which no process opens it.

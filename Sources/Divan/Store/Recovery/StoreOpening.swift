@@ -88,7 +88,9 @@ extension StoreOpening {
     if isEmpty, expected != nil { throw missing() }
     let lock: any FileLock
     do throws(DatabaseError) {
-      lock = try takeLock()
+      lock = try StoreOpening.lock(
+        directory,
+        hint: "Use the database that is open, close it first, or open this one with `isReadOnly`")
     } catch  where error.code == .diskFull {
       return try openOnFullDisk(error)
     }
@@ -171,34 +173,28 @@ extension StoreOpening {
     do { try fileSystem.makeDirectory(path) } catch  where error.code == .exists {}
   }
 
-  private func takeLock() throws(DatabaseError) -> any FileLock {
+  /// Takes the lock of a store, and leaves a note of this process in `LOCK`.
+  static func lock(
+    _ directory: StoreDirectory, hint: String
+  ) throws(DatabaseError) -> any FileLock {
+    let own = "process \(processID())"
     let outcome = try translating { () throws(LogError) in
       try attempt { () throws(SystemError) in
-        try fileSystem.lock(
-          directory.path(of: .lock), note: StoreDirectory.lockNote(StoreOpening.holder))
+        try directory.fileSystem.lock(
+          directory.path(of: .lock), note: StoreDirectory.lockNote(own))
       }
     }
     switch outcome {
     case .acquired(let lock): return lock
     case .held(let note):
-      throw StoreOpening.inUse(
-        path, note: note,
-        hint: "Use the database that is open, close it first, or open this one with `isReadOnly`")
+      let holder = StoreDirectory.holder(inNote: note)
+      throw DatabaseError(
+        .storeInUse,
+        holder == own
+          ? "the store is open in this process already"
+          : "the store is open in \(holder.isEmpty ? "another process" : holder)",
+        hint: hint, path: directory.path)
     }
-  }
-
-  /// The name of this process in `LOCK`.
-  static var holder: String { "process \(processID())" }
-
-  /// Returns the error for a store whose lock the process has that left a note in `LOCK`.
-  static func inUse(_ path: String, note: String, hint: String) -> DatabaseError {
-    let holder = StoreDirectory.holder(inNote: note)
-    return DatabaseError(
-      .storeInUse,
-      holder == StoreOpening.holder
-        ? "the store is open in this process already"
-        : "the store is open in \(holder.isEmpty ? "another process" : holder)",
-      hint: hint, path: path)
   }
 
   /// Makes every visible name durable, and removes the temporary files of earlier writers.
