@@ -40,6 +40,16 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
   }
 
+  /// Returns the range of the value of a property, which must exist.
+  private func range(of key: Key, _ type: Any.Type) throws -> Range<Int> {
+    do throws(TypeMismatch) {
+      guard let range = try find(key) else { throw .missing }
+      return range
+    } catch {
+      throw part.fail(error, type, location.pathDepth, key: key)
+    }
+  }
+
   func contains(_ key: Key) -> Bool { (try? find(key)) != nil }
 
   func decodeNil(forKey key: Key) throws -> Bool {
@@ -112,14 +122,7 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
   func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
     if location.hasMetadata, part.isMetadata(type) { return part.metadata(type) }
-    let range: Range<Int>
-    do throws(TypeMismatch) {
-      guard let found = try find(key) else { throw .missing }
-      range = found
-    } catch {
-      throw part.fail(error, type, location.pathDepth, key: key)
-    }
-    return try part.decode(type, range, of: location, key: key)
+    return try part.decode(type, range(of: key, type), of: location, key: key)
   }
 
   func decodeIfPresent(_: Bool.Type, forKey key: Key) throws -> Bool? {
@@ -203,34 +206,22 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   private func nestedDecoder(_ key: Key, _ type: Any.Type) throws -> LocationDecoder {
-    let range: Range<Int>
-    do throws(TypeMismatch) {
-      guard let found = try find(key) else { throw .missing }
-      range = found
-    } catch {
-      throw part.fail(error, type, location.pathDepth, key: key)
-    }
-    return try LocationDecoder(
-      part.part(range, codingPath + [key]), callDepth: location.callDepth, hasMetadata: false)
+    try LocationDecoder(
+      part.part(range(of: key, type), codingPath + [key]), callDepth: location.callDepth,
+      hasMetadata: false)
   }
 
   func superDecoder() throws -> any Decoder {
     part.session.keys?.noteKnown(SuperKey.name, at: part.start(of: location))
-    let found: Range<Int>?
-    do throws(TypeMismatch) {
-      found = try object.find(SuperKey.name, in: part.bytes)
-    } catch {
-      throw part.fail(error, Any.self, location.pathDepth, key: SuperKey())
-    }
-    return try LocationDecoder(
-      part.part(found, codingPath + [SuperKey()]), callDepth: location.callDepth,
-      hasMetadata: location.hasMetadata)
+    return try superDecoder(of: SuperKey())
   }
 
-  func superDecoder(forKey key: Key) throws -> any Decoder {
+  func superDecoder(forKey key: Key) throws -> any Decoder { try superDecoder(of: key) }
+
+  private func superDecoder(of key: some CodingKey) throws -> any Decoder {
     let range: Range<Int>?
     do throws(TypeMismatch) {
-      range = try find(key)
+      range = try object.find(key.stringValue, in: part.bytes)
     } catch {
       throw part.fail(error, Any.self, location.pathDepth, key: key)
     }
