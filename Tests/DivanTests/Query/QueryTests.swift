@@ -573,10 +573,11 @@ struct QueryTests {
     #expect(try snapshot.distinct(query) { $0.time } == [noon, nextDay])
     #expect(try snapshot.distinct(query) { $0.sensor } == [sensor])
     let amounts = try snapshot.groups(query, by: { $0.amount }, .count)
-    #expect(amounts.map(\.key) == [1, 9_007_199_254_740_992] && amounts.map(\.1) == [2, 2])
+    #expect(amounts.map(\.key) == [1, 9_007_199_254_740_992] && amounts.map { $0.1 } == [2, 2])
     let times = try snapshot.groups(query, by: { $0.time.optional }, .count)
-    #expect(times.map(\.key) == [noon, nextDay] && times.map(\.1) == [3, 1])
-    #expect(try snapshot.groups(query, by: { $0.sensor }, .count).map(\.1) == [4])
+    #expect(times.map(\.key) == [noon, nextDay] && times.map { $0.1 } == [3, 1])
+    let sensors = try snapshot.groups(query, by: { $0.sensor }, .count)
+    #expect(sensors.map { $0.1 } == [4])
   }
 
   @Test func `a transaction updates and deletes all matches of a query`() throws {
