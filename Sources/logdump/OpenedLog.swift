@@ -115,7 +115,7 @@ extension OpenedLog {
     watermarks += evidence.filter { $0.0 == storeID }.map(\.1)
     watermarks += chain.segments.compactMap { LogRecovery.Watermark(ofCompaction: $0.header) }
     guard last.header.compaction == nil else {
-      var recovery = LogRecovery(ofCompacted: last)
+      var recovery = LogRecovery(endingAsStated: last)
       if let watermark = watermarks.first(where: { $0.commit > last.end.commit }) {
         recovery.damage = Damage(
           path: directory.path, offset: 0,

@@ -75,8 +75,10 @@ package struct LogRecovery: Sendable {
 }
 
 extension LogRecovery {
-  /// Creates the decision about a compacted segment, whose end is never in doubt.
-  package init(ofCompacted segment: Segment) {
+  /// Creates the decision that a segment ends where it says.
+  ///
+  /// The end of a compacted segment is never in doubt.
+  package init(endingAsStated segment: Segment) {
     self.init(
       end: segment.end, proven: segment.end, sequenceBound: segment.header.sequenceBound)
   }

@@ -1,19 +1,26 @@
 import DivanLog
 
 extension LogOpening {
-  /// Replays the log onto the checkpoint, and returns the opened store.
-  mutating func replay(onto start: LogWriter.Start) throws(LogError) -> OpenedStore {
-    let highestCheckpoint = checkpoint?.checkpoint.number ?? 0
+  /// Replays the log onto the checkpoint; if anything is damaged, once more with all sound records.
+  mutating func replayLog() throws(LogError) -> Replay {
     if writer == nil { checkInnerPages() }
-    var replay = try replayed(isSalvaging: false)
-    let isDamaged = !damage.isEmpty || !replay.damage.isEmpty
+    let replay = try replayed(isSalvaging: false)
     // If opening is refused, salvage is not needed.
-    if isDamaged, lock == nil || configuration.damage == .salvage {
-      checkInnerPages()
-      replay = try replayed(isSalvaging: true)
-      report.salvagedRecords = replay.salvagedCount
-    }
-    let gap = isDamaged ? gap(&replay) : nil
+    guard isDamaged(replay), lock == nil || configuration.damage == .salvage else { return replay }
+    checkInnerPages()
+    let salvaged = try replayed(isSalvaging: true)
+    report.salvagedRecords = salvaged.salvagedCount
+    return salvaged
+  }
+
+  private func isDamaged(_ replay: Replay) -> Bool { !damage.isEmpty || !replay.damage.isEmpty }
+
+  /// Decides whether the store can be written to, deletes unused files, and completes the report.
+  mutating func conclude(
+    _ found: Replay, _ start: LogWriter.Start
+  ) throws(LogError) -> OpenedStore {
+    var replay = found
+    let gap = isDamaged(replay) ? gap(&replay) : nil
     noteDamage(replay.damage)
     if writer != nil {
       if let first = replay.damage.first {
@@ -43,10 +50,10 @@ extension LogOpening {
     }
     writer?.resume(time: state.time)
     return OpenedStore(
-      directory: directory, storeID: last.header.preamble.storeID, report: report, lock: lock,
+      directory: directory, storeID: last.header.preamble.storeID, report: report,
       writer: writer.take(), refusal: refusal, state: state,
       checkpoint: checkpoint?.checkpoint, head: head, reservedSequence: start.lastSequence,
-      highestCheckpoint: highestCheckpoint, replayedSize: replayedSize)
+      highestCheckpoint: checkpointNumber, replayedSize: replayedSize)
   }
 
   /// Replays the log onto the checkpoint, or from nothing if a page of the checkpoint is bad.

@@ -2,7 +2,8 @@ import DivanLog
 
 /// Opens the log of a store: finds its end, makes doubtful commits durable, and replays it.
 ///
-/// The steps follow each other in ``open()``; each prepares the next one.
+/// Creating one chooses the newest checkpoint that can be used, and the segments. The steps after
+/// that follow each other in ``open()``; each prepares the next one.
 struct LogOpening: ~Copyable {
   let directory: StoreDirectory
   let configuration: Configuration
@@ -16,6 +17,8 @@ struct LogOpening: ~Copyable {
   var report: OpeningReport
 
   var checkpoint: Checkpoint.Usable?
+  /// The number of the checkpoint that was chosen, also if it is dropped later; 0 without one.
+  let checkpointNumber: UInt64
   /// Whether the inner pages of the checkpoint are checked when they are read.
   var isCheckDeferred = false
   /// The facts that unusable checkpoints prove.
@@ -65,11 +68,13 @@ struct LogOpening: ~Copyable {
     self.lock = lock
     self.report = report
     self.checkpoint = checkpoint
+    checkpointNumber = checkpoint?.checkpoint.number ?? 0
     self.evidence = evidence
     chain = chosen
     damage = chosen.damage + (checkpoint?.damage ?? [])
     self.last = last
-    recovery = LogRecovery(ofCompacted: last)
+    // ``findEnd()`` replaces it.
+    recovery = LogRecovery(endingAsStated: last)
   }
 }
 
@@ -89,6 +94,7 @@ extension LogOpening {
       members: [], trees: [])
     self.checkpoint = Checkpoint.Usable(
       checkpoint: checkpoint, chain: chain, state: state, damage: [])
+    checkpointNumber = checkpoint.number
     self.directory = directory
     self.configuration = configuration
     shouldContinue = { _ in true }
@@ -101,15 +107,16 @@ extension LogOpening {
     self.chain = chain
     damage = []
     self.last = chain.segments.last ?? last
-    recovery = LogRecovery(ofCompacted: self.last)
+    recovery = LogRecovery(endingAsStated: self.last)
   }
 
   /// Runs all steps.
   mutating func open() throws(LogError) -> OpenedStore {
     try findEnd()
-    let start = try start()
+    let start = try writerStart()
     try prepareWriting(start)
-    return try replay(onto: start)
+    let replay = try replayLog()
+    return try conclude(replay, start)
   }
 
   /// The end of the log that the checkpoint covers, if it is in the last segment.
@@ -173,7 +180,8 @@ extension LogOpening {
 
   // MARK: Resuming writing
 
-  private func start() throws(LogError) -> LogWriter.Start {
+  /// Returns where a writer continues.
+  private func writerStart() throws(LogError) -> LogWriter.Start {
     let bound = max(
       recovery.sequenceBound, chain.segments.map(\.header.sequenceBound).reduce(0, max),
       head?.sequenceBound ?? 0)

@@ -5,7 +5,6 @@ struct OpenedStore: ~Copyable {
   var directory: StoreDirectory
   var storeID: StoreID
   var report: OpeningReport
-  var lock: (any FileLock)?
   /// Nil if the store cannot be written to; ``refusal`` says why.
   var writer: LogWriter?
   var refusal: DatabaseError?
@@ -298,17 +297,17 @@ extension StoreOpening {
     // it. HEAD may name a segment that came after the listing. So a finding counts only if the
     // directory and HEAD are the same before and after it.
     for _ in 0..<16 {
-      let before = try translating { () throws(LogError) in try evidence() }
+      let before = try translating { () throws(LogError) in try directoryState() }
       do throws(LogError) {
         let opened = try read(lock: nil)
         if opened.report.damage.isEmpty { return opened }
-        if try evidence() == before { return opened }
+        if try directoryState() == before { return opened }
       } catch .system(let error) where error.code == .notFound && error.path != path {
         continue
       } catch .system(let error) where error.code == .cancelled {
         throw DatabaseError(error)
       } catch {
-        let after = try translating { () throws(LogError) in try evidence() }
+        let after = try translating { () throws(LogError) in try directoryState() }
         if after == before { throw DatabaseError(error) }
       }
     }
@@ -316,11 +315,11 @@ extension StoreOpening {
   }
 
   /// Returns the state that a writer changes whenever it adds or removes a file.
-  private func evidence() throws(LogError) -> Evidence {
-    Evidence(files: try directory.listing().files, head: try directory.head().head)
+  private func directoryState() throws(LogError) -> DirectoryState {
+    DirectoryState(files: try directory.listing().files, head: try directory.head().head)
   }
 
-  private struct Evidence: Equatable {
+  private struct DirectoryState: Equatable {
     let files: Set<FileName>
     let head: Head?
   }
@@ -355,7 +354,7 @@ extension StoreOpening {
       let storeID =
         expected?.storeID ?? StoreID(high: configuration.random(), low: configuration.random())
       return OpenedStore(
-        directory: directory, storeID: storeID, report: report, lock: lock,
+        directory: directory, storeID: storeID, report: report,
         writer: isWriter
           ? LogWriter(directory, storeID: storeID, configuration, continuing: .empty) : nil,
         refusal: isWriter
