@@ -147,7 +147,7 @@ struct DocumentJSONTests {
     #expect { try EncodedValue(SharedBytes(copying: bytes)).decode() } throws: {
       ($0 as? DatabaseError)?.code == .damaged
     }
-    let bomb = SharedBytes(copying: [UInt8](repeating: 0x5B, count: 1_000_000))
+    let bomb = [UInt8](repeating: 0x5B, count: 1_000_000)
     #expect(throws: DatabaseError.self) { try Value(json: bomb) }
   }
 
