@@ -65,6 +65,12 @@ package func compare(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Int {
   }
 }
 
+/// Compares two runs of shared bytes in the same way.
+@inlinable
+package func compare(_ a: SharedBytes, _ b: SharedBytes) -> Int {
+  a.withSpan { a in b.withSpan { b in compare(a, b) } }
+}
+
 /// Compares two texts by their UTF-8 bytes, which is the order of their Unicode scalars.
 @inlinable
 package func compareUTF8(_ a: String, _ b: String) -> Int {

@@ -95,10 +95,6 @@ struct EncodedProperties {
     guard !encoder.isTooLarge else { throw DocumentLimits.sizeError }
     return EncodedValue(encoder.bytes)
   }
-
-  private func compare(_ a: SharedBytes, _ b: SharedBytes) -> Int {
-    a.withSpan { a in b.withSpan { b in DivanLog.compare(a, b) } }
-  }
 }
 
 /// The metadata of an object before it was stored.

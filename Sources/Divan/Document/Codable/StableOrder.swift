@@ -25,7 +25,7 @@ func isUnordered(_ type: Any.Type) -> Bool { type is any UnorderedCollection.Typ
 extension Set: UnorderedCollection where Element: Encodable {
   func inStableOrder(_ session: EncodingSession) throws -> (any Encodable)? {
     try map { (bytes: try storedForm($0, session), element: $0) }
-      .sorted { isBefore($0.bytes, $1.bytes) }.map(\.element)
+      .sorted { compare($0.bytes, $1.bytes) < 0 }.map(\.element)
   }
 }
 
@@ -38,7 +38,7 @@ extension Dictionary: UnorderedCollection where Key: Encodable, Value: Encodable
       return nil
     }
     let sorted = try map { (bytes: try storedForm($0.key, session), pair: $0) }
-      .sorted { isBefore($0.bytes, $1.bytes) }
+      .sorted { compare($0.bytes, $1.bytes) < 0 }
     return Pairs(pairs: sorted.map { ($0.pair.key, $0.pair.value) })
   }
 }
@@ -63,8 +63,4 @@ private func storedForm(_ value: some Encodable, _ session: EncodingSession) thr
   let part = EncodingPart(propertyOf: EncodingSession(userInfo: session.userInfo))
   try part.encodeOutermost(value)
   return try part.finish()
-}
-
-private func isBefore(_ a: SharedBytes, _ b: SharedBytes) -> Bool {
-  a.withSpan { a in b.withSpan { b in DivanLog.compare(a, b) < 0 } }
 }

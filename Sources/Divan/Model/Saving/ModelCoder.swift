@@ -145,10 +145,8 @@ struct ModelCoder: ~Copyable {
     let key = SharedBytes(utf8: key)
     let change = PropertyChange(key: key, value: try encoder.nestedForm(of: value))
     changes.removeAll { $0.key == key }
-    let next = changes.firstIndex { other in
-      other.key.withSpan { other in key.withSpan { compare($0, other) < 0 } }
-    }
-    changes.insert(change, at: next ?? changes.count)
+    let next = changes.firstIndex { compare(key, $0.key) < 0 } ?? changes.count
+    changes.insert(change, at: next)
   }
 
   /// Returns a document's properties with some overwritten.

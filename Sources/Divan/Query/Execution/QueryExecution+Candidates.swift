@@ -49,7 +49,7 @@ extension QueryExecution {
 
   /// Returns the IDs in the order of their bytes.
   static func sorted(_ ids: [SharedBytes]) -> [SharedBytes] {
-    ids.sorted { a, b in a.withSpan { a in b.withSpan { b in compare(a, b) < 0 } } }
+    ids.sorted { compare($0, $1) < 0 }
   }
 
   static func sorted(_ ids: Set<[UInt8]>) -> [SharedBytes] {

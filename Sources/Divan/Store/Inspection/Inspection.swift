@@ -379,7 +379,7 @@ extension InspectedCheckpoint {
       while left != nil || right != nil, found.count < limit {
         let order =
           switch (left, right) {
-          case (let a?, let b?): compareBytes(a.key, b.key)
+          case (let a?, let b?): compare(a.key, b.key)
           case (nil, _): 1
           default: -1
           }
@@ -404,10 +404,6 @@ extension InspectedCheckpoint {
     } catch {
       found.append("a page is damaged: \(error)")
     }
-  }
-
-  private static func compareBytes(_ a: SharedBytes, _ b: SharedBytes) -> Int {
-    a.withSpan { a in b.withSpan { b in DivanLog.compare(a, b) } }
   }
 
   private static func name(_ key: SharedBytes) -> String {
