@@ -82,8 +82,6 @@ struct AccessChoice {
 
 /// The facts about a query from which the costs of its access paths are estimated.
 struct CostModel {
-  /// The number of documents.
-  let total: Double
   /// The cost of a full scan.
   let fullScan: QueryCost
   /// The number of results that are wanted; nil for all.

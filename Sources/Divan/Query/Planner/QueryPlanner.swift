@@ -150,7 +150,7 @@ struct QueryPlanner {
       selectivities[search.part] = min(1, max(search.choice.found / total, 0.5 / total))
     }
     return CostModel(
-      total: total, fullScan: fullScan,
+      fullScan: fullScan,
       wanted: query.limit.map { Double($0) + Double(query.offset) },
       isSorted: query.sorts.contains { filter.constant($0.path) == nil },
       selectivities: selectivities,

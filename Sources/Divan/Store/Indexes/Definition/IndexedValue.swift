@@ -13,8 +13,6 @@ import DivanLog
 /// values. So the rest of a key does not affect the order, and no two keys are the same.
 struct IndexedValue: Hashable, Sendable {
   let bytes: [UInt8]
-  /// Whether the values are cut off.
-  let isCut: Bool
 
   /// The number of bytes that remain of cut-off values; shorter values are whole.
   static let cutSize = 168
@@ -28,7 +26,6 @@ struct IndexedValue: Hashable, Sendable {
 
   /// Cuts off the bytes of one or several values if they are too long.
   init(whole: [UInt8]) {
-    isCut = whole.count > IndexedValue.cutSize
     var writer = ByteWriter(capacity: whole.count)
     writer.append(whole)
     IndexedValue.cut(&writer, from: 0)
