@@ -155,9 +155,9 @@ extension SimulatedFileSystem {
       switch try state.names.node(at: path, "stat") {
       case .file(let file):
         let size = state.files[SimulatedFileID.of(file).index].cached.count
-        return FileStatus(kind: .file, size: size, allocatedSize: size)
+        return FileStatus(kind: .file, size: size)
       case .directory:
-        return FileStatus(kind: .directory, size: 0, allocatedSize: 0)
+        return FileStatus(kind: .directory, size: 0)
       }
     }
   }

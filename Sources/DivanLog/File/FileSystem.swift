@@ -66,13 +66,10 @@ package struct FileStatus: Equatable, Sendable {
   package enum Kind: Sendable { case file, directory, other }
   package let kind: Kind
   package let size: Int
-  /// The number of bytes that the file takes on the medium, if the system reports it.
-  package let allocatedSize: Int
 
-  package init(kind: Kind, size: Int, allocatedSize: Int) {
+  package init(kind: Kind, size: Int) {
     self.kind = kind
     self.size = size
-    self.allocatedSize = allocatedSize
   }
 }
 

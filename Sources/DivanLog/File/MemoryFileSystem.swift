@@ -67,9 +67,9 @@ extension MemoryFileSystem {
     switch node {
     case .file(let file):
       let size = MemoryContents.of(file).size
-      return FileStatus(kind: .file, size: size, allocatedSize: size)
+      return FileStatus(kind: .file, size: size)
     case .directory:
-      return FileStatus(kind: .directory, size: 0, allocatedSize: 0)
+      return FileStatus(kind: .directory, size: 0)
     }
   }
 

@@ -143,10 +143,7 @@ extension FileStatus {
       case S_IFDIR: .directory
       default: .other
       }
-    self.init(
-      kind: kind, size: Int(information.st_size),
-      // `st_blocks` counts units of 512 bytes, independent of the file system's block size.
-      allocatedSize: Int(information.st_blocks) * 512)
+    self.init(kind: kind, size: Int(information.st_size))
   }
 }
 

@@ -3,8 +3,6 @@ package struct AttachmentFileEntry: Sendable {
   package let digest: SHA256.Digest
   /// The size in bytes.
   package let size: Int
-  /// The number of bytes that the file takes on the medium, if the system reports it.
-  package let allocatedSize: Int
 }
 
 extension AttachmentFiles {
@@ -33,9 +31,7 @@ extension AttachmentFiles {
           foreign.append("\(relativePath)/\(file)")
           continue
         }
-        try visit(
-          AttachmentFileEntry(
-            digest: digest(of: name), size: status.size, allocatedSize: status.allocatedSize))
+        try visit(AttachmentFileEntry(digest: digest(of: name), size: status.size))
       }
     }
     return foreign

@@ -394,7 +394,6 @@ import Testing
       let (files, others) = try fixture.listing()
       #expect(files.map(\.digest) == expected.keys.sorted())
       #expect(files.allSatisfy { $0.size == expected[$0.digest] })
-      #expect(files.allSatisfy { $0.allocatedSize > 0 })
       #expect(
         Set(others) == [
           "attachments/README", "attachments/3F", "attachments/\(folder)/notes",

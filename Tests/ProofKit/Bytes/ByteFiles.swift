@@ -63,12 +63,12 @@ extension ByteFiles: FileSystem {
       files.keys.contains { $0.hasPrefix(folder + "/") }
     }
     if path == ByteFiles.directory || isFolder == true {
-      return FileStatus(kind: .directory, size: 0, allocatedSize: 0)
+      return FileStatus(kind: .directory, size: 0)
     }
     guard let name = name(in: path), let bytes = files[name] else {
       throw SystemError(call: "stat", path: path, code: .notFound)
     }
-    return FileStatus(kind: .file, size: bytes.count, allocatedSize: bytes.count)
+    return FileStatus(kind: .file, size: bytes.count)
   }
 
   package func canonicalPath(_ path: String) throws(SystemError) -> String { path }
