@@ -13,11 +13,13 @@ extension LogOpening {
     return salvaged
   }
 
-  private func isDamaged(_ replay: Replay) -> Bool { !damage.isEmpty || !replay.damage.isEmpty }
+  private func isDamaged(_ replay: borrowing Replay) -> Bool {
+    !damage.isEmpty || !replay.damage.isEmpty
+  }
 
   /// Decides whether the store can be written to, deletes unused files, and completes the report.
   mutating func conclude(
-    _ found: Replay, _ start: LogWriter.Start
+    _ found: consuming Replay, _ start: LogWriter.Start
   ) throws(LogError) -> OpenedStore {
     var replay = found
     let gap = isDamaged(replay) ? gap(&replay) : nil
