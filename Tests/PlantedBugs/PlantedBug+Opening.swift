@@ -125,10 +125,10 @@ extension PlantedBug {
       "reader-does-not-look-again", rule: "16",
       "a reader does not check that the directory has not changed",
       in: Place.storeOpening,
-      find: "if try evidence() == before { return opened }",
+      find: "if try directoryState() == before { return opened }",
       plant: """
         if PLANTED { return opened }
-        if try evidence() == before { return opened }
+        if try directoryState() == before { return opened }
         """,
       killedBy: .rules("rule 16: writes during a reader's opening are not taken")),
     PlantedBug(

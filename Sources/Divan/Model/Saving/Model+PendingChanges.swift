@@ -193,3 +193,12 @@ extension Model {
     if pendingChanges?.attachments.isEmpty == true { pendingChanges?.originalAttachments = nil }
   }
 }
+
+extension Model {
+  /// Makes writes to properties that are already dirty noted.
+  final func hookDirtyProperties() {
+    for location in modelClass.locations where isDirty(location) {
+      setFlags(flags(at: location) | PropertyFlags.hooked, at: location)
+    }
+  }
+}

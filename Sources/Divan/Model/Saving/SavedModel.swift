@@ -29,15 +29,6 @@ struct SavedModel {
   }
 }
 
-extension Model {
-  /// Makes writes to properties that are already dirty noted.
-  final func hookDirtyProperties() {
-    for location in modelClass.locations where isDirty(location) {
-      setFlags(flags(at: location) | PropertyFlags.hooked, at: location)
-    }
-  }
-}
-
 // Changes that are made while the model is being saved by another thread.
 
 extension SavedModel {

@@ -70,9 +70,9 @@ extension Store {
   /// Leaves segments out of later compactions that cannot be read.
   ///
   /// A damaged one stays unchanged: a compaction would destroy the evidence. If something else is
-  /// damaged, such as the index, it is unknown which input needs it, and none of them is tried again
-  /// before the store is opened again. Without this, the same inputs would be chosen each time, and
-  /// no others.
+  /// damaged, such as the index, it is unknown which input needs it, and none of them is tried
+  /// before the store is opened again. Without this, the same inputs would be chosen each time,
+  /// and no others.
   private func leaveOut(_ inputs: [Segment], after error: DatabaseError) {
     guard error.code == .damaged || error.code == .inputOutput else { return }
     var unreadable = inputs.filter { $0.file.path == error.path }

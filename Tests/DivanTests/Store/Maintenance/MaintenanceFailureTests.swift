@@ -173,8 +173,8 @@ struct MaintenanceFailureTests {
     }
   }
 
-  /// The backup runs between the passes of maintenance, and such a call waited for its end: it ended
-  /// the process.
+  /// The backup runs between the passes of maintenance, and such a call waited for its end: it
+  /// ended the process.
   @Test func `calls that wait for maintenance throw nestedWrite while a backup reports progress`()
     throws
   {

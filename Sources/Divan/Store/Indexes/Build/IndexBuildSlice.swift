@@ -2,8 +2,9 @@ import DivanLog
 
 /// Entries read for an index, in key order, that are added while the writer lock is held once.
 ///
-/// They are copied, so that the entries of all readers are contiguous. The sequence numbers of their
-/// documents are looked up with the reader, and mostly not at all: they are scattered in memory.
+/// They are copied, so that the entries of all readers are contiguous. The sequence numbers of
+/// their documents are looked up with the reader, and mostly not at all: they are scattered in
+/// memory.
 struct IndexBuildSlice: ~Copyable {
   /// The source of each entry is an index in `origins`.
   private var entries = EntryBatch(sharedSize: IndexEntries.prefixSize)

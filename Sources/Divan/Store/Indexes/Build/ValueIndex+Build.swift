@@ -5,8 +5,8 @@ extension ValueIndex {
   ///
   /// Documents are read without the writer lock, as many as ``IndexBuildWorkers`` have room for,
   /// and then added in key order. Concurrent writers add the entries of the documents that they
-  /// change. So nothing is added for a document that has changed since it was read. A large index is
-  /// written to checkpoints meanwhile.
+  /// change. So nothing is added for a document that has changed since it was read. A large index
+  /// is written to checkpoints meanwhile.
   func fill(_ store: Store, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
     let readers = try IndexBuildWorkers(definition, store, progress)
     var slice = IndexBuildSlice()
