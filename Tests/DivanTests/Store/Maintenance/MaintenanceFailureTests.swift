@@ -435,7 +435,10 @@ struct MaintenanceFailureTests {
       try database.close()
     }
     // What follows is in another segment, so the third one can be compacted.
-    let database = try fixture.open { $0.maintenance = .manual }
+    let database = try fixture.open {
+      $0.maintenance = .manual
+      $0.readMode = .buffered
+    }
     try database.write { try $0.putLocal("end", [:]) }
     try database.writeCheckpoint()
     let paths = disk.names(in: CrashFixture.path).filter { $0.hasSuffix(".segment") }.sorted()
