@@ -81,10 +81,11 @@ extension RescueCopy {
       }
       size += record.body.bytes.count
     }
-    if try transaction.exists(id) {
-      if let expiry = newest.expiry { try transaction.setExpiry(expiry, of: id) }
-      documentCount += 1
+    // A deleted document can expire, too.
+    if let expiry = newest.expiry, try transaction.revision(of: id) != nil {
+      try transaction.setExpiry(expiry, of: id)
     }
+    if try transaction.exists(id) { documentCount += 1 }
     return size
   }
 
@@ -109,10 +110,14 @@ extension RescueCopy {
       document.attachments[name] = nil
       losses.append(Loss(id: record.id, part: .attachment(name, record.revision)))
     }
+    var origin = record.origin
     if document.attachments.count < record.attachments(from: attachments).count {
       history.insert(try record.revision(with: document.attachments), at: 0)
+      // The store that the revision came from does not have its successor.
+      origin = nil
     }
-    try transaction.insert(document, history: history, isDeleted: record.isDeleted)
+    try transaction.insert(
+      document, history: history, isDeleted: record.isDeleted, origin: origin)
   }
 
   /// Whether the content of an attachment can be read to its end, and matches its digest.

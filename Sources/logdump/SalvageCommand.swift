@@ -15,6 +15,8 @@ extension LogDump {
     configuration.fileSystem = fileSystem
     // The next program that opens the store must see everything that was saved.
     configuration.purgesExpired = false
+    // As many as any store can have: the histories are not to be cut.
+    configuration.revisionDepth = 10_000
     let database = try Database(at: target, configuration: configuration)
     var copy = RescueCopy(rescue)
     try copy.run(to: database) { progress.step("Saving: \($0) documents so far") }

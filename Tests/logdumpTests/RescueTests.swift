@@ -122,11 +122,12 @@ struct RescueTests {
 
   @Test func `salvage of a sound store preserves all of its contents`() throws {
     let store = try makeStore()
+    try addLongHistoryAndForeign(to: store)
     let run = store.dump("salvage", "--to", "/new.divan", "--json")
     #expect(run.status == .sound, "\(run.problems)")
     #expect(
       run.output
-        == #"{"documents":3,"deleted":1,"localDocuments":1,"attachments":2,"isWhole":true,"#
+        == #"{"documents":4,"deleted":1,"localDocuments":1,"attachments":2,"isWhole":true,"#
         + #""path":"/new.divan"}"# + "\n")
     #expect(
       store.dump("export", "--everything", path: "/new.divan").output
@@ -134,6 +135,34 @@ struct RescueTests {
     #expect(store.dump("verify").status == .sound)
     let verified = store.dump("verify", path: "/new.divan")
     #expect(verified.status == .sound, "\(verified.output)")
+    // The export has no origins.
+    let salvaged = try Database(at: "/new.divan", configuration: store.configuration)
+    let changes = try salvaged.snapshot().changes().collect()
+    #expect(changes.first { $0.id == "foreign" }?.origin == "peer")
+    try salvaged.close()
+  }
+
+  /// Adds a history that is longer than the default depth, and the expiry of a deleted document.
+  ///
+  /// Also a revision of another store, with that store's digest of an attachment.
+  private func addLongHistoryAndForeign(to store: DumpedStore) throws {
+    var configuration = store.configuration
+    configuration.revisionDepth = 50
+    let database = try Database(at: store.path, configuration: configuration)
+    let revision = try #require(RevisionID(generation: 1, digest: "f"))
+    try database.write { transaction in
+      for number in 0..<30 {
+        try transaction.replace("again", with: ["n": .int(Int64(number))])
+      }
+      try transaction.setExpiry(Date(timeIntervalSince1970: 4_000_000_000), of: "gone")
+      var attachment = Document.Attachment(contentType: "x/y", [1, 2, 3])
+      attachment.foreignDigest = Document.Attachment.ForeignDigest(
+        "md5-x", encoding: "gzip", encodedLength: 9)
+      var document = Document(id: "foreign", ["n": 1])
+      document.attachments["small"] = attachment
+      try transaction.insert(document, history: [revision], origin: "peer")
+    }
+    try database.close()
   }
 
   private func attachmentFile(_ store: DumpedStore) throws -> String {

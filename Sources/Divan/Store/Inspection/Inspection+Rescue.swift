@@ -39,6 +39,9 @@ extension InspectedDocument {
   /// The time at which the document is to be purged, if this is its newest record.
   package var expiry: Date? { content.details?.expiry.map(Expiry.date) }
 
+  /// The origin of the record's revision, if another store made it.
+  package var origin: String? { content.details?.origin }
+
   /// Returns the attachments of the record's revision, with their content from `source`.
   package func attachments(
     from source: any AttachmentSource
@@ -47,7 +50,8 @@ extension InspectedDocument {
     for entry in content.attachments {
       attachments[entry.name] = Document.Attachment(
         contentType: entry.contentType, length: Int(clamping: entry.length),
-        generation: entry.generation, body: .stored(entry.digest, source))
+        generation: entry.generation, body: .stored(entry.digest, source),
+        foreignDigest: entry.foreignDigest)
     }
     return attachments
   }
