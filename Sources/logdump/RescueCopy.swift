@@ -13,6 +13,7 @@ struct RescueCopy {
   private var isWhole: [String: Bool] = [:]
   /// The number of documents that were stored and are not deleted.
   private(set) var documentCount = 0
+  private(set) var localDocumentCount = 0
   private(set) var losses: [Loss] = []
 
   /// A part of a document that could not be read.
@@ -23,10 +24,14 @@ struct RescueCopy {
     enum Part {
       case revision(RevisionID)
       case attachment(String, RevisionID)
+      /// The whole local document.
+      case localDocument
     }
   }
 
-  /// The limits of one transaction, in documents and in bytes.
+  /// The limits of one transaction, in documents and in bytes of the log.
+  ///
+  /// The last document may exceed them, so the new store must allow larger transactions.
   private static let countLimit = 1000
   private static let sizeLimit = 4 << 20
 
@@ -47,24 +52,40 @@ extension RescueCopy {
     while next < ids.count {
       progress(next)
       try database.write(durability: Durability.none) { transaction in
-        let end = next + RescueCopy.countLimit
-        var size = 0
-        while next < min(end, ids.count), size < RescueCopy.sizeLimit {
-          size += try store(ids[next], in: transaction)
+        let end = min(next + RescueCopy.countLimit, ids.count)
+        while next < end, transaction.size < RescueCopy.sizeLimit {
+          try store(ids[next], in: transaction)
           next += 1
         }
       }
     }
-    try database.write(durability: Durability.none) { transaction in
-      for (id, properties) in rescue.localDocuments { try transaction.putLocal(id.id, properties) }
+    try storeLocalDocuments(in: database)
+  }
+
+  private mutating func storeLocalDocuments(in database: Database) throws {
+    let documents = rescue.localDocuments.sorted {
+      $0.key.id.utf8.lexicographicallyPrecedes($1.key.id.utf8)
+    }
+    var next = 0
+    while next < documents.count {
+      try database.write(durability: Durability.none) { transaction in
+        while next < documents.count, transaction.size < RescueCopy.sizeLimit {
+          let (key, properties) = documents[next]
+          next += 1
+          do {
+            try transaction.putLocal(key.id, properties)
+            localDocumentCount += 1
+          } catch let error as DatabaseError where RescueCopy.isOfContent(error) {
+            losses.append(Loss(id: key.id, part: .localDocument))
+          }
+        }
+      }
     }
   }
 
-  /// Stores a document; returns its approximate size in bytes.
-  private mutating func store(_ id: String, in transaction: WriteTransaction) throws -> Int {
-    guard let location = rescue.locations[DocumentKey(id)] else { return 0 }
+  private mutating func store(_ id: String, in transaction: WriteTransaction) throws {
+    guard let location = rescue.locations[DocumentKey(id)] else { return }
     let newest = try rescue.document(at: location)
-    var size = 0
     for leaf in newest.leaves {
       let key = Rescue.LeafKey(id: DocumentKey(id), sequence: leaf.sequence)
       guard let record = leaf.sequence == newest.sequence ? newest : try rescue.leaf(key) else {
@@ -77,16 +98,13 @@ extension RescueCopy {
         // Its checksum is right, but no writer could have written it. The other leaves can still be
         // saved.
         losses.append(Loss(id: id, part: .revision(leaf.history[0])))
-        continue
       }
-      size += record.body.bytes.count
     }
     // A deleted document can expire, too.
     if let expiry = newest.expiry, try transaction.revision(of: id) != nil {
       try transaction.setExpiry(expiry, of: id)
     }
     if try transaction.exists(id) { documentCount += 1 }
-    return size
   }
 
   /// Whether an error is about the content to be stored, and not about the store.
@@ -147,6 +165,7 @@ extension RescueCopy.Loss {
         ("document", .text(id)), ("revision", .text("\(revision)")), ("attachment", .text(name)),
         ("saved", .text("none")),
       ]
+    case .localDocument: [("localDocument", .text(id)), ("saved", .text("none"))]
     }
   }
 
@@ -154,6 +173,7 @@ extension RescueCopy.Loss {
     switch part {
     case .revision(let revision): "lost: revision \(printable("\(revision)")) of \(printable(id))"
     case .attachment(let name, _): "lost: attachment \(printable(name)) of \(printable(id))"
+    case .localDocument: "lost: local document \(printable(id))"
     }
   }
 }

@@ -17,6 +17,8 @@ extension LogDump {
     configuration.purgesExpired = false
     // As many as any store can have: the histories are not to be cut.
     configuration.revisionDepth = 10_000
+    // One document may have more attachments than the default allows.
+    configuration.transactionSizeLimit = 1 << 30
     let database = try Database(at: target, configuration: configuration)
     var copy = RescueCopy(rescue)
     try copy.run(to: database) { progress.step("Saving: \($0) documents so far") }
@@ -40,7 +42,7 @@ extension LogDump {
       [
         ("documents", .number(copy.documentCount)),
         ("deleted", .number(rescue.locations.count - copy.documentCount)),
-        ("localDocuments", .number(rescue.localDocuments.count)),
+        ("localDocuments", .number(copy.localDocumentCount)),
         ("attachments", .number(copy.attachmentCount)), ("isWhole", .flag(isWhole)),
         ("path", .text(target)),
       ],

@@ -165,6 +165,34 @@ struct RescueTests {
     try database.close()
   }
 
+  @Test func `salvage takes several transactions for many attachments and local documents`()
+    throws
+  {
+    let store = DumpedStore()
+    let database = try store.open()
+    // Small enough to be in the log: 4.5 MB in all, and as much in local documents.
+    let text = Value.string(String(repeating: "lorem ipsum ", count: 5000))
+    try database.write { transaction in
+      for number in UInt8(0)..<75 {
+        var document = Document(id: "d\(number)")
+        document.attachments["a"] = Document.Attachment(
+          contentType: "x/y", [UInt8](repeating: number, count: 60_000))
+        try transaction.put(document)
+        try transaction.putLocal("l\(number)", ["text": text])
+      }
+    }
+    try database.close()
+    let run = store.dump("salvage", "--to", "/new.divan", "--json")
+    #expect(run.status == .sound, "\(run.problems)")
+    #expect(
+      run.output.hasPrefix(
+        #"{"documents":75,"deleted":0,"localDocuments":75,"attachments":75,"isWhole":true"#))
+    #expect(
+      store.dump("export", "--everything", path: "/new.divan").output
+        == store.dump("export", "--everything").output)
+    #expect(store.dump("tx", path: "/new.divan").lines.count >= 4)
+  }
+
   private func attachmentFile(_ store: DumpedStore) throws -> String {
     let folder = try store.fileSystem.list("\(store.path)/attachments")[0]
     return try "attachments/\(folder)/"

@@ -98,6 +98,27 @@ struct RichStoreTests {
     #expect(store.dump("tx", "--records").output.contains("a record of kind 5"))
   }
 
+  @Test func `salvage reports a local document that no store accepts, and saves the others`()
+    throws
+  {
+    let database = try store.open()
+    try database.write { transaction in
+      try transaction.putLocal("sound", ["n": 1])
+      // IDs do not begin with an underscore.
+      let record = LocalDocumentRecord(
+        idBytes: SharedBytes(utf8: "_id"), superseded: nil,
+        body: try Document(id: "x", ["n": 1]).encoded().bytes)
+      _ = try transaction.appendRecord(.localDocument, id: nil) { record.encode(to: &$0) }
+    }
+    try database.close()
+    let run = store.dump("salvage", "--to", "/new.divan")
+    #expect(run.status == .damage)
+    #expect(run.lines.contains("lost: local document _id"), "\(run.output)")
+    let json = store.dump("salvage", "--to", "/newer.divan", "--json").output
+    #expect(json.contains(#"{"localDocument":"_id","saved":"none"}"#))
+    #expect(json.contains(#""localDocuments":1"#))
+  }
+
   @Test func `stats counts revisions retained by history as pinned, and verify finds no problems`()
     throws
   {

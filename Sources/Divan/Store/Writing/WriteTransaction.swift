@@ -345,7 +345,7 @@ extension WriteTransaction {
 
 extension WriteTransaction {
   /// The current size of the transaction in the log, in bytes.
-  var size: Int { buffer.size }
+  package var size: Int { buffer.size }
   var isEmpty: Bool { buffer.recordCount == 0 }
   /// The last sequence number in use, with the changes so far.
   package var lastSequence: UInt64 { state.lastSequence }
