@@ -143,4 +143,20 @@ struct RichStoreTests {
     let run = store.dump("verify")
     #expect(run.status == .sound, "\(run.output)\(run.problems)")
   }
+
+  @Test func `verify accepts the backup of a store with a conflict that was made in it`() throws {
+    let database = try store.open()
+    try database.write { transaction in
+      var other = try transaction.put(Document(id: "a", ["n": 1]))
+      try transaction.replace("a", with: ["n": 2])
+      for id in ["b", "y"] { try transaction.put(Document(id: id)) }
+      other["n"] = 3
+      try transaction.put(other, onConflict: .branch)
+    }
+    try database.backup(to: "/backup.divan")
+    try database.close()
+    // The backup has both leaves of the document, the older one too, after all other documents.
+    let run = store.dump("verify", path: "/backup.divan")
+    #expect(run.status == .sound, "\(run.output)\(run.problems)")
+  }
 }

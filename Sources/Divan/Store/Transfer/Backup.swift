@@ -206,16 +206,22 @@ extension StoreCopy {
       }
     }
     records.append(newest)
-    for record in records { try append(record, id: id, to: transaction) }
+    for record in records {
+      try append(
+        record, id: id, isOtherLeaf: record.sequence != newest.sequence, to: transaction)
+    }
   }
 
   /// Stores a record with its attachments, over the copy's current record of the document.
+  ///
+  /// A leaf that is older than the document's newest record is an `isOtherLeaf`.
   func append(
-    _ original: DocumentRecord, id: String, to transaction: WriteTransaction
+    _ original: DocumentRecord, id: String, isOtherLeaf: Bool = false,
+    to transaction: WriteTransaction
   ) throws(DatabaseError) {
     let current = try transaction.view.entry(id)
     var record = original
-    record.supersede(current)
+    record.supersede(current, isOtherLeaf: isOtherLeaf)
     if let entries = record.details?.attachments {
       _ = try transaction.store(
         view.attachments(entries), id: id, madeBy: .external(record.revision))
@@ -235,13 +241,15 @@ extension DocumentRecord {
   }
 
   /// Makes the record a successor of the document's current record in a copy of the store.
-  fileprivate mutating func supersede(_ current: DocumentEntry?) {
+  fileprivate mutating func supersede(_ current: DocumentEntry?, isOtherLeaf: Bool) {
     superseded = current?.superseded
     var details = details ?? DocumentDetails()
     details.released = []
     details.supersededExpiry = nil
     details.keepsSuperseded = current != nil
-    details.mayRetainOlder = current != nil
+    // Other documents' records with higher sequence numbers precede a leaf that is not the newest
+    // record. Only a record with details may go back behind them.
+    details.mayRetainOlder = current != nil || isOtherLeaf
     self.details = details.isEmpty ? nil : details
   }
 }
