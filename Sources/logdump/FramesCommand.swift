@@ -17,7 +17,8 @@ extension LogDump {
         try sayToPeople(options, "      Offset       Size  Kind        Commit and position in it")
       }
       isFound = true
-      let found = try frames(of: numbers, log, &total, options)
+      let found = try unlessGone { try frames(of: numbers, log, &total, options) }
+      guard let found else { continue }
       if found.severity > status.severity { status = found }
     }
     guard isFound || options.argument == nil else {
@@ -41,17 +42,7 @@ extension LogDump {
     _ options: Options
   ) throws -> ExitStatus {
     let name = FileName.segment(numbers)
-    if !options.isJSON { try output.line("\(name)") }
-    let file: SegmentFile
-    do {
-      file = try SegmentFile(numbers, in: log.directory)
-    } catch {
-      guard let damage = Damage(of: error) else { throw error }
-      try say(
-        options, [("file", .text("\(name)")), ("problem", .text(damage.reason))],
-        "  unreadable: \(printable(damage.reason))")
-      return .damage
-    }
+    guard let file = try openSegment(numbers, log, options) else { return .damage }
     let size = try file.size()
     // The bytes past a segment's end may have any values.
     let used = log.segments.first { $0.file.name == name }
@@ -83,6 +74,26 @@ extension LogDump {
             + (isPastEnd ? " (past the end)" : ""))
       case .end: return status
       }
+    }
+  }
+
+  /// Opens a segment and prints its name; nil if its header is damaged, which is printed.
+  private func openSegment(
+    _ numbers: ClosedRange<UInt64>, _ log: OpenedLog, _ options: Options
+  ) throws -> SegmentFile? {
+    let name = FileName.segment(numbers)
+    do {
+      // The name of a file that is gone is not printed.
+      let file = try SegmentFile(numbers, in: log.directory)
+      try sayToPeople(options, "\(name)")
+      return file
+    } catch {
+      guard let damage = Damage(of: error) else { throw error }
+      try sayToPeople(options, "\(name)")
+      try say(
+        options, [("file", .text("\(name)")), ("problem", .text(damage.reason))],
+        "  unreadable: \(printable(damage.reason))")
+      return nil
     }
   }
 

@@ -57,12 +57,16 @@ extension LogDump {
   func list(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     try sayToPeople(options, column("File", 32) + "         Size  What it is")
-    for numbers in log.files.segmentRanges { try listSegment(numbers, log, options) }
-    for number in log.files.checkpointNumbers { try listCheckpoint(number, log, options) }
-    for name in log.files.views { try listView(name, log, options) }
+    for numbers in log.files.segmentRanges {
+      try unlessGone { try listSegment(numbers, log, options) }
+    }
+    for number in log.files.checkpointNumbers {
+      try unlessGone { try listCheckpoint(number, log, options) }
+    }
+    for name in log.files.views { try unlessGone { try listView(name, log, options) } }
     for name in [FileName.head, .flushed, .lock, .reserve, .check, .temporaries, .attachments]
     where log.files.contains(name) {
-      let status = try fileSystem.status(log.directory.path(of: name))
+      guard let status = try status(of: name, log) else { continue }
       let isDirectory = status.kind == .directory
       try say(
         options,
@@ -77,21 +81,27 @@ extension LogDump {
         options, [("file", .text(name)), ("kind", .text("foreign"))],
         "\(column(printable(name), 32))   not a file of the store")
     }
-    let size = try totalSize(of: log)
+    let total = try total(of: log)
     try sayToPeople(
       options,
-      column("Total of \(log.files.count + log.foreign.count)", 32) + " " + column(size, 12))
+      column("Total of \(total.count + log.foreign.count)", 32) + " " + column(total.size, 12))
     return log.status
   }
 
-  /// Returns the total size of the files in the store's directory itself, in bytes.
-  private func totalSize(of log: OpenedLog) throws -> Int {
-    var size = 0
+  /// Returns the status of a file of the store; nil if it is gone since the files were listed.
+  private func status(of name: FileName, _ log: OpenedLog) throws -> FileStatus? {
+    try unlessGone { try fileSystem.status(log.directory.path(of: name)) }
+  }
+
+  /// Returns the number of the store's files, and the size of those in its directory itself.
+  private func total(of log: OpenedLog) throws -> (count: Int, size: Int) {
+    var total = (count: 0, size: 0)
     for name in log.files {
-      let status = try fileSystem.status(log.directory.path(of: name))
-      if status.kind == .file { size += status.size }
+      guard let status = try status(of: name, log) else { continue }
+      total.count += 1
+      if status.kind == .file { total.size += status.size }
     }
-    return size
+    return total
   }
 
   private func listSegment(

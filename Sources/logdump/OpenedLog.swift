@@ -173,6 +173,20 @@ extension OpenedLog {
   }
 }
 
+/// Runs `body`; returns nil if that finds that a file is gone.
+///
+/// A checkpoint or a compaction of a store in use may have replaced it since the files were listed.
+@discardableResult
+func unlessGone<Result>(_ body: () throws -> Result) throws -> Result? {
+  do {
+    return try body()
+  } catch LogError.system(let error) where error.code == .notFound {
+    return nil
+  } catch let error as SystemError where error.code == .notFound {
+    return nil
+  }
+}
+
 extension FileName {
   var isSegment: Bool { if case .segment = self { true } else { false } }
 }

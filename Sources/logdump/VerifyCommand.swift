@@ -20,11 +20,7 @@ extension LogDump {
     let check = LogCheck(log, findings, progress)
     try check.run()
     let attachments = try check.checkAttachments(isByName: options.isByName)
-    for number in log.files.checkpointNumbers {
-      progress.step("Checking checkpoint \(number)")
-      try CheckpointCheck(number, log, findings).run()
-    }
-    for name in log.files.views { try ViewCheck(name, log, findings).run() }
+    let derived = try checkDerivedFiles(log, findings)
     try noteTornTail(log, findings)
     let status: ExitStatus =
       findings.damageCount > 0 ? .damage : log.tornTail != nil ? .tornTail : .sound
@@ -34,21 +30,39 @@ extension LogDump {
         ("status", .text("\(status)")), ("damage", .number(findings.damageCount)),
         ("segments", .number(log.segments.count)), ("commits", .number(check.commitCount)),
         ("records", .number(check.recordCount)), ("documents", .number(check.documentCount)),
-        ("checkpoints", .number(log.files.checkpointNumbers.count)),
-        ("views", .number(log.files.views.count)),
+        ("checkpoints", .number(derived.checkpoints)),
+        ("views", .number(derived.views)),
         ("attachments", .number(attachments.count)),
         ("attachmentBytes", .number(attachments.length)),
         ("attachmentsNotRead", .number(options.isByName ? attachments.count : 0)),
         ("attachmentsUnreferred", .number(attachments.unreferredCount)),
         ("indexesNotChecked", .number(check.uncheckedIndexNames.count)),
       ],
-      summary(status, log, check, attachments, findings))
+      summary(status, log, check, derived, attachments, findings))
     if !options.isJSON {
       for text in uncheckedParts(log, check, attachments, options) {
         try output.line("Not checked: \(text).")
       }
     }
     return status
+  }
+
+  /// Checks the files that are derived from the log; returns how many of them are still there.
+  private func checkDerivedFiles(
+    _ log: OpenedLog, _ findings: Findings
+  ) throws -> (checkpoints: Int, views: Int) {
+    var counts = (checkpoints: 0, views: 0)
+    for number in log.files.checkpointNumbers {
+      progress.step("Checking checkpoint \(number)")
+      if try unlessGone({ try CheckpointCheck(number, log, findings).run() }) != nil {
+        counts.checkpoints += 1
+      }
+    }
+    for name in log.files.views
+    where try unlessGone({ try ViewCheck(name, log, findings).run() }) != nil {
+      counts.views += 1
+    }
+    return counts
   }
 
   private func noteTornTail(_ log: OpenedLog, _ findings: Findings) throws {
@@ -87,12 +101,13 @@ extension LogDump {
 
   private func summary(
     _ status: ExitStatus, _ log: OpenedLog, _ check: LogCheck,
-    _ attachments: InspectedAttachmentCheck, _ findings: Findings
+    _ derived: (checkpoints: Int, views: Int), _ attachments: InspectedAttachmentCheck,
+    _ findings: Findings
   ) -> String {
     let read =
       "\(log.segments.count) segments, \(check.commitCount) commits, \(check.recordCount) records, "
-      + "\(check.documentCount) documents, \(log.files.checkpointNumbers.count) checkpoints"
-      + (log.files.views.isEmpty ? "" : ", \(log.files.views.count) views")
+      + "\(check.documentCount) documents, \(derived.checkpoints) checkpoints"
+      + (derived.views == 0 ? "" : ", \(derived.views) views")
       + (attachments.count == 0 ? "" : ", \(attachments.count) attachments")
     return switch status {
     case .sound: "Sound: \(read)."

@@ -114,6 +114,11 @@ extension DumpedStore {
     run([path ?? self.path] + arguments)
   }
 
+  /// Runs the tool on the store as another file system shows it.
+  func dump(_ arguments: [String], on fileSystem: any FileSystem) -> Run {
+    DumpedStore.run([path] + arguments, on: fileSystem, configuration)
+  }
+
   /// Runs the tool with only these arguments.
   func run(_ arguments: [String]) -> Run {
     DumpedStore.run(arguments, on: fileSystem, configuration)

@@ -47,11 +47,10 @@ extension ReportGathering {
   mutating func addDerivedFiles() throws {
     for number in log.files.checkpointNumbers {
       progress.step("Reading checkpoint \(number)")
-      try CheckpointCheck(number, log, findings).checkFrames()
       let name = FileName.checkpoint(number)
-      guard let status = try? log.directory.fileSystem.status(log.directory.path(of: name)) else {
-        continue
-      }
+      guard try unlessGone({ try CheckpointCheck(number, log, findings).checkFrames() }) != nil,
+        let status = try? log.directory.fileSystem.status(log.directory.path(of: name))
+      else { continue }
       let (isUsed, explanation) = use(ofCheckpoint: number)
       contents.checkpoints.append(
         ReportContents.CheckpointUse(
@@ -59,7 +58,7 @@ extension ReportGathering {
     }
     for name in log.files.views {
       progress.step("Reading view \(name)")
-      try ViewCheck(name, log, findings).run()
+      try unlessGone { try ViewCheck(name, log, findings).run() }
       guard let view = try? InspectedView(name, in: log.directory),
         let status = try? log.directory.fileSystem.status(log.directory.path(of: name))
       else { continue }
