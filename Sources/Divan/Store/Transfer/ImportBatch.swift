@@ -13,7 +13,7 @@ struct ImportBatch {
   }
 
   private(set) var items: [Item] = []
-  /// The size of the lines as text, in bytes.
+  /// The size of the lines as text and of contents from earlier lines in the log, in bytes.
   private(set) var size = 0
 
   static let sizeLimit = 4 << 20

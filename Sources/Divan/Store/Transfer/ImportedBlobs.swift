@@ -20,6 +20,20 @@ extension ImportedBlobs {
   /// A complete content that was received; nil if there is none.
   subscript(digest: SHA256.Digest) -> Document.Attachment? { complete[digest] }
 
+  /// Returns the number of bytes in the log that a document's contents from earlier lines take.
+  ///
+  /// Larger contents have files of their own.
+  func sizeInLog(of document: ImportedDocument) -> Int {
+    let limit = database.store.configuration.attachmentInlineLimit
+    var size = 0
+    for attachment in document.attachments where attachment.content == nil {
+      if let digest = attachment.digest, let known = complete[digest], known.length <= limit {
+        size += known.length
+      }
+    }
+    return size
+  }
+
   /// Adds a piece, which must continue the previous one.
   mutating func append(_ piece: ImportedChunk) throws(DatabaseError) {
     let incoming = try continuation(piece)

@@ -117,7 +117,9 @@ extension JSONLinesImport {
         .init(line: lineCount, content: .localDocument(id: id, properties)), size: line.count)
     case .document(var document):
       if document.id.isEmpty { document.id = database.newDocumentID() }
-      batch.append(.init(line: lineCount, content: .document(document)), size: line.count)
+      batch.append(
+        .init(line: lineCount, content: .document(document)),
+        size: line.count + blobs.sizeInLog(of: document))
     }
   }
 

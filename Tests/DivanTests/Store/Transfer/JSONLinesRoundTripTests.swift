@@ -127,6 +127,25 @@ struct JSONLinesRoundTripTests {
     #expect(size > 3 * 900_000 && largest < 1 << 19)
   }
 
+  @Test func `contents in earlier lines count for the size of an import's transaction`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for number in UInt8(0)..<100 {
+        var document = Document(id: "d\(number)")
+        // Small enough to be in the log: 6 MB in all.
+        document.attachments["a"] = Document.Attachment(
+          contentType: "x/y", [UInt8](repeating: number, count: 60_000))
+        try transaction.put(document)
+      }
+    }
+    let text = try database.snapshot().jsonLinesText(inlineSizeLimit: 0)
+    var configuration = Configuration()
+    configuration.transactionSizeLimit = 5 << 20
+    let copy = try Database.inMemory(configuration: configuration)
+    #expect(try copy.importLines(text).storedCount == 100)
+    #expect(try copy.snapshot().jsonLinesText() == database.snapshot().jsonLinesText())
+  }
+
   private func once(_ bytes: [UInt8]) -> () -> [UInt8]? {
     var rest: [UInt8]? = bytes
     return { rest.take() }
