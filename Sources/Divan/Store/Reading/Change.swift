@@ -81,10 +81,16 @@ public struct ChangeCursor: Cursor {
       try entry.winningSequence.map { (sequence) throws(DatabaseError) in
         view.document(id, of: try view.retainedRecord(sequence, of: id))
       } ?? view.document(id, of: record)
-    let others = details.tree == nil ? [] : try view.tree(of: record).leafRevisions.dropFirst()
+    var leaves: [LeafRevision] = []
+    if details.tree != nil {
+      // A leaf of a past version may have been purged since, and its tree still names it.
+      leaves =
+        view.past == nil
+        ? try view.tree(of: record).leafRevisions : try view.leafRevisions(of: id)
+    }
     return Change(
       sequence: record.sequence, document: document, origin: details.origin,
-      otherLeaves: Array(others))
+      otherLeaves: Array(leaves.dropFirst()))
   }
 
   /// Returns the ID of the next document that changed; nil at the end.

@@ -379,6 +379,28 @@ struct PastVersionTests {
     #expect(try database.snapshot(at: 3).leaves(of: "a").map(\.revision) == [middle, last])
   }
 
+  @Test func `the changes of a past version have no leaf that was purged since`() throws {
+    let database = try open(.unlimited)
+    let (best, middle, last) = (
+      try RevisionID(parsing: "1-r"), try RevisionID(parsing: "1-q"),
+      try RevisionID(parsing: "1-p")
+    )
+    for revision in [best, middle, last] {
+      try database.write { _ = try $0.insert(Document(id: "a"), history: [revision]) }
+    }
+    func change() throws -> Change {
+      let changes = try database.snapshot(at: 3).changes().collect()
+      #expect(changes.count == 1)
+      return try #require(changes.first)
+    }
+    #expect(try change().leaves.map(\.id) == [best, middle, last])
+    try database.write { _ = try $0.purge("a", revision: best) }
+    #expect(try change().leaves.map(\.id) == [middle, last])
+    try database.write { _ = try $0.purge("a", revision: middle) }
+    #expect(try change().leaves.map(\.id) == [last])
+    #expect(try !change().hasConflicts)
+  }
+
   @Test func `purging a document removes it from past versions`() throws {
     let database = try open(.unlimited)
     try put(database, "a", 1)
