@@ -103,6 +103,29 @@ import Testing
     #expect(try plain.decode(Outer.self).inner == ["a": 1, "\u{E9}": 2])
   }
 
+  @Test func `a value of a type keeps an undeclared property with a canonically equal name`()
+    throws
+  {
+    struct Counted: Codable {
+      var count: Int
+      enum CodingKeys: String, CodingKey { case count = "\u{E9}" }
+    }
+    struct Keys: Decodable {
+      var count: Int
+      init(from decoder: any Decoder) throws {
+        count = try decoder.container(keyedBy: Counted.CodingKeys.self).allKeys.count
+      }
+    }
+    let database = try Database.inMemory()
+    let other = Document(id: "a", Value.Object([(two, Value.int(2))]))
+    try database.write { _ = try $0.put(other) }
+    #expect(try other.decode(Keys.self).count == 0)
+    try database.write { _ = try $0.put(Counted(count: 1), id: "a") }
+    let read = try #require(try database.snapshot().document("a"))
+    #expect(read.properties[one] == 1 && read.properties[two] == 2)
+    #expect(try read.decode(Keys.self).count == 1)
+  }
+
   @Test func `encoding canonically equal keys with another encoder throws`() throws {
     #expect(throws: EncodingError.self) {
       try JSONEncoder().encode(Value.object(document().properties))

@@ -51,7 +51,10 @@ struct EncodedProperties {
     for key in [session.id?.key, session.revision?.key] {
       if let key, haveSameUTF8(key, name) { return false }
     }
-    return session.keyTypes.contains { $0.init(stringValue: name) != nil }
+    // The keys of an enumeration are made of any text that Swift compares as equal.
+    return session.keyTypes.contains { type in
+      type.init(stringValue: name).map { haveSameUTF8($0.stringValue, name) } ?? false
+    }
   }
 
   /// Merges the properties into the properties of a document.

@@ -1,3 +1,5 @@
+import DivanLog
+
 /// Reads the properties of an object.
 struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let part: DecodingPart
@@ -8,7 +10,10 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
   /// The keys of the properties that `Key` can name.
   var allKeys: [Key] {
-    object.names(in: part.bytes).compactMap { Key(stringValue: $0) }
+    object.names(in: part.bytes).compactMap { name in
+      // A key may also be made of a text with other bytes, by which the property is not found.
+      Key(stringValue: name).flatMap { haveSameUTF8($0.stringValue, name) ? $0 : nil }
+    }
   }
 
   /// Returns the range of a property's value; nil if there is none.
