@@ -98,6 +98,7 @@ extension WriteTransaction {
       var ids: [String] = []
       var batch: [(document: Document, encoded: EncodedProperties)] = []
       var batchIDs: Set<String> = []
+      var batchObjects: Set<ObjectIdentifier> = []
       func flush() throws {
         try put(contentsOf: batch.map(\.document))
         if T.self is AnyObject.Type {
@@ -105,8 +106,13 @@ extension WriteTransaction {
         }
         batch.removeAll(keepingCapacity: true)
         batchIDs.removeAll(keepingCapacity: true)
+        batchObjects.removeAll(keepingCapacity: true)
       }
       for value in values {
+        let object: ObjectIdentifier? =
+          T.self is AnyObject.Type ? ObjectIdentifier(value as AnyObject) : nil
+        // An object that comes again has an ID only after it was stored.
+        if let object, batchObjects.contains(object) { try flush() }
         let encoded = try DocumentEncoder().encodeProperties(of: value)
         if encoded.hasRevisionProperty {
           // Setting the revision needs the stored document, which only a single put returns.
@@ -121,6 +127,7 @@ extension WriteTransaction {
         if batch.count == 64 || batchIDs.contains(id) { try flush() }
         batch.append((try draft(of: encoded, id: id), encoded))
         batchIDs.insert(id)
+        if let object { batchObjects.insert(object) }
         ids.append(id)
       }
       try flush()

@@ -319,6 +319,20 @@ struct CodableStoreTests {
     #expect(try database.snapshot().sequence == sequence)
   }
 
+  @Test func `put(contentsOf:) stores a new object that it gets twice as one document`() throws {
+    final class Guest: Codable, @unchecked Sendable {
+      @DocumentID var id: String? = nil
+      var name: String
+      init(name: String) { self.name = name }
+    }
+    let database = try Database.inMemory()
+    let (first, second) = (Guest(name: "a"), Guest(name: "b"))
+    let ids = try database.write { try $0.put(contentsOf: [first, second, first]) }
+    #expect(ids == [first.id, second.id, first.id])
+    #expect(try database.snapshot().count == 2)
+    #expect(try database.snapshot().value(Guest.self, id: ids[0])?.name == "a")
+  }
+
   @Test func `a cursor throws for a value that does not decode and continues after it`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
