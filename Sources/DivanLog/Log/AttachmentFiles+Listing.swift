@@ -108,7 +108,8 @@ extension AttachmentFiles {
   /// The file is read as a whole, and it and its names are flushed.
   package func adopt(_ digest: SHA256.Digest) throws(LogError) -> StoredAttachment? {
     let pin = pin(digest)
-    guard let record = try record(of: digest) else { return nil }
+    let found = try noting(digest) { () throws(LogError) in try record(of: digest) }
+    guard let record = found else { return nil }
     if !isDurable(digest) {
       try flushFile(of: digest)
       try flushNames(of: digest, in: session)

@@ -17,6 +17,8 @@ package struct AttachmentReader: Sendable {
 
 /// An open file that contains a blob.
 private struct BlobFile: Sendable {
+  /// Where it is noted if the file proves bad.
+  let files: AttachmentFiles
   let bytes: BlobBytes
   let chunks: AttachmentChunks
   let length: Int
@@ -33,28 +35,52 @@ extension AttachmentFiles {
     case .inline(let bytes):
       return AttachmentReader(record: record, blob: .inline(bytes))
     case .file(let chunks):
-      let path = path(of: record.digest)
-      guard let bytes = try openBlob(of: record.digest) else {
-        throw .damaged(
-          Damage(
-            path: path, offset: 0, size: record.length, reason: "the attachment's file is missing"))
+      return try noting(record.digest) { () throws(LogError) in try open(record, chunks) }
+    }
+  }
+
+  private func open(
+    _ record: AttachmentRecord, _ chunks: AttachmentChunks
+  ) throws(LogError) -> AttachmentReader {
+    let path = path(of: record.digest)
+    guard let bytes = try openBlob(of: record.digest) else {
+      throw .damaged(
+        Damage(
+          path: path, offset: 0, size: record.length, reason: "the attachment's file is missing"))
+    }
+    let size = try bytes.length()
+    guard size == record.length else {
+      throw .damaged(
+        Damage(
+          path: path, offset: min(size, record.length),
+          reason: "the attachment has \(size) bytes instead of \(record.length)"))
+    }
+    let isMappable = settings.isMapped && bytes.isMappable
+    let isMapRetained = isMappable && size <= settings.retainedMapSizeLimit
+    return AttachmentReader(
+      record: record,
+      blob: .file(
+        BlobFile(
+          files: self, bytes: bytes, chunks: chunks, length: size, isMappable: isMappable,
+          // If the system has no room for the map, reads work without it.
+          mapped: isMapRetained ? bytes.map(size) ?? .empty : .empty)))
+  }
+
+  /// Runs `body`, which reads a blob, and notes if its file proves bad.
+  ///
+  /// Otherwise storing the blob again would heal nothing: a durable file is not written again.
+  func noting<R>(
+    _ digest: SHA256.Digest, _ body: () throws(LogError) -> R
+  ) throws(LogError) -> R {
+    do throws(LogError) {
+      return try body()
+    } catch {
+      switch error {
+      case .damaged: distrust(digest)
+      case .system(let system) where system.code == .inputOutput: distrust(digest)
+      default: break
       }
-      let size = try bytes.length()
-      guard size == record.length else {
-        throw .damaged(
-          Damage(
-            path: path, offset: min(size, record.length),
-            reason: "the attachment has \(size) bytes instead of \(record.length)"))
-      }
-      let isMappable = settings.isMapped && bytes.isMappable
-      let isMapRetained = isMappable && size <= settings.retainedMapSizeLimit
-      return AttachmentReader(
-        record: record,
-        blob: .file(
-          BlobFile(
-            bytes: bytes, chunks: chunks, length: size, isMappable: isMappable,
-            // If the system has no room for the map, reads work without it.
-            mapped: isMapRetained ? bytes.map(size) ?? .empty : .empty)))
+      throw error
     }
   }
 
@@ -89,9 +115,10 @@ extension AttachmentReader {
     let bytes: SharedBytes
     switch blob {
     case .inline(let inline): bytes = inline
-    case .file(let file): bytes = try file.readAll()
+    case .file(let file):
+      bytes = try file.files.noting(record.digest) { () throws(LogError) in try file.readAll() }
     }
-    guard SHA256.digest(of: bytes) == record.digest else { throw wrongDigest }
+    guard SHA256.digest(of: bytes) == record.digest else { throw noteWrongDigest() }
     return bytes
   }
 
@@ -116,16 +143,22 @@ extension AttachmentReader {
     case .inline(let bytes):
       return bytes.suffix(from: range.lowerBound).prefix(range.count)
     case .file(let file):
-      return try file.read(range, through: map ?? file.mapped)
+      return try file.files.noting(record.digest) { () throws(LogError) in
+        try file.read(range, through: map ?? file.mapped)
+      }
     }
   }
 
-  /// The error for right chunks with a wrong digest: record and file are of different blobs.
-  var wrongDigest: LogError {
+  /// Returns the error for right chunks with a wrong digest, and notes that the file is bad.
+  ///
+  /// Record and file are of different blobs.
+  func noteWrongDigest() -> LogError {
     let path: String
     switch blob {
     case .inline: path = "\(AttachmentName(record.digest))"
-    case .file(let blobFile): path = blobFile.bytes.path
+    case .file(let blobFile):
+      path = blobFile.bytes.path
+      blobFile.files.distrust(record.digest)
     }
     return .damaged(
       Damage(

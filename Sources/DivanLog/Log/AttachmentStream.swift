@@ -49,7 +49,7 @@ extension AttachmentStream {
     let piece = try reader.readPiece(offset..<pieceEnd)
     if var hash {
       hash.add(piece)
-      if pieceEnd == end, hash.digest != reader.record.digest { throw reader.wrongDigest }
+      if pieceEnd == end, hash.digest != reader.record.digest { throw reader.noteWrongDigest() }
       self.hash = pieceEnd == end ? nil : hash
     }
     offset = pieceEnd

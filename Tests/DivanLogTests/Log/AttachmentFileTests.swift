@@ -301,17 +301,32 @@ import Testing
     #expect(try again.files.open(record).readAll() == blob)
   }
 
-  @Test func `a distrusted blob is written again`() throws {
-    let fixture = AttachmentFixture()
+  /// Regression: the file counted as durable, and storing the blob again wrote nothing.
+  @Test(arguments: [true, false])
+  func `a blob whose file proves bad is written again`(isMapped: Bool) throws {
+    let disk = try AttachmentFixture.disk()
+    let fixture = AttachmentFixture(on: disk.fileSystem, isMapped: isMapped)
+    let files = fixture.files
     let blob = AttachmentFixture.blob(500)
-    let record = try fixture.files.store(blob).record
-    try fixture.fileSystem.remove(fixture.files.path(of: record.digest))
-    _ = try fixture.files.store(blob)
-    #expect(
-      attachmentDamage { _ = try fixture.files.open(record) }?.reason.contains("missing") == true)
-    fixture.files.distrust(record.digest)
-    _ = try fixture.files.store(blob)
-    #expect(try fixture.files.open(record).readAll() == blob)
+    let record = try files.store(blob).record
+    let path = files.path(of: record.digest)
+    let ruins: [() throws -> Void] = [
+      { try disk.vanish(path) }, { try disk.truncate(path, toSize: 400) },
+      { try disk.corrupt(path, atOffset: 130, mask: 4) },
+    ]
+    let reads: [() throws -> Void] = [
+      { _ = try files.open(record).readAll() }, { _ = try files.open(record).read(120..<140) },
+      { try files.open(record).verify() },
+    ]
+    for ruin in ruins {
+      for read in reads {
+        try ruin()
+        #expect(attachmentDamage(read) != nil)
+        #expect(!files.isDurable(record.digest))
+        _ = try files.store(blob)
+        #expect(try files.open(record).readAll() == blob)
+      }
+    }
   }
 
   // MARK: Pins and removal

@@ -246,6 +246,30 @@ struct AttachmentTests {
     try checkIsSound(again)
   }
 
+  /// Regression: storing it again succeeded, and healed nothing until the database was reopened.
+  @Test func `an attachment that rots while the database is open is repaired by storing it again`()
+    throws
+  {
+    let content = long(7, count: 1 << 20)
+    var document = Document(id: "a")
+    document.attachments["large"] = Document.Attachment(contentType: "x/y", content)
+    let stored = try database.write { try $0.put(document) }
+    let file = try #require(try filesInStore().first)
+    let path = "/s/attachments/\(file.prefix(2))/\(file)"
+    for offset in [0, 500_000, content.count - 1] {
+      try disk.corrupt(path, atOffset: offset, mask: 1)
+      let error = #expect(throws: DatabaseError.self) { try stored.attachments["large"]?.data() }
+      #expect(error?.code == .damaged)
+      try database.write { transaction in
+        var healed = try #require(try transaction.document("a"))
+        healed.attachments["large"] = Document.Attachment(contentType: "x/y", content)
+        try transaction.put(healed)
+      }
+      #expect(try stored.attachments["large"]?.data() == Data(content))
+    }
+    try checkIsSound(database)
+  }
+
   @Test func `an attachment's generation is that of the document's own revision that added it`()
     throws
   {
