@@ -142,9 +142,9 @@ extension Document.Attachment {
   ///
   /// Takes as much memory as the content is long; ``pieces(_:)`` takes little.
   /// - Throws: ``DatabaseError`` with the code `damaged` if the content is missing or is not what
-  ///   was stored, `closed` or `inputOutput`; `notFound` if the database was opened for reading
-  ///   only and another process has removed the content since, or if the attachment is one of a
-  ///   live result and was removed.
+  ///   was stored, `closed` or `inputOutput`; `notFound` if another process has removed the content
+  ///   since, while the database was open for reading only or suspended, or if the attachment is
+  ///   one of a live result and was removed.
   public func data() throws -> Data { try read(nil) }
 
   /// Returns a part of the content, checked against the checksums stored with it.

@@ -31,7 +31,8 @@ extension Database {
   /// - Writing, and reading from the database, throw ``DatabaseError/Code/suspended``. So do calls
   ///   that were running: building an index, an import, storing an attachment.
   /// - A ``Snapshot`` that exists can still be read, and keeps its files open. The content of
-  ///   attachments in files of their own is not retained: another process may delete it.
+  ///   attachments in files of their own is not retained: another process may delete it, and
+  ///   reading it then throws ``DatabaseError/Code/notFound``.
   /// - A ``ModelContext`` keeps its models with their unsaved changes. Saving throws `suspended`,
   ///   and autosaving waits.
   /// - Live queries, live views and change feeds wait.

@@ -141,8 +141,8 @@ extension AttachmentFiles {
     state.withLock { $0.durable.contains(digest) }
   }
 
-  /// The number of the current session, which a writer notes when it begins.
-  var session: Int { state.withLock { $0.session } }
+  /// The number of the current session, which a writer notes when it begins; the first one is 0.
+  package var session: Int { state.withLock { $0.session } }
 
   /// Throws if a writer of a session may make and name no more files.
   func requireOpen(_ session: Int) throws(LogError) {

@@ -29,13 +29,13 @@ extension ReadView {
     do throws(DatabaseError) {
       return try openStoredAttachment(digest)
     } catch {
-      guard error.code == .damaged, environment.configuration.isReadOnly,
+      guard error.code == .damaged, environment.mayLack(digest),
         let now = environment.newestForReading(),
         (try? now.store.view().isReferenced(digest)) == false
       else { throw environment.note(error) }
       throw DatabaseError(
-        .notFound, "the attachment was removed since the database was opened for reading",
-        hint: "Open it again to see what there is now", path: error.path)
+        .notFound, "another process has removed the attachment since this version was read",
+        hint: "Read the newest version to see what there is now", path: error.path)
     }
   }
 

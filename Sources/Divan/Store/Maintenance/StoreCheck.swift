@@ -318,8 +318,8 @@ struct StoreCheck {
 
   /// Reads the content of each attachment that a record refers to.
   ///
-  /// Content that a read-only opening lacks because another process has since removed it is not
-  /// damage. A single look at the newest version decides this for all of them.
+  /// Content that is missing because another process has since removed it is not damage: see
+  /// ``StoreEnvironment/mayLack(_:)``. A single look at the newest version decides this for all.
   mutating func checkAttachments() throws(DatabaseError) {
     var scan = view.state.catalog.scan(
       from: .inclusive([CatalogKey.Kind.attachment.rawValue]),
@@ -338,7 +338,7 @@ struct StoreCheck {
         let content = try view.openStoredAttachment(digest)
         try translating { () throws(LogError) in try content.verify() }
       } catch {
-        if error.code == .damaged, view.environment.configuration.isReadOnly, let attachment {
+        if error.code == .damaged, let attachment, view.environment.mayLack(attachment) {
           missing.append((attachment, error))
         } else {
           report.problems.append(error)

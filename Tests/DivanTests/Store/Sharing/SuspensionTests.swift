@@ -336,6 +336,43 @@ struct SuspensionTests {
     if let problem = try database.check().problems.first { throw problem }
   }
 
+  /// Regression: they were reported as damage.
+  @Test func `attachments that another process removed meanwhile are not found, and no damage`()
+    throws
+  {
+    let database = try open()
+    try database.write { transaction in
+      for (id, seed) in [("kept", 1), ("purged", 2)] as [(String, UInt8)] {
+        var document = Document(id: id, [:])
+        document.attachments["x"] = Document.Attachment(contentType: "x/y", long(seed))
+        try transaction.put(document)
+      }
+    }
+    let snapshot = try database.snapshot()
+    let purged = try #require(try snapshot.document("purged")?.attachments["x"])
+    let kept = try #require(try snapshot.document("kept")?.attachments["x"])
+    var pieces = [long(3)]
+    let stored = try database.storeAttachment(contentType: "x/y") { pieces.popLast() }
+    try database.suspend()
+    let other = try open()
+    try other.write { try _ = $0.purge("purged") }
+    try other.compact()
+    try other.close()
+    let before = disk.changingCallCount
+    expect(.notFound) { _ = try purged.data() }
+    expect(.notFound) { _ = try stored.data() }
+    #expect(disk.changingCallCount == before && disk.files.lockCount == 0)
+    try database.resume()
+    expect(.notFound) { _ = try purged.data() }
+    expect(.notFound) { _ = try stored.data() }
+    #expect(Array(try kept.data()) == long(1))
+    #expect(database.metrics.damageReports == 0)
+    // A file that the newest version needs is still missed.
+    try disk.vanish(try #require(disk.filePaths.first { $0.contains("/attachments/") }))
+    expect(.damaged) { _ = try kept.data() }
+    #expect(database.metrics.damageReports == 1)
+  }
+
   @Test func `a snapshot keeps attachments that are dropped after resuming`() throws {
     let database = try open()
     var document = Document(id: "d", [:])
