@@ -115,12 +115,12 @@ extension PlantedBug {
       "an attachment file is deleted before the loss of its last reference is durable",
       in: Place.attachments,
       find: """
-        try commits.flushEverything()
-        let done = try delete(stored.union(forgotten.map(\\.digest)))
+        private func flushDrops() throws(DatabaseError) { try commits.flushEverything() }
         """,
       plant: """
-        if !PLANTED { try commits.flushEverything() }
-        let done = try delete(stored.union(forgotten.map(\\.digest)))
+        private func flushDrops() throws(DatabaseError) {
+          if !PLANTED { try commits.flushEverything() }
+        }
         """, killedBy: .rules("rule 22: an attachment file is deleted only once its last"),
       needsLoss: true),
     PlantedBug(

@@ -109,6 +109,8 @@ extension Store {
       try withWriter { (writer) throws(DatabaseError) in
         // The log may contain a commit that was never acknowledged and that refers to such a file.
         guard commits.failure == nil else { return [] }
+        // A commit may have dropped a reference since the first flush.
+        try flushDrops()
         return try delete(digests, isClosing: false, writer.view(of: self))
       }
     }
@@ -133,7 +135,7 @@ extension Store {
       (isClosing ? ArraySlice(state.unreferenced) : state.unreachable, state.storedFiles)
     }
     guard !forgotten.isEmpty || !stored.isEmpty else { return }
-    try commits.flushEverything()
+    try flushDrops()
     let done = try delete(stored.union(forgotten.map(\.digest)))
     maintenance.state.withLock { state in
       state.storedFiles.subtract(done)
@@ -141,6 +143,12 @@ extension Store {
     }
     try translating { () throws(LogError) in try attachments.flushRemovals() }
   }
+
+  /// Makes the commits durable that dropped the last references, before any file is deleted.
+  ///
+  /// Under the writer lock, that is all that the index has dropped. Writers wait less if it has
+  /// been called just before.
+  private func flushDrops() throws(DatabaseError) { try commits.flushEverything() }
 
   /// Deletes the files that no record names; returns the digests that need no further check.
   private func delete(
