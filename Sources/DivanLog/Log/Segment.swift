@@ -75,16 +75,18 @@ package final class SegmentFile: Sendable {
       file: file, encryption: try directory.encryption(header.preamble, path: path))
   }
 
-  /// Opens a segment; nil if its header cannot be read.
+  /// Opens a segment; nil if it is missing, or if its header is damaged or is on a bad sector.
   ///
-  /// Throws if the reason is that a key is missing: then the segment is not damaged.
+  /// Throws if a later opening may read it: with another key, version, permission, or with more
+  /// descriptors or memory. What depends on the segment must not be deleted for that.
   static func ifReadable(
     _ numbers: ClosedRange<UInt64>, in directory: StoreDirectory
   ) throws(LogError) -> SegmentFile? {
     do throws(LogError) {
       return try SegmentFile(numbers, in: directory)
-    } catch {
-      if error.isAboutKey { throw error }
+    } catch .damaged, .foreign {
+      return nil
+    } catch .system(let error) where [.notFound, .inputOutput].contains(error.code) {
       return nil
     }
   }

@@ -111,6 +111,43 @@ struct OpeningFaultTests {
     }
   }
 
+  /// Regression: the segment counted as missing, and the checkpoint was deleted.
+  @Test(arguments: [
+    (SystemError.Code.tooManyOpenFiles, DatabaseError.Code.resourceExhausted),
+    (.tooManyOpenFilesInSystem, .resourceExhausted), (.outOfMemory, .inputOutput),
+    (.noAccess, .accessDenied),
+  ])
+  func `a checkpoint stays if the system cannot open a segment of it now`(
+    code: SystemError.Code, expected: DatabaseError.Code
+  ) throws {
+    do {
+      let database = try fixture.open { $0.maintenance = .manual }
+      try fixture.fill(database, 0..<4, size: 200)
+      try database.writeCheckpoint()
+      try database.close()
+    }
+    let disk = disk
+    for isReadOnly in [true, false] {
+      let isFirst = Atomic(true)
+      disk.observeCalls { call in
+        guard call.verb == .open, call.path.hasSuffix(".segment") else { return }
+        if isFirst.exchange(false, ordering: .relaxed) { disk.fail(.open, with: code) }
+      }
+      let error = #expect(throws: DatabaseError.self) {
+        try fixture.open {
+          $0.maintenance = .manual
+          $0.isReadOnly = isReadOnly
+        }
+      }
+      #expect(error?.code == expected)
+      disk.observeCalls(nil)
+      disk.stopFailing()
+    }
+    let database = try fixture.open { $0.maintenance = .manual }
+    #expect(database.openingReport.notes.isEmpty && database.openingReport.replayedCommits == 0)
+    try expectNewest(database)
+  }
+
   /// Regression: no opening succeeded, although the log had everything.
   @Test func `a checkpoint on a part of the medium that fails is not used`() throws {
     try withUnreadableCheckpoint(.inputOutput) { left in
