@@ -12,8 +12,9 @@ extension Database {
   ///
   /// It must not be open. The store is first moved aside, so that a crash leaves no part of it at
   /// `path`. A crash can leave a directory next to it whose name ends in `.deleting`; the next
-  /// deletion at that path removes it. Files and folders that do not belong to a store are left in
-  /// place, and then the directory is too.
+  /// deletion at that path removes it. A mount point, and a store whose name has too many bytes for
+  /// a longer one, cannot be moved, and are emptied in place. Files and folders that do not belong
+  /// to a store are left in place, and then the directory is too.
   ///
   /// - Returns: The paths of the files that remain, relative to the store's directory; empty if
   ///   none does.

@@ -65,11 +65,13 @@ extension StoreDeletion {
   /// Renames a locked store to a name at which no process opens it.
   private func moveAside(_ directory: StoreDirectory) throws(LogError) -> StoreDirectory {
     try attempt { () throws(SystemError) in
-      let aside = try freePath(beside: directory.path, for: .deleting)
+      let aside: String
       do throws(SystemError) {
+        aside = try freePath(beside: directory.path, for: .deleting)
         try fileSystem.rename(directory.path, to: aside)
-      } catch  where error.code == .busy || error.code == .invalidArgument {
-        // A directory that cannot be moved, such as a mount point, is emptied in place.
+      } catch  where [.busy, .invalidArgument, .nameTooLong].contains(error.code) {
+        // A directory that cannot be moved, such as a mount point, is emptied in place. So is one
+        // whose name has no room for a longer one.
         return directory
       }
       // Otherwise the old name might come back after a power loss, with half of its files.

@@ -28,6 +28,7 @@ extension SystemError.Code {
   package static let tooManyOpenFiles = Self(rawValue: EMFILE)
   package static let tooManyOpenFilesInSystem = Self(rawValue: ENFILE)
   package static let invalidArgument = Self(rawValue: EINVAL)
+  package static let nameTooLong = Self(rawValue: ENAMETOOLONG)
   package static let badDescriptor = Self(rawValue: EBADF)
   package static let staleHandle = Self(rawValue: ESTALE)
   package static let outOfMemory = Self(rawValue: ENOMEM)

@@ -300,6 +300,15 @@ struct StoreOwnershipTests {
     #expect(try Data(contentsOf: URL(filePath: path("precious"))) == before)
   }
 
+  /// Regression: the name to which it is moved was too long, and it could not be deleted.
+  @Test(arguments: [229, 230, 255])
+  func `a store with the longest names can be deleted`(length: Int) throws {
+    let name = String(repeating: "n", count: length)
+    try makeStore(name)
+    #expect(try Database.delete(at: path(name)) == [])
+    #expect(try files.contentsOfDirectory(atPath: directory.path) == [])
+  }
+
   // MARK: Backups
 
   @Test(arguments: [
