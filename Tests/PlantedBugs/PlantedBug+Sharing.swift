@@ -28,8 +28,8 @@ extension PlantedBug {
       "resumed-without-counting-purges", rule: "23",
       "observers of a resumed store are not told that documents may be purged",
       in: Place.version,
-      find: "purgeCount = earlier.purgeCount + (commit == earlier.commit ? 0 : 1)",
-      plant: "purgeCount = earlier.purgeCount + (PLANTED || commit == earlier.commit ? 0 : 1)",
+      find: "purgeCount = earlier.purgeCount + (isSame ? 0 : 1)",
+      plant: "purgeCount = earlier.purgeCount + (PLANTED || isSame ? 0 : 1)",
       killedBy: .rules("rule 23: resuming reads what another opening has written")),
     PlantedBug(
       "resumed-in-another-store", rule: "23",

@@ -67,6 +67,29 @@ extension SegmentChain {
     return .continued(chain)
   }
 
+  /// Whether a log has the commits of one that was written before, up to `commit`.
+  ///
+  /// Counts alone do not prove it: after a failed flush, another writer may have found that commits
+  /// were lost, and have committed as many others. `last` is the last segment of the earlier log,
+  /// and `lastSequence` the sequence number with which it ended. If a compaction has replaced that
+  /// segment since, this returns false.
+  ///
+  /// `segments` are those of the log, in any order.
+  package static func hasCommits(
+    through commit: UInt64, _ lastSequence: UInt64, endingIn last: Member, among segments: [Segment]
+  ) throws(LogError) -> Bool {
+    let found = segments.first {
+      $0.header.numbers == last.numbers && $0.header.preamble.salt == last.salt
+    }
+    guard let found else { return false }
+    // Only the writer that made a segment appends to it.
+    if found.end.commit >= commit { return true }
+    // The next writer has appended the commits again, or found that they were lost.
+    let next = segments.first { $0.header.numbers.lowerBound == last.numbers.upperBound + 1 }
+    guard let next, next.header.compaction == nil else { return false }
+    return try next.file.repeats(commit, lastSequence)
+  }
+
   /// The growth at which the last segment is mapped again.
   private static let mappingStep = 1 << 20
 

@@ -30,6 +30,13 @@ package struct SegmentChain: Sendable {
   }
 }
 
+extension Segment {
+  /// The segment as a checkpoint records it.
+  package var member: SegmentChain.Member {
+    SegmentChain.Member(numbers: header.numbers, fileID: fileID, salt: header.preamble.salt)
+  }
+}
+
 extension SegmentChain {
   /// Opens the segments among `files` and chooses those that make up the log.
   ///

@@ -90,6 +90,14 @@ extension GroupCommit {
   /// The reason why nothing is committed any more; nil if commits go on.
   var failure: DatabaseError? { state.withLock { $0.failure } }
 
+  /// Whether readers have seen commits that may be lost, because a flush has failed.
+  var mayLackVisible: Bool {
+    state.withLock { state in
+      guard state.failure != nil, let visible = state.visible else { return false }
+      return visible.state.commit > state.durableCommit
+    }
+  }
+
   /// Adds a version that waits for its flush, if it needs one, and for the versions before it.
   func add(_ version: Version, needsFlush: Bool) {
     let reached = state.withLock {

@@ -88,11 +88,7 @@ extension SegmentTable {
   /// The segments as a checkpoint records them.
   var members: [Checkpoint.Member] {
     zip(segments, usages).map { segment, usage in
-      Checkpoint.Member(
-        segment: SegmentChain.Member(
-          numbers: segment.header.numbers, fileID: segment.fileID,
-          salt: segment.header.preamble.salt),
-        usage: usage)
+      Checkpoint.Member(segment: segment.member, usage: usage)
     }
   }
 

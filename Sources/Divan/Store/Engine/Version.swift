@@ -67,7 +67,9 @@ struct Version: Sendable {
   /// Observers compare the counters of the two. Another process may have written in between, and
   /// purges that it made cannot be counted.
   mutating func follow(_ earlier: Version.Counters) {
-    purgeCount = earlier.purgeCount + (commit == earlier.commit ? 0 : 1)
+    // Commits with the same number may be others, if those that were shown were lost.
+    let isSame = commit == earlier.commit && !earlier.mayLackCommits
+    purgeCount = earlier.purgeCount + (isSame ? 0 : 1)
     lastSequence = max(lastSequence, earlier.lastSequence)
     epoch = earlier.epoch
   }
@@ -79,7 +81,9 @@ struct Version: Sendable {
     let purgeCount: UInt64
     let epoch: Epoch
     /// Whether the log has a segment, and with it the store's ID.
-    let hasLog: Bool
+    var hasLog: Bool { lastSegment != nil }
+    /// The last segment of the log; nil if there is none.
+    let lastSegment: SegmentChain.Member?
     /// Whether a flush has failed, so that the last commits may be lost.
     var mayLackCommits = false
   }
@@ -87,7 +91,7 @@ struct Version: Sendable {
   var counters: Counters {
     Counters(
       commit: commit, lastSequence: lastSequence, purgeCount: purgeCount, epoch: epoch,
-      hasLog: segments.newest != nil)
+      lastSegment: segments.newest?.member)
   }
 
   /// Creates an empty version, or one with the runs of each tree.

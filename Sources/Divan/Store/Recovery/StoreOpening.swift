@@ -274,12 +274,26 @@ extension StoreOpening {
           "An older copy may have replaced it: close the database, and open the store again to use it",
         path: path)
     }
+    if expected.earlier.mayLackCommits { try requireCommits(of: expected.earlier, opened) }
+  }
+
+  /// Throws unless the log proves that it has the commits that were shown.
+  private func requireCommits(
+    of earlier: Version.Counters, _ opened: borrowing OpenedStore
+  ) throws(DatabaseError) {
+    let segments = opened.state.segments.segments
+    let hasAll = try translating { () throws(LogError) -> Bool in
+      guard let last = earlier.lastSegment else { return true }
+      return try SegmentChain.hasCommits(
+        through: earlier.commit, earlier.lastSequence, endingIn: last, among: segments)
+    }
+    guard hasAll else { throw lostCommits() }
   }
 
   private func lostCommits() -> DatabaseError {
     DatabaseError(
       .outcomeUnknown,
-      "commits of weaker durability that this database has shown were lost when a flush failed",
+      "commits of weaker durability that this database has shown may be lost, since a flush failed",
       hint: "Close the database, and open the store again", path: path)
   }
 

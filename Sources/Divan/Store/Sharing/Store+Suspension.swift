@@ -33,7 +33,7 @@ extension Store {
     writer.log = nil
     // Observers have seen this version. After a failed flush, the newest one was never shown.
     var counters = (commits.visible?.state ?? writer.newest).counters
-    counters.mayLackCommits = commits.failure != nil
+    counters.mayLackCommits = commits.mayLackVisible
     writer.suspended = counters
     commits.endSession()
     // Files and maps that no snapshot uses are closed with the last version.

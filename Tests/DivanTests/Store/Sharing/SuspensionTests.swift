@@ -175,6 +175,45 @@ struct SuspensionTests {
     #expect(try ids(try open()) == ["a"])
   }
 
+  /// Regression: the commits were only counted, and others were taken for them.
+  @Test(arguments: [1, 2])
+  func `a database is not resumed if others replaced lost commits that it has shown`(
+    count: Int
+  ) throws {
+    let database = try open()
+    try put("a", to: database)
+    try database.write(durability: .none) { try _ = $0.replace("b", with: [:]) }
+    disk.failFlush(.revertsToOldBytes(afterCalls: 0))
+    expect(.outcomeUnknown) { try database.suspend() }
+    let other = try open()
+    #expect(try ids(other) == ["a"])
+    for number in 1...count { try put("x\(number)", to: other) }
+    try other.close()
+    expect(.outcomeUnknown) { try database.resume() }
+    #expect(database.isSuspended && disk.files.lockCount == 0)
+  }
+
+  @Test(arguments: [false, true])
+  func `a database is resumed if others found all commits that it has shown`(
+    isWritten: Bool
+  ) throws {
+    let database = try open()
+    try put("a", to: database)
+    try database.write(durability: .none) { try _ = $0.replace("b", with: [:]) }
+    let snapshot = try database.snapshot()
+    disk.failFlush(.takesEffect)
+    expect(.outcomeUnknown) { try database.suspend() }
+    let other = try open()
+    #expect(try ids(other) == ["a", "b"])
+    if isWritten { try put("c", to: other) }
+    try other.close()
+    try database.resume()
+    #expect(try ids(database) == (isWritten ? ["a", "b", "c"] : ["a", "b"]))
+    // Observers look for documents that are gone: the number of the commit proves nothing.
+    let now = try database.snapshot()
+    #expect(now.view.state.purgeCount > snapshot.view.state.purgeCount)
+  }
+
   @Test func `a store that is gone is not made again`() throws {
     let database = try open()
     try put("a", to: database)
