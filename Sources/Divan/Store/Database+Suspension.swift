@@ -79,8 +79,8 @@ extension Database {
   /// - Throws: ``DatabaseError`` with the codes of ``init(at:configuration:)``. The database stays
   ///   suspended then, and can be resumed later. Among them are `storeInUse` if another process has
   ///   the store open for writing; `notFound` if the store is no longer at its path; `damaged` if
-  ///   it is damaged, or is older than it was when it was suspended; and `outcomeUnknown` if a flush
-  ///   failed before, and commits of weaker durability that were shown may be lost.
+  ///   it is damaged, or is older than it was when it was suspended; and `outcomeUnknown` if a
+  ///   flush failed before, and commits of weaker durability that were shown may be lost.
   public func resume() throws {
     try MapFunctionGuard.refuse("resumes a database")
     try store.resume()

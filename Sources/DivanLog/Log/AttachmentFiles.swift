@@ -154,7 +154,8 @@ extension AttachmentFiles {
 
   /// Removes the record that a blob is durable, because its file proved damaged or missing.
   ///
-  /// Each read of the blob that finds this calls it. The next writer of the same blob replaces the file.
+  /// Each read of the blob that finds this calls it. The next writer of the same blob replaces the
+  /// file.
   package func distrust(_ digest: SHA256.Digest) {
     state.withLock { _ = $0.durable.remove(digest) }
   }

@@ -44,7 +44,7 @@ extension StoreDirectory {
   /// The file is built as a temporary, flushed and renamed, and the directory is flushed. Returns
   /// the file, still open. `beforeRename` does what must be done before the file gets its name.
   ///
-  /// Throws also if another flush of the directory has failed meanwhile, and may have lost the name.
+  /// Throws also if another flush of the directory has failed meanwhile: it may have lost the name.
   package func install(
     _ name: FileName, beforeRename: () throws(LogError) -> Void = {},
     write: (any OpenFile) throws(LogError) -> Void

@@ -35,7 +35,7 @@ extension ReadView {
       else { throw environment.note(error) }
       throw DatabaseError(
         .notFound, "another process has removed the attachment since this version was read",
-        hint: "Read the newest version to see what there is now", path: error.path)
+        hint: "Read the document again to see what it has now", path: error.path)
     }
   }
 

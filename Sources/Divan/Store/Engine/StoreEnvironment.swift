@@ -69,6 +69,15 @@ extension StoreEnvironment {
     return error
   }
 
+  /// Whether another process may have removed an attachment that could not be read.
+  ///
+  /// It may do so while this process only reads the store, or has suspended it.
+  func mayLack(_ digest: SHA256.Digest) -> Bool {
+    if configuration.isReadOnly { return true }
+    // A process that resumed the store has the lock again. A file that is there is its own.
+    return attachments.session > 0 && (try? attachments.hasFile(of: digest)) == false
+  }
+
   // MARK: The check of the index
 
   /// Makes the next opening check the inner pages of the index.
