@@ -130,6 +130,7 @@ static const divan_clockid_t divan_CLOCK_REALTIME SWIFT(CLOCK_REALTIME) = 0;
 #define ENOTDIR 20
 #define EISDIR 21
 #define EINVAL 22
+#define ENAMETOOLONG 36
 #define ENFILE 23
 #define EMFILE 24
 #define ENOTTY 25
