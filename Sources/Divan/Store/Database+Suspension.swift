@@ -61,6 +61,7 @@ extension Database {
   private func prepareToSuspend(on actor: isolated (any Actor)?) throws {
     try MapFunctionGuard.refuse("suspends a database")
     try store.requireOutsideOfWrite("suspend")
+    try store.maintenance.requireOutsideOfExclusiveWork()
     guard !store.isClosed, !store.isSuspended else { return }
     // What cannot be saved stays in its context, which reports it when it tries again.
     try? store.services.prepareToClose(on: actor)

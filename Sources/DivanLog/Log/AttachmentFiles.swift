@@ -116,11 +116,14 @@ extension AttachmentFiles {
 /// A pin on a blob, which keeps its file from being removed for as long as the pin lives.
 package final class AttachmentPin: Sendable {
   package let digest: SHA256.Digest
+  /// The number of the session in which it was made.
+  package let session: Int
   private let files: AttachmentFiles
 
-  fileprivate init(_ digest: SHA256.Digest, _ files: AttachmentFiles) {
+  fileprivate init(_ digest: SHA256.Digest, _ files: AttachmentFiles, session: Int) {
     self.digest = digest
     self.files = files
+    self.session = session
   }
 
   deinit { files.release(digest) }
@@ -129,8 +132,11 @@ package final class AttachmentPin: Sendable {
 extension AttachmentFiles {
   /// Pins a blob, which need not have a file yet.
   package func pin(_ digest: SHA256.Digest) -> AttachmentPin {
-    state.withLock { $0.pins[digest, default: 0] += 1 }
-    return AttachmentPin(digest, self)
+    let session = state.withLock { state in
+      state.pins[digest, default: 0] += 1
+      return state.session
+    }
+    return AttachmentPin(digest, self, session: session)
   }
 
   fileprivate func release(_ digest: SHA256.Digest) {

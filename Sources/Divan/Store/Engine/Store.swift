@@ -333,6 +333,7 @@ extension Store {
 
   private func end() throws {
     try requireOutsideOfWrite("close")
+    try maintenance.requireOutsideOfExclusiveWork()
     transitions.acquire()
     defer { transitions.release() }
     maintenance.stop()
@@ -365,14 +366,15 @@ extension Store {
     if let failure = commits.failure { throw failure }
     try commits.flushEverything()
     try? deleteUnreferencedAttachments(writer, isClosing: isClosing)
-    if maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }
+    // The entries of an index, and their removal, are not in the log.
+    let isLarge = writer.newest.memtableSize >= 8 * Maintenance.closingInterval
+    if isLarge || maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }
     try translating { () throws(LogError) in try writer.log?.noteClosed() }
     services.noteClosing(of: self)
   }
 
-  /// Refuses a call within a transaction or a backup, for whose end the call would wait.
+  /// Refuses a call within a transaction, for whose end the call would wait.
   func requireOutsideOfWrite(_ call: String) throws(DatabaseError) {
-    try maintenance.requireOutsideOfExclusiveWork()
     guard !writerLock.isHeldByThisThread else {
       throw DatabaseError(
         .nestedWrite, "`\(call)` was called inside `write`",

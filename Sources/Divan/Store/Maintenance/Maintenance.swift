@@ -32,7 +32,10 @@ final class Maintenance: Sendable {
     ///
     /// A checkpoint taken now would depend on both the segment and its inputs, so none is written.
     var unfinished: (output: Segment, inputs: [Segment])?
-    /// The file IDs of segments that cannot be compacted, because they are damaged.
+    /// The size of the memtables at which the last checkpoint of an index build failed; 0 if none.
+    var failedMemtableSize = 0
+    /// The file IDs of segments that are left out of compactions, because they, or what decides
+    /// about their records, cannot be read.
     var damaged: Set<UInt64> = []
     /// Attachments that the newest version has dropped and whose files still exist, in that order.
     var unreferenced: [Unreferenced] = []

@@ -46,11 +46,18 @@ extension Store {
 
   /// Writes a checkpoint if the memtables are large, as while an index is built or removed.
   ///
-  /// A failure does no harm: the next call tries again, and until then only memory is used.
+  /// A failure does no harm: until a later call succeeds, only memory is used. It is not tried again
+  /// before the memtables have twice that size.
   func writeCheckpointIfLarge() {
     let size = commits.visible?.state.memtableSize ?? 0
-    guard size >= configuration.memtableSizeLimit else { return }
-    try? maintenance.exclusively(self) { () throws(DatabaseError) in try writeCheckpoint() }
+    let failedSize = maintenance.state.withLock { $0.failedMemtableSize }
+    guard size >= max(configuration.memtableSizeLimit, 2 * failedSize) else { return }
+    do throws(DatabaseError) {
+      try maintenance.exclusively(self) { () throws(DatabaseError) in try writeCheckpoint() }
+      maintenance.state.withLock { $0.failedMemtableSize = 0 }
+    } catch {
+      maintenance.state.withLock { $0.failedMemtableSize = size }
+    }
   }
 
   private struct BegunCheckpoint {

@@ -19,16 +19,18 @@ extension Store {
 
   /// Compacts group after group, with a checkpoint after each compaction to release the inputs.
   ///
-  /// Damaged segments are left out, and the error is thrown when the others are compacted.
+  /// Segments that cannot be read are left out, and the first error is thrown when the others are
+  /// compacted.
   private func compactGroups(isForced: Bool) throws(DatabaseError) {
     var problem: DatabaseError?
     while true {
       let leftOutCount = maintenance.state.withLock { $0.damaged.count }
       do throws(DatabaseError) {
         guard try compactOnce(isForced: isForced) else { break }
-      } catch  where error.code == .damaged {
+      } catch  where error.code == .damaged || error.code == .inputOutput {
         problem = problem ?? error
         guard maintenance.state.withLock({ $0.damaged.count }) > leftOutCount else { break }
+        if !isForced, maintenance.isStopped { break }
         continue
       }
       try writeCheckpoint()

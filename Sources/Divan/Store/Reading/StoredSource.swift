@@ -13,7 +13,7 @@ final class StoredSource: AttachmentSource {
   func open(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
     guard !store.isClosed else { throw Store.closedError }
     // The pin keeps a file that this session has stored; an earlier one may be deleted by now.
-    let isOwn = !store.isSuspended && store.attachments.isDurable(digest)
+    let isOwn = !store.isSuspended && stored.pin?.session == store.attachments.session
     do throws(LogError) {
       return try store.attachments.open(stored.record)
     } catch {

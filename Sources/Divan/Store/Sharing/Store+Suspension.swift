@@ -13,6 +13,7 @@ extension Store {
   /// `nestedWrite`.
   func suspend() throws {
     try requireOutsideOfWrite("suspend")
+    try maintenance.requireOutsideOfExclusiveWork()
     transitions.acquire()
     defer { transitions.release() }
     guard !isClosed else { throw Store.closedError }

@@ -98,7 +98,8 @@ extension WriteTransaction {
       var ids: [String] = []
       var batch: [(document: Document, encoded: EncodedProperties)] = []
       var batchIDs: Set<String> = []
-      var batchObjects: Set<ObjectIdentifier> = []
+      // Retained: the address of an object that is released may be that of the next one.
+      var batchObjects: [ObjectIdentifier: AnyObject] = [:]
       func flush() throws {
         try put(contentsOf: batch.map(\.document))
         if T.self is AnyObject.Type {
@@ -112,7 +113,7 @@ extension WriteTransaction {
         let object: ObjectIdentifier? =
           T.self is AnyObject.Type ? ObjectIdentifier(value as AnyObject) : nil
         // An object that comes again has an ID only after it was stored.
-        if let object, batchObjects.contains(object) { try flush() }
+        if let object, batchObjects[object] != nil { try flush() }
         let encoded = try DocumentEncoder().encodeProperties(of: value)
         if encoded.hasRevisionProperty {
           // Setting the revision needs the stored document, which only a single put returns.
@@ -127,7 +128,7 @@ extension WriteTransaction {
         if batch.count == 64 || batchIDs.contains(id) { try flush() }
         batch.append((try draft(of: encoded, id: id), encoded))
         batchIDs.insert(id)
-        if let object { batchObjects.insert(object) }
+        if let object { batchObjects[object] = value as AnyObject }
         ids.append(id)
       }
       try flush()
