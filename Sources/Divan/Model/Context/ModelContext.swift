@@ -108,7 +108,7 @@ extension ModelContext {
   /// Discards the unsaved changes of all models.
   ///
   /// Each model returns to what is stored, as by ``Model/revert()``. New models, of which nothing
-  /// is stored, are removed from the context, and are deleted models from then on.
+  /// is stored, are deleted models from then on.
   ///
   /// ```swift
   /// do {

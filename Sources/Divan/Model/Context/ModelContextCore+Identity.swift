@@ -32,7 +32,7 @@ extension ModelContextCore {
   ///
   /// A copy of a model that this context has stays outside, and the reference is to the original.
   func insertTarget(_ target: Model) {
-    guard target.core == nil, !hasOriginal(of: target) else { return }
+    guard target.core == nil, !leavesOut(target) else { return }
     let isCopy = target.state == .stored
     insert(target)
     if isCopy { update(copy: target) }
@@ -52,7 +52,7 @@ extension ModelContextCore {
     // Iterative, because a long chain would overflow the stack.
     var arriving: [Model] = takeTargets(of: model).reversed()
     while let next = arriving.popLast() {
-      guard next.core == nil, !hasOriginal(of: next) else { continue }
+      guard next.core == nil, !leavesOut(next) else { continue }
       take(next)
       arrived.append(next)
       if next.modelClass.hasReferences { arriving += takeTargets(of: next).reversed() }
@@ -63,6 +63,20 @@ extension ModelContextCore {
     // Targets come before the models that refer to them.
     for model in arrived.reversed() { model.didEnterContext() }
     for copy in copies { update(copy: copy) }
+  }
+
+  /// Whether a copy stays outside because this context has the original.
+  ///
+  /// Changes of the copy would be lost without notice, so they are reported.
+  private func leavesOut(_ target: Model) -> Bool {
+    guard hasOriginal(of: target) else { return false }
+    if target.isUnsaved {
+      handle?.report(
+        DatabaseError(
+          .alreadyExists, "a reference leads to a copy with changes, which are not saved",
+          hint: "Change the model that the context has of the document", documentID: target.id))
+    }
+    return true
   }
 
   /// Updates a copy that entered the context by a reference, which cannot throw.

@@ -8,7 +8,7 @@ struct InverseIndexes {
 
   /// The indexes that inverses needed and that did not exist.
   private var missing: Set<DocumentIndex> = []
-  /// The indexes whose names are taken by other indexes.
+  /// The indexes that cannot be built: for example, another index has the name.
   private var refused: Set<DocumentIndex> = []
   /// What a missing index would contain, in one version of the store.
   private var scans: [DocumentIndex: Scan] = [:]
@@ -18,7 +18,7 @@ struct InverseIndexes {
     if !refused.contains(index) { missing.insert(index) }
   }
 
-  /// Notes that the name of an index is taken, so that it is not needed again.
+  /// Notes that an index cannot be built, so that it is not needed again.
   mutating func refuse(_ index: DocumentIndex) {
     missing.remove(index)
     refused.insert(index)

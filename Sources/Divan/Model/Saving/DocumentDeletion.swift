@@ -16,7 +16,10 @@ struct DocumentDeletion: Sendable {
       id = model.id
       let hasConflicts = model.pendingChanges.map { !$0.bases.isEmpty } ?? false
       properties = hasConflicts ? nil : model.storedProperties
-      attachments = model.pendingChanges?.originalAttachments
+      // Content that was given as a file has no digest to compare.
+      attachments = model.pendingChanges?.originalAttachments.flatMap { known in
+        known.values.allSatisfy { $0.digest != nil } ? known : nil
+      }
       tombstone = model.tombstoneProperties
     }
   }

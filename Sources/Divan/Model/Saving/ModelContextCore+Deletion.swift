@@ -97,8 +97,13 @@ extension ModelContextCore {
   }
 
   private func makeDeleted(_ model: Model) {
-    // The document that has the ID of a new model gets a model of its own.
-    if model.state == .new, model.isKnown, (try? isStored(model.id)) == true { forget(model) }
+    // A document that has the ID of a new model, now or later, gets a model of its own. In a
+    // transaction, a rollback may make the model a new one again.
+    if model.state == .new, model.isKnown,
+      !isInTransaction || (try? isStored(model.id)) == true
+    {
+      forget(model)
+    }
     // Another model may have the ID, and be outdated.
     if !outdated.isEmpty, known(model.id) === model { outdated.remove(DocumentKey(model.id)) }
     model.announcing(ModelObservation.statePath) { model.state = .deleted }

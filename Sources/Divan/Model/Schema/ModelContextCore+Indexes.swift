@@ -75,7 +75,7 @@ extension ModelContextCore {
     for saved in new {
       for known in saved.andIndexedSuperclasses
       where seen.insert(ObjectIdentifier(known)).inserted {
-        if let refusal = known.indexes.refusal { handle?.report(refusal) }
+        if let refusal = known.indexes.refusal { reportOnce(refusal) }
         for own in known.indexes.indexes {
           do {
             try declared.add(own)
@@ -96,16 +96,15 @@ extension ModelContextCore {
   func note(_ failures: [IndexesToBuild.Failure]) {
     for failure in failures {
       let code = (failure.error as? DatabaseError)?.code
-      switch (failure.savedClass, code) {
-      case (let saved?, _): note(failure.error, ofSaving: saved)
-      case (nil, .nestedWrite?): inverseIndexes.need(failure.index)
-      case (nil, .alreadyExists?):
-        // An existing index of this name stays; the error is reported only once.
+      if let saved = failure.savedClass {
+        note(failure.error, ofSaving: saved)
+      } else if code != .alreadyExists, code?.mayPass == true {
+        inverseIndexes.need(failure.index)
+        if code != .nestedWrite { reportOnce(failure.error) }
+      } else {
+        // An existing index of this name stays.
         inverseIndexes.refuse(failure.index)
         handle?.report(failure.error)
-      default:
-        if code?.preventsIndex != true { inverseIndexes.need(failure.index) }
-        reportOnce(failure.error)
       }
     }
   }
@@ -113,25 +112,30 @@ extension ModelContextCore {
   /// Reports an error of an index that a class declares.
   private func note(_ error: any Error, ofSaving saved: ModelClass) {
     let code = (error as? DatabaseError)?.code
-    if code?.preventsIndex != true { indexedClasses.remove(ObjectIdentifier(saved)) }
+    if code?.mayPass == true { indexedClasses.remove(ObjectIdentifier(saved)) }
     // After the one, the save fails with the same error; after the other, another thread is
     // building the index.
     if code != .nestedWrite, code != .alreadyExists { reportOnce(error) }
   }
 
   /// Reports an error of building an index, unless an earlier attempt had the same one.
+  ///
+  /// For these reasons the save itself fails, too.
   private func reportOnce(_ error: any Error) {
     if reportedIndexErrors.insert("\(error)").inserted { handle?.report(error) }
   }
 }
 
 extension DatabaseError.Code {
-  /// Whether an index that could not be built for this reason cannot be built later either.
+  /// Whether a later save tries again to build an index that could not be built for this reason.
   ///
-  /// The reason is then its declaration or the stored documents. Trying again at each save would
-  /// read all documents each time.
-  fileprivate var preventsIndex: Bool {
+  /// The attempt fails before it reads documents, or was cancelled. After any other error, each
+  /// save would read all documents again.
+  fileprivate var mayPass: Bool {
     // An index that already exists is being built by another thread.
-    isFinal && self != .alreadyExists || self == .invalidIndex || self == .invalidModelClass
+    let reasons: [DatabaseError.Code] = [
+      .nestedWrite, .alreadyExists, .suspended, .diskFull, .timedOut, .cancelled,
+    ]
+    return reasons.contains(self)
   }
 }

@@ -19,7 +19,7 @@ struct ResultGroups<Key: Decodable> {
   private var groups: [[UInt8]: Group] = [:]
   /// The bytes by which groups are found, for those of each stored value that came before.
   ///
-  /// It is empty if they are the same.
+  /// It is empty if values of the type are read exactly.
   private var identities: [[UInt8]: [UInt8]] = [:]
 
   init(_ fresh: [RunningAggregate], isByBytes: Bool) {

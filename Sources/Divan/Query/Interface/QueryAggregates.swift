@@ -56,8 +56,8 @@ extension QuerySource {
   /// Groups the results of a query by equal values of a property, in the sort order of the values.
   ///
   /// Numbers are compared by value, however they are written. Stored values that are read as the
-  /// same value, such as two forms of a date, are one group if the type is also `Encodable`. The
-  /// key of a group is read as in ``values(_:_:)``.
+  /// same value, such as two forms of a date, are one group if the type is also `Encodable`: the
+  /// form in which it is stored decides. The key of a group is read as in ``values(_:_:)``.
   ///
   /// ```swift
   /// for (year, count) in try snapshot.groups(Query<Film>(), by: { $0.year }, .count) {

@@ -186,6 +186,9 @@ struct MaintenanceFailureTests {
       #expect(code { try database.backup(to: "/other.divan") } == .nestedWrite)
       #expect(code { try database.suspend() } == .nestedWrite)
       #expect(code { try database.close() } == .nestedWrite)
+      // These do not wait for it.
+      #expect(try database.refresh() == false)
+      try database.resume()
       try database.addIndex(DocumentIndex("while copying \(reportCount)", on: "size"))
       try fixture.commit(database, [.put("while copying", size: reportCount)])
     }
