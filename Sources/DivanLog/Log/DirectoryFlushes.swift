@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The flushes of a store's directory, which all copies of a ``StoreDirectory`` share.
 ///
 /// The system may report that names could not be made durable to one of several flushes only. A
