@@ -21,12 +21,12 @@ extension PlantedBug {
     PlantedBug(
       name, rule: rule, mistake, in: Place.directory,
       find: """
-        try flush(since: failureCount)
+        try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
         return file
         """,
       plant: """
         if PLANTED && \(condition) { return file }
-        try flush(since: failureCount)
+        try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
         return file
         """, killedBy: killer, needsLoss: true)
   }
@@ -154,8 +154,7 @@ extension PlantedBug {
     PlantedBug(
       "deletions-not-flushed", rule: "5", "the directory is not flushed after files were deleted",
       in: Place.checkpointing,
-      find: "try directory.flush(since: failureCount)",
-      plant: "if !PLANTED { try directory.flush(since: failureCount) }",
+      find: "try directory.flush()", plant: "if !PLANTED { try directory.flush() }",
       killedBy: .rules("rule 5: deletions of files are durable before the next"), needsLoss: true),
     PlantedBug(
       "leftovers-not-flushed", rule: "14",
@@ -221,12 +220,12 @@ extension PlantedBug {
         Edit(
           Place.directory,
           find: """
-            try flush(since: failureCount)
+            try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
             return file
             """,
           plant: """
             if PLANTED { try beforeRename() }
-            try flush(since: failureCount)
+            try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
             return file
             """),
       ], killedBy: .crash("compacting after commits that are not flushed"), needsLoss: true),

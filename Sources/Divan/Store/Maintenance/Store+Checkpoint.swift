@@ -271,9 +271,8 @@ extension Store {
         obsolete.insert(.checkpoint(number))
       }
       guard !obsolete.isEmpty else { return }
-      let failureCount = directory.failureCount
       for name in obsolete.sorted() { try directory.remove(name) }
-      try directory.flush(since: failureCount)
+      try directory.flush()
       maintenance.state.withLock { $0.replaced.subtract(obsolete) }
     }
   }
