@@ -195,13 +195,6 @@ extension PlantedBug {
         "if !PLANTED { maintenance.state.withLock { $0.damaged.formUnion(unreadable.map(\\.fileID)) } }",
       killedBy: .rules("rule 17: damage does not keep other segments from being")),
     PlantedBug(
-      "removal-needs-older", rule: "17",
-      "a removal is not compacted if an older segment cannot be read",
-      in: Place.compactionFilter,
-      find: "} catch  where error.code == .damaged || error.code == .inputOutput {",
-      plant: "} catch  where (error.code == .damaged || error.code == .inputOutput) && !PLANTED {",
-      killedBy: .rules("rule 17: a removal is compacted although an older segment")),
-    PlantedBug(
       "merged-predecessor-forgotten", rule: "10",
       "a compacted segment does not state how its predecessor ends",
       in: Place.merge,

@@ -125,24 +125,6 @@ extension RuleCase {
         fixture.segmentNames.contains { $0.contains("-") }, "no segment is compacted any more")
       try expect(fixture.segmentNames.contains("0000000002.segment"), "the evidence is gone")
     },
-    RuleCase(name: "rule 17: a removal is compacted although an older segment is damaged") {
-      let fixture = CrashFixture.fresh()
-      let database = try fixture.openQuiet()
-      try fixture.fill(database, 0..<20, size: 2000)
-      try database.write { try $0.putLocal("gone", [:]) }
-      try database.write { _ = try $0.removeLocal("gone") }
-      try fixture.fill(database, 20..<40, size: 2000)
-      try database.writeCheckpoint()
-      try fixture.fileSystem.corrupt(
-        fixture.path(of: "0000000001.segment"), atOffset: 4096 + 900, mask: 8)
-      for _ in 0..<2 {
-        do {
-          try database.compact()
-        } catch let error as DatabaseError where error.code == .damaged {}
-      }
-      try expect(
-        fixture.segmentNames.contains { $0.contains("-") }, "no segment is compacted any more")
-    },
     RuleCase(name: "rule 20: a run is found by its checkpoint's salt, not only by its number") {
       let fixture = CrashFixture.fresh()
       let other = CrashFixture(SimulatedFileSystem(), CrashWriter(seed: 2), life: 300)
