@@ -37,10 +37,10 @@ extension PlantedBug {
           plant: "if let failure = commits.failure, !PLANTED { throw failure }"),
         Edit(
           Place.mainStore,
-          find: "if maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }",
+          find: "if isLarge || maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }",
           plant: """
             if PLANTED { try? writer.log?.noteClosed() }
-            if maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }
+            if isLarge || maintenance.isClosingCheckpointDue { try writeCheckpoint(&writer) }
             """),
         Edit(
           Place.mainStore,

@@ -9,9 +9,9 @@ extension Database {
   /// itself, when it is worth it. You can read and write while it runs. It takes time that is
   /// proportional to the store, and up to one compacted segment of extra space.
   ///
-  /// - Throws: ``DatabaseError`` with the codes `damaged` or `inputOutput` (which name the first file
-  ///   that could not be read: it is left unchanged until the database is opened again, and the
-  ///   others are compacted), `diskFull`, `readOnly`, `nestedWrite` or `closed`.
+  /// - Throws: ``DatabaseError`` with the codes `damaged` or `inputOutput` (which name the first
+  ///   file that could not be read: it is left unchanged until the database is opened again, and
+  ///   the others are compacted), `diskFull`, `readOnly`, `nestedWrite` or `closed`.
   public func compact() throws {
     try store.maintenance.exclusively(store) { () throws(DatabaseError) in
       try store.compactEverything()

@@ -46,8 +46,8 @@ extension Store {
 
   /// Writes a checkpoint if the memtables are large, as while an index is built or removed.
   ///
-  /// A failure does no harm: until a later call succeeds, only memory is used. It is not tried again
-  /// before the memtables have twice that size.
+  /// A failure does no harm: until a later call succeeds, only memory is used. It is not tried
+  /// again before the memtables have twice that size.
   func writeCheckpointIfLarge() {
     let size = commits.visible?.state.memtableSize ?? 0
     let failedSize = maintenance.state.withLock { $0.failedMemtableSize }
