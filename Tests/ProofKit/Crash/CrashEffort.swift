@@ -38,7 +38,7 @@ package struct CrashEffort: Sendable {
     stride = budget.choose(test: isPicked ? 1 : 20, ci: 2, night: 1, release: 1)
     // With so many states, a sample is enough.
     goingOnStride = budget.choose(test: 3, ci: 10, night: 10, release: 10)
-    recoveryStride = budget.choose(test: 150, ci: 270, night: 400, release: 100)
+    recoveryStride = budget.choose(test: 150, ci: 225, night: 400, release: 100)
     secondRecoveryStride = budget.choose(test: 25, ci: 25, night: 25, release: 8)
     if isOneOfMany, budget == .night || budget == .release {
       self = CrashEffort(.ci)
