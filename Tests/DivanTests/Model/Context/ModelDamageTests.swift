@@ -120,4 +120,58 @@ struct ModelDamageTests {
     disk.stopFailing()
     #expect(list.first?.text == "x" && !list.needsSave)
   }
+
+  // MARK: Indexes
+
+  private final class Sized: Model {
+    @Persisted(index: .value) var size: Int
+    override class var documentType: String? { nil }
+  }
+
+  private final class Owner: Model {
+    @Persisted var name: String
+    @Inverse(\Thing.owner) var things: [Thing]
+    override class var documentType: String? { nil }
+  }
+
+  private final class Thing: Model {
+    @Persisted var owner: Owner?
+    override class var documentType: String? { nil }
+  }
+
+  /// Regression: found by reading; each save read all documents again.
+  @Test(arguments: ["declared", "for an inverse"])
+  func `a save does not try again to build an index for which a document cannot be read`(
+    index: String
+  ) throws {
+    let disk = SimulatedFileSystem()
+    let fixture = CrashFixture(disk, CrashWriter(seed: 1))
+    let database = try fixture.open {
+      $0.maintenance = .manual
+      $0.readMode = .buffered
+    }
+    try database.put("t", #"{"text": "x"}"#)
+    let context = database.makeContext()
+    let reported = errors(of: context)
+    disk.fail(.read, with: .inputOutput, isLasting: true)
+    /// Saves a new model; returns the number of commits.
+    func save() throws -> UInt64 {
+      let before = try database.store.view().state.commit
+      if index == "declared" {
+        _ = Sized(in: context)
+      } else {
+        // It looks for the index.
+        #expect(Owner(in: context).things.isEmpty)
+      }
+      try context.save()
+      return try database.store.view().state.commit - before
+    }
+    // The definition of the index, its removal, and the model.
+    #expect(try save() == 3)
+    #expect(reported.all.contains(.inputOutput))
+    #expect(try save() == 1)
+    #expect(try save() == 1)
+    disk.stopFailing()
+    #expect(try database.indexes() == [])
+  }
 }

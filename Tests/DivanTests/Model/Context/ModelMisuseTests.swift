@@ -53,6 +53,24 @@ struct ModelMisuseTests {
     #expect(otherList.first === todo && otherBoard.todos == [todo] && copy.context == nil)
   }
 
+  /// Regression: found by reading; they were lost without notice.
+  @Test func `changes of a copy are reported if a reference to it is to another model`() throws {
+    let reported = errors(of: context)
+    let todo = try #require(try context.model(Todo.self, id: "t"))
+    let copy = try todo.detachedCopy()
+    let (list, other) = (TodoList(in: context), TodoList())
+    list.first = copy
+    #expect(reported.all.isEmpty)
+    copy.text = "y"
+    list.first = copy
+    let count = reported.all.count
+    #expect(count > 0)
+    other.first = copy
+    try context.insert(other)
+    #expect(reported.all.count > count && Set(reported.all) == [.alreadyExists])
+    #expect(list.first === todo && other.first === todo && todo.text == "x" && copy.text == "y")
+  }
+
   /// Regression: found by reading; such a copy was never updated.
   @Test func `a copy that enters a context by a reference takes over external changes`() throws {
     let todo = try #require(try database.makeContext().model(Todo.self, id: "t"))

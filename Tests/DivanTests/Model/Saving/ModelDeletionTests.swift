@@ -267,6 +267,23 @@ struct ModelDeletionTests {
     #expect(try ids() == ["p", "r", "x"] && !book.isDeleted && !review.isDeleted)
   }
 
+  /// Regression: found by reading; the deleted models stood for the documents.
+  @Test func `a document that is stored with the ID of a discarded model gets a model of its own`()
+    throws
+  {
+    let (reverted, deleted) = (Author(in: context, id: "a"), Author(in: context, id: "b"))
+    try deleted.delete()
+    context.revert()
+    #expect(reverted.isDeleted && deleted.isDeleted)
+    for id in ["a", "b"] { try database.write { try $0.put(Document(id: id, ["name": "X"])) } }
+    try context.refresh()
+    let stored = [
+      try context.model(Author.self, id: "a"), try context.model(Author.self, id: "b"),
+    ]
+    #expect(stored.map { $0?.name } == ["X", "X"])
+    #expect(stored[0] !== reverted && stored[1] !== deleted)
+  }
+
   /// Regression: found by reading; new models were deleted with all that their rules concern.
   @Test func `reverting a context deletes no stored model by a rule of a new one`() throws {
     let (chapter, review) = (Chapter(in: context, id: "c"), Review(in: context, id: "r"))
