@@ -412,6 +412,18 @@ struct SuspensionTests {
     #expect(database.metrics.damageReports == 1)
   }
 
+  /// Regression: the first read noted that the file is bad, and the next one took it for removed.
+  @Test func `content stored after resuming whose file is gone is damage at each read`() throws {
+    let database = try open()
+    try put("a", to: database)
+    try database.suspend()
+    try database.resume()
+    var pieces = [long(1)]
+    let stored = try database.storeAttachment(contentType: "x/y") { pieces.popLast() }
+    try disk.vanish(try #require(disk.filePaths.first { $0.contains("/attachments/") }))
+    for _ in 0..<2 { expect(.damaged) { _ = try stored.data() } }
+  }
+
   @Test func `a snapshot keeps attachments that are dropped after resuming`() throws {
     let database = try open()
     var document = Document(id: "d", [:])
