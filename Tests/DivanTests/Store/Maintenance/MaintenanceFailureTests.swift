@@ -452,17 +452,28 @@ struct MaintenanceFailureTests {
   }
 
   /// The compaction of a removal reads older segments, and one of them ended every compaction.
-  @Test func `a damaged segment prevents only its own compaction`() throws {
+  @Test(arguments: [DatabaseError.Code.damaged, .inputOutput])
+  func `a segment that cannot be read prevents only its own compaction`(
+    reason: DatabaseError.Code
+  ) throws {
     let (database, paths) = try storeWithRemoval()
     try #require(paths.count >= 4)
-    try disk.corrupt(paths[0], atOffset: 4096 + 100, mask: 1)
+    let (disk, path) = (disk, paths[0])
+    if reason == .damaged {
+      try disk.corrupt(path, atOffset: 4096 + 100, mask: 1)
+    } else {
+      disk.observeCalls { call in
+        if call.verb == .read, call.path == path { disk.fail(.read, with: .inputOutput) }
+      }
+    }
     let before = try database.statistics.segments.count
     let error = #expect(throws: DatabaseError.self) { try database.compact() }
-    #expect(error?.code == .damaged && error?.path == paths[0])
+    #expect(error?.code == reason && error?.path == path)
     // The others were compacted by the same call, and there is nothing left to report.
     #expect(try database.statistics.segments.count < before)
-    #expect(disk.names(in: CrashFixture.path).contains { paths[0].hasSuffix($0) })
+    #expect(disk.names(in: CrashFixture.path).contains { path.hasSuffix($0) })
     try database.compact()
+    disk.observeCalls(nil)
   }
 
   @Test func `a compacted segment that is damaged before it is installed is not used`() throws {
