@@ -32,7 +32,8 @@ final class Maintenance: Sendable {
     ///
     /// A checkpoint taken now would depend on both the segment and its inputs, so none is written.
     var unfinished: (output: Segment, inputs: [Segment])?
-    /// The size of the memtables at which the last checkpoint of an index build failed; 0 if none.
+    /// The size of the memtables at which a checkpoint of an index build failed; 0 once another
+    /// checkpoint was written.
     var failedMemtableSize = 0
     /// The file IDs of segments that are left out of compactions, because they, or what decides
     /// about their records, cannot be read.

@@ -46,15 +46,14 @@ extension Store {
 
   /// Writes a checkpoint if the memtables are large, as while an index is built or removed.
   ///
-  /// A failure does no harm: until a later call succeeds, only memory is used. It is not tried
-  /// again before the memtables have twice that size.
+  /// A failure does no harm: until a checkpoint succeeds, only memory is used. This call does not
+  /// try again before the memtables have twice that size.
   func writeCheckpointIfLarge() {
     let size = commits.visible?.state.memtableSize ?? 0
     let failedSize = maintenance.state.withLock { $0.failedMemtableSize }
     guard size >= max(configuration.memtableSizeLimit, 2 * failedSize) else { return }
     do throws(DatabaseError) {
       try maintenance.exclusively(self) { () throws(DatabaseError) in try writeCheckpoint() }
-      maintenance.state.withLock { $0.failedMemtableSize = 0 }
     } catch {
       maintenance.state.withLock { $0.failedMemtableSize = size }
     }
@@ -255,6 +254,7 @@ extension Store {
     maintenance.state.withLock {
       $0.checkpoint = written.checkpoint
       $0.isCheckpointSpent = false
+      $0.failedMemtableSize = 0
     }
     // HEAD is only evidence; if it cannot be replaced now, creating the next segment tries again.
     try? writer.log?.replaceHead(isClosed: false)

@@ -171,6 +171,44 @@ struct IndexBuildWorkersTests {
     #expect(try again.check().isSound)
   }
 
+  /// Makes all checkpoints fail until another observer is set; returns their paths.
+  private func failCheckpoints() -> Recorder<String> {
+    let (disk, attempts) = (store.fixture.fileSystem, Recorder<String>())
+    disk.observeCalls { call in
+      guard call.verb == .create, call.path.hasSuffix(".checkpoint") else { return }
+      attempts.append(call.path)
+      disk.fail(.create, with: .noSpace)
+    }
+    return attempts
+  }
+
+  /// It was tried again after every few documents, with all that the memtables contained.
+  @Test func `a checkpoint that fails during an index build is tried again at twice the size`()
+    throws
+  {
+    let limit = 256 << 10
+    let database = try open(2) {
+      $0.indexBuildBatchSize = 350
+      $0.memtableSizeLimit = limit
+      $0.maintenance = .manual
+    }
+    try fill(database, 12_000)
+    try database.writeCheckpoint()
+    let attempts = failCheckpoints()
+    try database.addIndex(store.byTag)
+    store.fixture.fileSystem.observeCalls(nil)
+    // There are more than 30 rounds, and the last attempt follows the build.
+    #expect((2..<10).contains(attempts.all.count), "\(attempts.all.count)")
+    #expect(try database.store.view().state.memtableSize > 2 * limit)
+    // Once any checkpoint is written, the limit applies again.
+    try database.writeCheckpoint()
+    try database.removeIndex(named: "by tag")
+    let before = database.metrics.checkpoints
+    try database.addIndex(store.byTag)
+    #expect(database.metrics.checkpoints > before + 2)
+    #expect(try database.check().isSound)
+  }
+
   // MARK: Progress
 
   @Test func `progress is reported on the thread that builds the index, and increases`() throws {
