@@ -209,6 +209,33 @@ struct IndexBuildWorkersTests {
     #expect(try database.check().isSound)
   }
 
+  /// The index has no records in the log, by whose size closing decides otherwise.
+  @Test func `closing writes a checkpoint of a large index, so the next opening need not build it`()
+    throws
+  {
+    let database = try open(1)
+    let text = String(repeating: "x", count: 140)
+    for start in stride(from: 0, to: 600, by: 50) {
+      try database.write { transaction in
+        for number in start..<start + 50 {
+          let tags = (0..<100).map { Value.string("\(number) \($0) \(text)") }
+          _ = try transaction.replace(id(number), with: ["tags": .array(tags)])
+        }
+      }
+    }
+    try database.writeCheckpoint()
+    let attempts = failCheckpoints()
+    try database.addIndex(store.byTag)
+    store.fixture.fileSystem.observeCalls(nil)
+    #expect(attempts.all.count == 1)
+    #expect(try database.store.view().state.memtableSize >= 8 << 20)
+    try database.close()
+    let again = try store.open(store.reopened(50))
+    #expect(try again.indexes() == [store.byTag])
+    #expect(try again.store.view().state.memtableSize < 1 << 20)
+    #expect(try again.snapshot().count(by: "by tag") == 600)
+  }
+
   // MARK: Progress
 
   @Test func `progress is reported on the thread that builds the index, and increases`() throws {
