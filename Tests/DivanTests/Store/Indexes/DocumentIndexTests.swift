@@ -220,6 +220,30 @@ struct DocumentIndexTests {
     #expect(try database.indexes() == [])
   }
 
+  /// Regression: found by reading; the build skips documents that changed, and their writers
+  /// compared only values that the documents did not have before.
+  @Test func `a unique index is not built if documents with equal values change meanwhile`() throws
+  {
+    let database = try store.open()
+    try database.write { transaction in
+      for index in 0..<2500 {
+        let name = index == 2450 ? 2400 : index
+        _ = try transaction.replace("doc-\(index)", with: ["name": .int(Int64(name))])
+      }
+    }
+    var codes: [DatabaseError.Code?] = []
+    let error = #expect(throws: DatabaseError.self) {
+      try database.addIndex(DocumentIndex("name", on: "name", isUnique: true)) { share in
+        guard codes.isEmpty, share < 1 else { return }
+        for id in ["doc-2400", "doc-2450"] {
+          codes.append(code { _ = try database.update(id) { $0["other"] = 1 } })
+        }
+      }
+    }
+    #expect(codes == [nil, .notUnique] && error?.code == .notUnique)
+    #expect(try database.indexes() == [])
+  }
+
   @Test func `a unique index is not built over documents with equal values, and nothing is left`()
     throws
   {

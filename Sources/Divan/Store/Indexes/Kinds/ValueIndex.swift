@@ -31,7 +31,9 @@ extension ValueIndex {
     if let revision = new.revision {
       let entries = IndexEntries.entries(definition, of: revision.properties, id: id)
       newKeys = entries.all
-      for start in entries.unique where !oldKeys.contains(start + id.array) {
+      // During the build, another document may have an old value that nothing was compared with.
+      for start in entries.unique
+      where !definition.isReady || !oldKeys.contains(start + id.array) {
         change.requireUnique(start, in: definition.index.name)
       }
     }
