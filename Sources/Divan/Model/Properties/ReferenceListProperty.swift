@@ -262,8 +262,11 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   /// Returns a reference that retains its target if the model that refers to it is in a context.
   private func reference(to target: Target, from model: Model) -> ModelReference {
     var reference = model.reference(to: target, as: Target.self)
-    // A copy of a model that the context has is in none, and the reference is to the original.
-    if model.core != nil, target.core != nil {
+    // A copy, or a model of an unrelated context, is not what the reference leads to: that is this
+    // context's own model of the document.
+    if let core = model.core, let targetCore = try? core.targetCore(of: Target.self),
+      target.core === targetCore
+    {
       reference.found = target
       model.retainsFound = true
     }

@@ -195,6 +195,12 @@ struct ModelMisuseTests {
     let list = TodoList(in: context)
     list.first = todo
     #expect(list.first !== todo && list.first?.id == "t" && list.first?.text == "x")
+    // Regression: found by reading; a list contained the other context's model.
+    let board = Board(in: context)
+    board.todos = [todo]
+    board.todos.append(todo)
+    let own = try #require(list.first)
+    #expect(board.todos == [own, own])
     #expect(todo.needsSave && todo.context === other)
   }
 
