@@ -113,8 +113,11 @@ extension PlantedBug {
           Place.merging, find: "guard let slot, let old, inputs.contains(old.fileID) else {",
           plant: "guard let slot, let old, PLANTED || inputs.contains(old.fileID) else {"),
         Edit(
-          Place.treeSlot, find: "if entry.sequence == record.sequence {",
-          plant: "if PLANTED || entry.sequence == record.sequence {"),
+          Place.treeSlot, find: "if let locator = try view.locator(in: \\.sequences, key) {",
+          plant: """
+            let newest = PLANTED ? try view.entry(record.idBytes)?.locator : nil
+            if let locator = try newest ?? view.locator(in: \\.sequences, key) {
+            """),
       ],
       killedBy: .rules("rule 4: changes made during a compaction survive it")),
     PlantedBug(

@@ -11,18 +11,20 @@ enum TreeSlot {
 
   /// Creates the slot that a record of the log belongs in; nil if the index has no such record.
   init?(of record: LogRecord, in view: ReadView) throws(DatabaseError) {
-    if case .document(let record) = record {
-      guard let entry = try view.entry(record.idBytes) else { return nil }
-      if entry.sequence == record.sequence {
-        self = .newest(id: record.idBytes, entry)
-      } else if entry.traits.contains(.mayRetainOlder) {
-        self = .retained(RetainedKey.bytes(record.idBytes, record.sequence))
-      } else {
-        return nil
-      }
-    } else {
+    guard case .document(let record) = record else {
       guard let key = record.catalogKey else { return nil }
       self = .catalog(key)
+      return
+    }
+    // Records are in the order of their sequence numbers. So a lookup by sequence number finds its
+    // page in the processor's caches, and one by ID does not.
+    let key = record.sequence.bigEndianBytes
+    if let locator = try view.locator(in: \.sequences, key) {
+      self = .newest(id: record.idBytes, DocumentEntry(record, at: locator))
+    } else if try view.entry(record.idBytes)?.traits.contains(.mayRetainOlder) == true {
+      self = .retained(RetainedKey.bytes(record.idBytes, record.sequence))
+    } else {
+      return nil
     }
   }
 
