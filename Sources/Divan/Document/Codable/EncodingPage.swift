@@ -13,6 +13,8 @@ struct EncodingPage: ~Copyable {
   private var lastTicket: UInt32 = 0
   var isFinished = false
   private let isDocument: Bool
+  /// The number of containers around the page.
+  private let baseDepth: Int
 
   private struct OpenContainer {
     /// Identifies this container within the page.
@@ -26,9 +28,10 @@ struct EncodingPage: ~Copyable {
     var count = 0
   }
 
-  /// Creates a page for a document, or for a part of one.
-  init(isDocument: Bool) {
+  /// Creates a page for a document, or for a part of one that is in some containers.
+  init(isDocument: Bool, depth: Int) {
     self.isDocument = isDocument
+    baseDepth = depth
     encoder.begin(isNested: !isDocument)
   }
 }
@@ -73,7 +76,7 @@ extension EncodingPage {
     let before = Before(savepoint: encoder.savepoint, pathDepth: path.count)
     do throws(DatabaseError) {
       try addKey(name, of: location)
-      if try EncodingPage.write(value, to: &encoder) { return .nothing }
+      if try write(value) { return .nothing }
     } catch {
       encoder.restore(before.savepoint)
       throw error
@@ -109,7 +112,7 @@ extension EncodingPage {
     var isWritten = false
     do throws(DatabaseError) {
       try requireRoom()
-      isWritten = try EncodingPage.write(value, to: &encoder)
+      isWritten = try write(value)
     } catch {
       encoder.restore(before.savepoint)
       throw error
@@ -142,7 +145,7 @@ extension EncodingPage {
     guard isEmpty(slot) else { throw EncodingPage.misuseError }
     let before = Before(savepoint: encoder.savepoint, pathDepth: path.count)
     do throws(DatabaseError) {
-      if try EncodingPage.write(value, to: &encoder) { return .nothing }
+      if try write(value) { return .nothing }
     } catch {
       encoder.restore(before.savepoint)
       throw error
@@ -150,6 +153,15 @@ extension EncodingPage {
     var next = nextSlot(callDepth: slot.callDepth + 1)
     next.hasMetadata = slot.hasMetadata
     return .encode(next, before)
+  }
+
+  /// Writes a value of a type with its own stored form; returns false for other types.
+  ///
+  /// Where no container is allowed any more, arrays encode themselves, which refuses them.
+  @inline(__always)
+  private mutating func write<T: Encodable>(_ value: T) throws(DatabaseError) -> Bool {
+    if isDeepest, DirectType(T.self)?.isArray == true { return false }
+    return try EncodingPage.write(value, to: &encoder)
   }
 
   private mutating func nextSlot(callDepth: UInt16) -> Slot {
@@ -177,18 +189,14 @@ extension EncodingPage {
 
 extension EncodingPage {
   /// Opens the container in a slot, or returns the one that is open already.
-  mutating func openContainer(
-    in slot: Slot, isObject: Bool, depth: Int
-  ) throws(DatabaseError) -> Location {
+  mutating func openContainer(in slot: Slot, isObject: Bool) throws(DatabaseError) -> Location {
     let location = slot.location
     if isOpen(location) {
       guard open[Int(location.level)].isObject == isObject else { throw EncodingPage.misuseError }
       return location
     }
     guard isEmpty(slot) else { throw EncodingPage.misuseError }
-    guard depth + open.count < DocumentLimits.depth else {
-      throw DocumentLimits.depthError(path: "")
-    }
+    guard !isDeepest else { throw DocumentLimits.depthError(path: "") }
     if isObject { encoder.beginObject() } else { encoder.beginArray() }
     open.append(
       OpenContainer(
@@ -331,6 +339,10 @@ extension EncodingPage {
   private func isTop(_ location: Location) -> Bool {
     Int(location.level) == open.count - 1 && open[Int(location.level)].ticket == location.ticket
   }
+
+  /// Whether the values that are next are at the maximum depth, where no container can begin.
+  @inline(__always)
+  private var isDeepest: Bool { baseDepth + open.count >= DocumentLimits.depth }
 
   private func isEmpty(_ slot: Slot) -> Bool {
     !isFinished && open.count == Int(slot.level) && encoder.size == Int(slot.start)

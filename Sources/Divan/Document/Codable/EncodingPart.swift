@@ -44,7 +44,7 @@ final class EncodingPart {
     baseDepth = 0
     baseCallDepth = 0
     isDocument = true
-    page = EncodingPage(isDocument: true)
+    page = EncodingPage(isDocument: true, depth: 0)
   }
 
   /// Creates a part for a value that the caller inserts into a document.
@@ -60,7 +60,7 @@ final class EncodingPart {
     baseDepth = depth
     baseCallDepth = callDepth
     isDocument = false
-    page = EncodingPage(isDocument: false)
+    page = EncodingPage(isDocument: false, depth: depth)
   }
 }
 
@@ -188,7 +188,7 @@ extension EncodingPart {
   func container(in slot: Slot, isObject: Bool, keys: (any CodingKey.Type)? = nil) -> Location {
     if isDocument, slot.level == 0, let keys { session.keyTypes.append(keys) }
     do throws(DatabaseError) {
-      return try page.openContainer(in: slot, isObject: isObject, depth: baseDepth)
+      return try page.openContainer(in: slot, isObject: isObject)
     } catch {
       note(refusal(error, codingPath(of: slot)))
       return .noContainer

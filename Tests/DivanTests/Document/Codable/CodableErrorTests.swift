@@ -289,6 +289,37 @@ struct CodableErrorTests {
     }
   }
 
+  @Test func `encoding an array of texts or numbers nested too deep throws`() throws {
+    struct Nest<Innermost: Encodable>: Encodable {
+      var depth: Int
+      var innermost: Innermost
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: AnyKey.self)
+        if depth == 1 {
+          try container.encode(innermost, forKey: "x")
+        } else {
+          try container.encode(Nest(depth: depth - 1, innermost: innermost), forKey: "x")
+        }
+      }
+    }
+    let deepest = try Document(encoding: Nest(depth: 99, innermost: ["a"]))
+    try deepest.encoded().validate()
+    try Document(encoding: Nest(depth: 100, innermost: "a")).encoded().validate()
+    let path = "x" + String(repeating: ".x", count: 99)
+    expect(.documentTooLarge, at: path, "100 deep") {
+      _ = try Document(encoding: Nest(depth: 100, innermost: ["a"]))
+    }
+    expect(.documentTooLarge, at: path, "100 deep") {
+      _ = try Document(encoding: Nest(depth: 100, innermost: [1.5]))
+    }
+    expect(.documentTooLarge, at: path, "100 deep") {
+      _ = try Document(encoding: Nest(depth: 100, innermost: [] as [Int]))
+    }
+    expect(.documentTooLarge, at: path.dropLast(2) + "[0]", "100 deep") {
+      _ = try Document(encoding: Nest(depth: 99, innermost: [[1]]))
+    }
+  }
+
   @Test func `encoding and decoding stop infinite recursion with an error`() {
     struct Endless: Codable {
       init() {}
