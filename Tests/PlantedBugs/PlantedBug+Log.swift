@@ -116,7 +116,8 @@ extension PlantedBug {
           Place.treeSlot, find: "if let locator = try view.locator(in: \\.sequences, key) {",
           plant: """
             let newest = PLANTED ? try view.entry(record.idBytes)?.locator : nil
-            if let locator = try newest ?? view.locator(in: \\.sequences, key) {
+            let known = try view.locator(in: \\.sequences, key)
+            if let locator = newest ?? known {
             """),
       ],
       killedBy: .rules("rule 4: changes made during a compaction survive it")),
