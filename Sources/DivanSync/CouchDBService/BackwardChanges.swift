@@ -21,6 +21,8 @@ struct BackwardChanges: Sendable {
   /// Returns the next change before the ones that were returned; nil at the end.
   ///
   /// A document that was changed again meanwhile is left out.
+  ///
+  /// - Throws: An error that further calls would throw again: not that of one change.
   mutating func next(in snapshot: Snapshot) throws -> Change? {
     while true {
       guard let sequence = found.popLast() else {
@@ -29,7 +31,14 @@ struct BackwardChanges: Sendable {
         continue
       }
       var cursor = snapshot.changes(since: sequence - 1)
-      if let change = try cursor.next(), change.sequence == sequence { return change }
+      do {
+        if let change = try cursor.next(), change.sequence == sequence { return change }
+      } catch let error as DatabaseError
+        where error.code == .damaged && cursor.position >= sequence
+      {
+        // A later one has its place in the range that it was found in.
+        if cursor.position == sequence { unreadable.append(error) }
+      }
     }
   }
 

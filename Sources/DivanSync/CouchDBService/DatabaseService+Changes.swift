@@ -282,13 +282,11 @@ extension ChangesStream {
       var batch = Batch(position: position, filterTime: filterTime)
       var bounds = AnswerBatch(countLimit: service.limits.batchCount)
       while batch.rows.count < request.limit - rowCount, bounds.begin() {
-        var id: String?
+        guard let change = try backward.next(in: snapshot) else {
+          batch.isEnd = true
+          break
+        }
         do {
-          guard let change = try backward.next(in: snapshot) else {
-            batch.isEnd = true
-            break
-          }
-          id = change.id
           let revisions = try service.revisions(of: change, request, snapshot, &batch.filterTime)
           guard !revisions.isEmpty else { continue }
           let index = rowCount + batch.rows.count
@@ -297,7 +295,7 @@ extension ChangesStream {
           batch.rows.append(row)
           batch.position = change.sequence
         } catch let error as DatabaseError where error.code == .damaged {
-          batch.unreadable.append(error.about(id))
+          batch.unreadable.append(error.about(change.id))
         }
       }
       batch.unreadable += backward.unreadable

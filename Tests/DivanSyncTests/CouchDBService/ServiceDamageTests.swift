@@ -137,7 +137,9 @@ struct ServiceDamageTests {
     #expect("\(status.failures)".contains("the server cannot read a change"))
   }
 
-  @Test func `a store that cannot list its changes has no feed`() async throws {
+  /// Regression test: a descending feed of such a store never ended, and reported without end.
+  @Test(.timeLimit(.minutes(5)), arguments: ["", "?descending=true"])
+  func `a store that cannot list its changes has no feed`(_ query: String) async throws {
     let disk = SimulatedDisk(seed: 3)
     var database = try Database(at: "/films.divan", configuration: disk.configuration())
     for number in 0..<3 {
@@ -158,7 +160,7 @@ struct ServiceDamageTests {
     database = try Database(at: "/films.divan", configuration: configuration)
     let damaged = database
     try #require(!damaged.openingReport.damage.isEmpty)
-    await #expect(throws: DatabaseError.self) { try await send(service(damaged), "") }
+    await #expect(throws: DatabaseError.self) { try await send(service(damaged), query) }
     #expect(log.all.contains { $0.incident?.contains("The answer was cut") == true })
     await #expect(throws: DatabaseError.self) {
       try await DatabasePeer(damaged).changes(since: nil, limit: 10, filter: .all)
