@@ -60,7 +60,7 @@ extension DatabaseService {
       let type = entry["content_type"]?.stringValue ?? "application/octet-stream"
       sent[name] = try await database.storeAttachment(
         contentType: type,
-        pieces: PartPieces(try content(of: reader, headers), length: length))
+        pieces: PartPieces(try content(of: reader, headers, entry), length: length))
       if entry["encoding"] == nil, let digest = entry["digest"]?.stringValue,
         let check = ContentCheck(.init(digest)), let stored = sent[name],
         !(try await stored.passes(check))
@@ -75,10 +75,14 @@ extension DatabaseService {
   }
 
   /// Returns a function that returns the content of a part, decompressed.
+  ///
+  /// Older servers with CouchDB send parts without headers. The document then says how its
+  /// attachment is encoded.
   private func content(
-    of reader: MultipartReader, _ headers: [String: String]
+    of reader: MultipartReader, _ headers: [String: String], _ entry: Value
   ) throws -> () async throws -> Data? {
-    switch headers["content-encoding"]?.lowercased() {
+    let encoding = headers["content-encoding"] ?? entry["encoding"]?.stringValue
+    switch encoding?.lowercased() {
     case nil, "identity": return { try await reader.nextPiece() }
     case "gzip":
       return Self.decompressing { try await reader.nextPiece() }

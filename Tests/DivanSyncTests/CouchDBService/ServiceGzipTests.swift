@@ -101,6 +101,26 @@ struct ServiceGzipTests {
     #expect(try await peer.send("GET", "/d/a").data == Data(count: 1 << 20))
   }
 
+  /// Regression test: such a document was refused, because the compressed content has another
+  /// length.
+  @Test func `a part without headers is encoded as its document says`() async throws {
+    let (compressed, text) = Self.cases[3]
+    let content = try #require(Data(base64Encoded: compressed))
+    #expect(content.count != text.utf8.count)
+    let peer = try ServiceFixture()
+    let json = """
+      {"_rev": "1-\(ServiceFixture.digest("a"))", "_attachments": {"a": {"follows": true, \
+      "content_type": "text/plain", "length": \(text.utf8.count), "encoding": "gzip", \
+      "encoded_length": \(content.count), "digest": "md5-x"}}}
+      """
+    let body = Data("--B\r\n\r\n\(json)\r\n--B\r\n\r\n".utf8) + content + Data("\r\n--B--".utf8)
+    let answer = try await peer.send(
+      "PUT", "/d?new_edits=false", data: body,
+      ["Content-Type": "multipart/related; boundary=B"])
+    #expect(answer.status == 201, "\(answer.text)")
+    #expect(try await peer.send("GET", "/d/a").text == text)
+  }
+
   @Test func `content that is cut or changed is an error`() throws {
     for (compressed, text) in Self.cases {
       let data = try #require(Data(base64Encoded: compressed))
