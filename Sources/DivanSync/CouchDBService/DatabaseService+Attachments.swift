@@ -67,7 +67,33 @@ extension DatabaseService {
     }
     return HTTPResponse(
       status: range == nil ? 200 : 206, headers: headers,
-      body: try HTTPBody([.attachment(attachment, range)], call.answerMemory))
+      body: try await body(of: attachment, range, call))
+  }
+
+  /// Returns the content of an attachment, which is read while it is sent.
+  ///
+  /// If it is damaged, the answer can only be cut, which clients take for a lost connection: a
+  /// replication would never get past it. So content that was cut before is read once before it is
+  /// sent, while an error can still take its place.
+  private func body(
+    of attachment: Document.Attachment, _ range: Range<Int>?, _ call: ServiceCall
+  ) async throws -> HTTPBody {
+    let (state, digest) = (state, attachment.digest ?? "")
+    if state.hasFoundDamage(of: digest) {
+      for try await _ in attachment.asyncPieces(range) {}
+    }
+    let content = try HTTPBody([.attachment(attachment, range)], call.answerMemory)
+    return HTTPBody {
+      var pieces = content.makeAsyncIterator()
+      return {
+        do {
+          return try await pieces.next()
+        } catch let error as DatabaseError where error.code == .damaged {
+          state.noteDamage(of: digest)
+          throw error
+        }
+      }
+    }
   }
 
   /// Returns the range that a request asks for; nil for all, also if there are several ranges.

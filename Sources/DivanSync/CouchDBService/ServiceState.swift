@@ -1,5 +1,6 @@
 import Divan
 import Foundation
+import Synchronization
 
 /// What the requests of a service share: counters, and secrets that live as long as the process.
 final class ServiceState: Sendable {
@@ -17,6 +18,9 @@ final class ServiceState: Sendable {
   let stop = Gate(isOpen: false)
   /// The key of the cookies, which never leave the process.
   let cookieKey = HMAC256.Key.random()
+  /// The digests of attachments that were found to be damaged while they were sent.
+  private let damagedContents = Mutex<Set<String>>([])
+  private static let damagedContentLimit = 1000
   private let requests: Counter<ServiceClient>
   /// Requests without a user, if there are users: they cannot keep users out.
   private let strangers: Counter<ServiceClient>
@@ -57,5 +61,18 @@ final class ServiceState: Sendable {
     let client = ServiceClient(user: user, address: address)
     try slot.take(feeds, client.isUnknown ? nil : client, "feeds")
     return slot
+  }
+
+  /// Remembers that the content of an attachment is damaged.
+  func noteDamage(of digest: String) {
+    damagedContents.withLock { digests in
+      guard digests.count < Self.damagedContentLimit else { return }
+      digests.insert(digest)
+    }
+  }
+
+  /// Whether the content of an attachment was found to be damaged before.
+  func hasFoundDamage(of digest: String) -> Bool {
+    damagedContents.withLock { $0.contains(digest) }
   }
 }

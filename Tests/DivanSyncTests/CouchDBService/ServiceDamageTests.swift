@@ -168,6 +168,58 @@ struct ServiceDamageTests {
   }
 }
 
+// MARK: - Attachments
+
+extension ServiceDamageTests {
+  /// A network, on which an answer that is cut looks like a lost connection.
+  private struct Network: HTTPTransport {
+    let server: ServiceTransport
+
+    func send(_ request: HTTPRequest) async throws -> HTTPResponse {
+      var response = try await server.send(request)
+      let body = response.body
+      response.body = HTTPBody {
+        var pieces = body.makeAsyncIterator()
+        return {
+          do {
+            return try await pieces.next()
+          } catch {
+            throw ReplicationError(.unreachable, "the connection was lost", underlying: error)
+          }
+        }
+      }
+      return response
+    }
+  }
+
+  /// Regression test: each session was cut at the attachment, and took that for a lost connection.
+  @Test func `a damaged attachment does not stop the replication of other documents`() async throws {
+    let disk = SimulatedDisk(seed: 3)
+    let there = try Database(at: "/films.divan", configuration: disk.configuration())
+    try await there.write { transaction in
+      for number in 0..<5 {
+        var film = Document(id: "film \(number)", [:])
+        film.attachments["poster"] = Document.Attachment(
+          contentType: "image/png", [UInt8](repeating: UInt8(number), count: 300_000))
+        try transaction.put(film)
+      }
+    }
+    let path = try #require(disk.filePaths.first { $0.contains("/attachments/") })
+    try disk.corrupt(path, atOffset: disk.contents(of: path).count - 10, mask: 1)
+    let here = try Database.inMemory()
+    let url = try #require(URL(string: "http://server.invalid/films"))
+    let peer = CouchDBPeer(
+      url: url, transport: Network(server: ServiceTransport(service(there))))
+    var options = Replicator.Options()
+    options.retryDelay = .milliseconds(1)
+    let status = try await Replicator(here, peer, direction: .pull, options: options).replicate()
+    #expect(status.failures.count == 1)
+    let error = try #require(status.failures.first?.error as? ReplicationError)
+    #expect(error.code == .unavailableContent && error.status == 500)
+    #expect(try here.snapshot().count == 4)
+  }
+}
+
 // MARK: - Filters
 
 extension ServiceDamageTests {
