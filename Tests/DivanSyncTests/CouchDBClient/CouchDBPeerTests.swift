@@ -49,6 +49,28 @@ struct CouchDBPeerTests {
     #expect(again.pull.counts.revisionsChecked + again.push.counts.revisionsChecked == 0)
   }
 
+  /// Regression test: the path of such a document was that of the server, which ended a replication.
+  @Test(arguments: [".", ".."], [Replicator.Direction.pull, .push])
+  func `names of dots are no steps in a path`(
+    _ name: String, _ direction: Replicator.Direction
+  ) async throws {
+    let (here, there) = (try Database.inMemory(), try Database.inMemory())
+    try await (direction == .pull ? there : here).write { transaction in
+      var document = Document(id: name, [:])
+      document.attachments[name] = Document.Attachment(contentType: "a/b", [1, 2])
+      try transaction.put(document)
+    }
+    let transport = FaultyTransport(ServiceTransport(CouchDBService(["notes": there]))) { _ in nil }
+    let peer = CouchDBPeer(url: Self.url, transport: transport)
+    let status = try await Replicator(here, peer, direction: direction).replicate()
+    #expect(status.failures.isEmpty)
+    #expect(try Contents(of: here) == Contents(of: there))
+    let parts = transport.requests.flatMap { request in
+      request.url.absoluteString.prefix { $0 != "?" }.split(separator: "/")
+    }
+    #expect(!parts.contains { $0 == "." || $0 == ".." })
+  }
+
   /// Regression test: the levels that the protocol puts around a document counted as its own.
   @Test(arguments: [Replicator.Direction.pull, .push])
   func `a document that is nested as deep as possible arrives`(
