@@ -180,8 +180,8 @@ actor CouchDBConnection {
 
   /// Encodes each byte that is not a letter, a digit or one of `-._~`.
   ///
-  /// CouchDB reads a `+` as a space, also in a path, and a `/` as the end of an ID. A part of a path
-  /// that is `..` would be removed with the one before it.
+  /// CouchDB reads a `+` as a space, also in a path, and a `/` as the end of an ID. Where a part of
+  /// a path is `..`, libcurl removes it with the one before it.
   static func encoded(_ text: String) -> String {
     if text == "." || text == ".." { return String(repeating: "%2E", count: text.utf8.count) }
     var result = ""

@@ -49,7 +49,8 @@ struct CouchDBPeerTests {
     #expect(again.pull.counts.revisionsChecked + again.push.counts.revisionsChecked == 0)
   }
 
-  /// Regression test: the path of such a document was that of the server, which ended a replication.
+  /// Regression test: such a document was sent to the path of the server, whose answer ended the
+  /// replication.
   @Test(arguments: [".", ".."], [Replicator.Direction.pull, .push])
   func `names of dots are no steps in a path`(
     _ name: String, _ direction: Replicator.Direction

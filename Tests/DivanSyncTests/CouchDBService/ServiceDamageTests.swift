@@ -193,7 +193,7 @@ extension ServiceDamageTests {
   }
 
   /// Regression test: each session was cut at the attachment, and took that for a lost connection.
-  @Test func `a damaged attachment does not stop the replication of other documents`() async throws {
+  @Test func `a damaged attachment does not stop the copying of other documents`() async throws {
     let disk = SimulatedDisk(seed: 3)
     let there = try Database(at: "/films.divan", configuration: disk.configuration())
     try await there.write { transaction in
