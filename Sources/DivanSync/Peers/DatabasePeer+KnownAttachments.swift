@@ -52,11 +52,12 @@ extension DatabasePeer {
     var first: [StoredAttachments.Place] = []
     var later: [(place: StoredAttachments.Place, same: StoredAttachments.Place)] = []
     var places: [Key: StoredAttachments.Place] = [:]
-    for (index, revision) in revisions.enumerated() {
+    for (index, revision) in revisions.enumerated() where !revision.attachments.isEmpty {
+      let ancestors = try await knownAncestors(of: revision)
       for (number, attachment) in revision.attachments.enumerated() {
         let place = StoredAttachments.Place(revision: index, attachment: number)
         do {
-          if let here = try await known(attachment, revision) {
+          if let here = try await known(attachment, revision, ancestors) {
             stored.results[place] = .success(here)
             attachment.onSharing?()
             continue
@@ -89,12 +90,30 @@ extension DatabasePeer {
     return stored
   }
 
+  /// Returns the ancestors of a revision that are here, the newest one first.
+  ///
+  /// A peer can send a history of a million revisions, which must not be looked through for each
+  /// attachment.
+  private func knownAncestors(of revision: ReplicatedRevision) async throws -> [RevisionID] {
+    let (id, ancestors) = (revision.document.id, Array(revision.history.dropFirst()))
+    guard !ancestors.isEmpty else { return [] }
+    do {
+      let missing = try await database.read {
+        Set(try $0.missingRevisions(among: [id: ancestors])[id]?.missing ?? [])
+      }
+      return ancestors.filter { !missing.contains($0) }
+    } catch let error as DatabaseError where error.code == .damaged {
+      // Storing the revision reports it.
+      return []
+    }
+  }
+
   /// Returns the same attachment of another revision that is here: of an ancestor, the newest one
   /// first, or of another branch.
   private func known(
-    _ attachment: ReplicatedAttachment, _ revision: ReplicatedRevision
+    _ attachment: ReplicatedAttachment, _ revision: ReplicatedRevision, _ ancestors: [RevisionID]
   ) async throws -> Document.Attachment? {
-    let (id, ancestors) = (revision.document.id, revision.history.dropFirst())
+    let id = revision.document.id
     typealias Found = (same: Document.Attachment?, inherited: Document.Attachment?)
     let (same, inherited) = try await database.read { snapshot -> Found in
       var inherited: Document.Attachment?

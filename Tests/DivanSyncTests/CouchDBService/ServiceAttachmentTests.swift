@@ -141,6 +141,23 @@ struct ServiceAttachmentTests {
     #expect(bulk.status == 412 && bulk.reason == "Invalid attachment stub in at4 for z")
   }
 
+  /// Regression test: the whole history was looked through for each attachment, which took minutes.
+  @Test(.timeLimit(.minutes(1)))
+  func `a long history with many attachments is answered in time`() async throws {
+    let peer = try ServiceFixture()
+    #expect(try await peer.send("PUT", "/d", [:]).status == 201)
+    let count = 200_000
+    let ids = Array(repeating: #""a""#, count: count).joined(separator: ",")
+    let stubs = (0..<1000).map { #""\#($0)":{"stub":true,"length":1,"revpos":1,"digest":"md5-x"}"# }
+    let json = """
+      {"_rev":"\(count)-a","_revisions":{"start":\(count),"ids":[\(ids)]},
+      "_attachments":{\(stubs.joined(separator: ","))}}
+      """
+    let answer = try await peer.send(
+      "PUT", "/d?new_edits=false", data: Data(json.utf8), ["Content-Type": "application/json"])
+    #expect(answer.status == 412 && answer.error == "missing_stub", "\(answer.text)")
+  }
+
   private static func multipart(_ parts: [(headers: String, text: String)]) -> Data {
     let rev = "1-" + ServiceFixture.digest("a")
     let json = """
