@@ -135,8 +135,28 @@ extension CouchDBPeer {
   }
 
   /// Returns which of the given revisions the peer does not have.
+  ///
+  /// A server, or a proxy before it, can refuse to be asked about as many at once. It is asked about
+  /// half of the documents then.
   public func missingRevisions(
     among revisions: [String: [RevisionID]]
+  ) async throws -> [String: MissingRevisions] {
+    do {
+      return try await missingRevisions(amongAll: revisions)
+    } catch let error as ReplicationError where error.status == 413 && revisions.count > 1 {
+      var halves: [[String: [RevisionID]]] = [[:], [:]]
+      for (index, entry) in revisions.enumerated() { halves[index % 2][entry.key] = entry.value }
+      var missing: [String: MissingRevisions] = [:]
+      for half in halves {
+        missing.merge(try await missingRevisions(among: half)) { first, _ in first }
+      }
+      return missing
+    }
+  }
+
+  /// Asks with one request which of the given revisions the peer does not have.
+  private func missingRevisions(
+    amongAll revisions: [String: [RevisionID]]
   ) async throws -> [String: MissingRevisions] {
     var body: Value.Object = [:]
     for (id, revisions) in revisions {

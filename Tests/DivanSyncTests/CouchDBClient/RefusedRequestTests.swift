@@ -62,6 +62,19 @@ struct RefusedRequestTests {
     #expect(requestCount < 45)
   }
 
+  /// Regression test: such a server ended each replication with many changes.
+  @Test func `a server is asked about fewer revisions if it refuses to compare many`() async throws {
+    let (here, there) = (try Database.inMemory(), try Database.inMemory())
+    try fill(here, hasAttachments: false)
+    var configuration = CouchDBService.Configuration()
+    configuration.limits.offeredRevisions = 10
+    let server = ServiceTransport(CouchDBService(["notes": there], configuration: configuration))
+    let status = try await push(here, server)
+    #expect(status.failures.isEmpty && status.push.counts.revisionsWritten == Self.count)
+    #expect(try Contents(of: here) == Contents(of: there))
+    #expect(server.requests.filter { $0 == "POST /notes/_revs_diff" }.count < 20)
+  }
+
   /// Regression test: the answers of older servers with PouchDB counted as those of stored
   /// documents, and those of later ones ended the replication.
   @Test(arguments: ["error", "id"])
