@@ -299,6 +299,10 @@ struct QueryEdgeTests {
     #expect(try sum(Array(repeating: .double(0.1), count: 10)) == .double(1))
     #expect(try sum([.double(1e100), 1, .double(-1e100)]) == .double(1))
     #expect(try sum([.int(.max), .double(0.25), .int(-.max)]) == .double(0.25))
+    // Nearly all of the integers' sum is taken away by a double. What is left has all its digits.
+    #expect(
+      try sum([.int(9_007_199_254_740_993), .double(0.5), .double(-9_007_199_254_740_992)])
+        == .double(1.5))
     #expect(try sum([.double(1e308), .double(1e308)]).doubleValue == .infinity)
   }
 }

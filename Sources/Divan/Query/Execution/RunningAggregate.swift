@@ -75,6 +75,13 @@ struct RunningAggregate {
     Int64(exactly: whole).map { .int($0) } ?? UInt64(exactly: whole).map { .unsigned($0) }
   }
 
-  // The rounding errors of an infinite sum are not numbers.
-  private var sum: Double { Double(whole) + (fraction.isFinite ? fraction + lost : fraction) }
+  private var sum: Double {
+    // Added in two parts, since a double has fewer digits than the sum of integers may have.
+    let large = Double(whole)
+    var all = self
+    all.add(large)
+    if let added = Int128(exactly: large) { all.add(Double(whole - added)) }
+    // The rounding errors of an infinite sum are not numbers.
+    return all.fraction.isFinite ? all.fraction + all.lost : all.fraction
+  }
 }
