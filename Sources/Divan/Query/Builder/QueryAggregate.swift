@@ -10,7 +10,8 @@
 /// property of type `Int`, and also `2.5` there.
 ///
 /// Integers are added exactly. A sum of `Double` adds integers exactly too, and other numbers with
-/// an error far below that of adding one by one; a sum beyond the greatest `Double` is infinite.
+/// an error far below that of adding one by one. A sum that is beyond the greatest `Double`, at the
+/// end or on the way, is infinite, and so is its average; results are added in no particular order.
 /// For a property of type ``Value``, the sum is an integer if all numbers are, and if it can be
 /// stored as one. The minimum and the maximum are found in the sort order of results.
 public struct QueryAggregate<Subject, Result>: Sendable {
