@@ -158,6 +158,7 @@ struct QueryEdgeTests {
     var title: String?
     var isDone: Bool?
     var inner: Inner?
+    var isPinned = false
 
     struct Inner: Codable {
       var tags: [String]?
@@ -202,6 +203,41 @@ struct QueryEdgeTests {
       try Query<Note>().filter(#Predicate { ($0.title ?? "x") == ($0.title ?? "y") })
     }
     #expect(error?.code == .invalidQuery && error?.message.contains("Equal") == true)
+  }
+
+  @Test func `what an optional chain unwraps can be a condition, and the end of another chain`()
+    throws
+  {
+    var notes = [
+      Note(), Note(isPinned: true), Note(title: "", isPinned: true), Note(title: "T"),
+      Note(tags: [], isDone: false), Note(tags: ["x"], isDone: true), Note(tags: ["x", "y"]),
+    ]
+    for index in notes.indices { notes[index].id = "\(index)" }
+    _ = try database.write { try $0.put(contentsOf: notes) }
+    let snapshot = try database.snapshot()
+    let predicates: [Predicate<Note>] = [
+      #Predicate { $0.isDone != nil && $0.isDone! },
+      #Predicate { $0.isDone == nil || !$0.isDone! },
+      #Predicate { if let isDone = $0.isDone { !isDone } else { false } },
+      #Predicate { if let isEmpty = $0.tags?.isEmpty { !isEmpty } else { false } },
+      #Predicate { if let count = $0.tags?.count { count > 1 } else { true } },
+      // `if let title = $0.title { $0.isPinned } else { false }`, without a warning.
+      Predicate<Note>({ note in
+        PredicateExpressions.build_NilCoalesce(
+          lhs: PredicateExpressions.build_flatMap(
+            PredicateExpressions.build_KeyPath(
+              root: PredicateExpressions.build_Arg(note), keyPath: \.title)
+          ) { _ in
+            PredicateExpressions.build_KeyPath(
+              root: PredicateExpressions.build_Arg(note), keyPath: \.isPinned)
+          },
+          rhs: PredicateExpressions.build_Arg(false))
+      }),
+    ]
+    for predicate in predicates {
+      let found = try snapshot.find(Query<Note>().filter(predicate)).map(\.id)
+      #expect(try found == notes.filter(predicate).map(\.id), "\(predicate)")
+    }
   }
 
   /// An enumeration whose texts are not in its order.

@@ -163,13 +163,21 @@ extension PredicateExpressions.Comparison: TranslatablePredicate {
 
 extension PredicateExpressions.OptionalFlatMap: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    let wrapped = try translation.term(self.wrapped)
-    if case .constant(.null) = wrapped { return wrapped }
-    let end = try translation.binding(variable.key, to: wrapped).term(transform)
-    guard case .property(let path, _) = wrapped else { return end }
-    let isThere = FilterExpression.not(.test(path, .equal(.null)))
+    let unwrapped: PredicateTerm
+    let isThere: FilterExpression
+    switch try translation.term(wrapped) {
+    case .constant(.null): return .constant(.null)
+    case .property(let path, _):
+      unwrapped = .property(path, Wrapped.self)
+      isThere = .not(.test(path, .equal(.null)))
+    case .chain(let filter, let isReached): (unwrapped, isThere) = (.filter(filter), isReached)
+    case .chainedCount(let path, let isReached):
+      (unwrapped, isThere) = (.property(path, Int.self), isReached)
+    case .coalesced: throw PredicateTranslation.refusal(self)
+    case let known: return try translation.binding(variable.key, to: known).term(transform)
+    }
+    let end = try translation.binding(variable.key, to: unwrapped).term(transform)
     switch end {
-    case .filter(let filter): return .chain(.and([isThere, filter]), isThere: isThere)
     case .chain(let filter, let isFurtherThere):
       return .chain(.and([isThere, filter]), isThere: .and([isThere, isFurtherThere]))
     case .property(let path, _) where path.measure == .count:
@@ -177,9 +185,22 @@ extension PredicateExpressions.OptionalFlatMap: TranslatablePredicate {
     case .chainedCount(let path, let isFurtherThere):
       return .chainedCount(path, isThere: .and([isThere, isFurtherThere]))
     // If the chain ends in nil, its path finds nothing.
-    case .subject, .property, .constant, .range: return end
-    case .coalesced: throw PredicateTranslation.refusal(self)
+    case .property(let path, _) where unwrapped.leads(to: path): return end
+    case .constant(.null): return end
+    case .subject, .property, .constant, .range, .filter, .coalesced:
+      guard let filter = PredicateTranslation.filter(of: end) else {
+        throw PredicateTranslation.refusal(self)
+      }
+      return .chain(.and([isThere, filter]), isThere: isThere)
     }
+  }
+}
+
+extension PredicateTerm {
+  /// Whether this is a property on the way to another one, or that one itself.
+  fileprivate func leads(to other: QueryPath) -> Bool {
+    guard case .property(let path, _) = self else { return false }
+    return path.measure == .value && other.steps.starts(with: path.steps)
   }
 }
 
@@ -188,6 +209,7 @@ extension PredicateExpressions.ForcedUnwrap: TranslatablePredicate {
     // Nil is not ordered relative to any value, so nothing has to fail.
     switch try translation.term(inner) {
     case .chainedCount(let path, _): .property(path, Int.self)
+    case .property(let path, _): .property(path, Output.self)
     case let term: term
     }
   }

@@ -44,14 +44,20 @@ struct PredicateTranslation {
   }
 
   func filter(_ expression: Any) throws(DatabaseError) -> FilterExpression {
-    switch try term(expression) {
-    case .filter(let filter), .chain(let filter, _): return filter
-    case .constant(let value) where value.boolValue != nil:
-      return value.boolValue == true ? .all : .nothing
+    guard let filter = PredicateTranslation.filter(of: try term(expression)) else {
+      throw PredicateTranslation.refusal(expression)
+    }
+    return filter
+  }
+
+  /// Returns the filter for a term; nil if the term is not a condition.
+  static func filter(of term: PredicateTerm) -> FilterExpression? {
+    switch term {
+    case .filter(let filter), .chain(let filter, _): filter
+    case .constant(let value): value.boolValue.map { $0 ? .all : .nothing }
     // A truth value by itself.
-    case .property(let path, let type) where type == Bool.self:
-      return .test(path, .equal(.bool(true)))
-    default: throw PredicateTranslation.refusal(expression)
+    case .property(let path, let type) where type == Bool.self: .test(path, .equal(.bool(true)))
+    case .subject, .property, .range, .coalesced, .chainedCount: nil
     }
   }
 
