@@ -21,12 +21,12 @@ extension PlantedBug {
     PlantedBug(
       name, rule: rule, mistake, in: Place.directory,
       find: """
-        try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
+        try flush(since: failureCount)
         return file
         """,
       plant: """
         if PLANTED && \(condition) { return file }
-        try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
+        try flush(since: failureCount)
         return file
         """, killedBy: killer, needsLoss: true)
   }
@@ -154,7 +154,8 @@ extension PlantedBug {
     PlantedBug(
       "deletions-not-flushed", rule: "5", "the directory is not flushed after files were deleted",
       in: Place.checkpointing,
-      find: "try directory.flush()", plant: "if !PLANTED { try directory.flush() }",
+      find: "try directory.flush(since: failureCount)",
+      plant: "if !PLANTED { try directory.flush(since: failureCount) }",
       killedBy: .rules("rule 5: deletions of files are durable before the next"), needsLoss: true),
     PlantedBug(
       "leftovers-not-flushed", rule: "14",
@@ -220,12 +221,12 @@ extension PlantedBug {
         Edit(
           Place.directory,
           find: """
-            try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
+            try flush(since: failureCount)
             return file
             """,
           plant: """
             if PLANTED { try beforeRename() }
-            try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
+            try flush(since: failureCount)
             return file
             """),
       ], killedBy: .crash("compacting after commits that are not flushed"), needsLoss: true),

@@ -64,6 +64,7 @@ extension AttachmentFiles {
       try state.requireOpen(session)
       if let refusal = state.refusal { throw refusal }
       try directory.checkPath()
+      state.failureCount = state.failureCount ?? directory.failureCount
       try attempt { () throws(SystemError) in
         if !state.durableFolders.contains(name.folder) {
           try makeDirectory(root)
@@ -81,12 +82,16 @@ extension AttachmentFiles {
     let name = name(of: digest)
     // The folder is not empty, so no thread removes it.
     try flushDirectory(path(ofFolder: name.folder))
-    let (isRootDurable, isFolderDurable) = state.withLock { state in
-      (state.isRootDurable, state.durableFolders.contains(name.folder))
+    let (isRootDurable, isFolderDurable, failureCount) = state.withLock { state in
+      (state.isRootDurable, state.durableFolders.contains(name.folder), state.failureCount)
     }
     if !isFolderDurable { try flushDirectory(root) }
-    if !isRootDurable { try flushDirectory(directory.path) }
-    state.withLock { state in
+    if !isRootDurable {
+      try refusing { () throws(LogError) in try directory.flush(since: failureCount) }
+    }
+    try state.withLock { (state) throws(LogError) in
+      // The failure of another thread's flush may be that of these names.
+      if session == state.session, let refusal = state.refusal { throw refusal }
       // What an earlier session flushed, another process may have removed since.
       guard session == state.session else { return }
       state.isRootDurable = true
@@ -97,13 +102,20 @@ extension AttachmentFiles {
   }
 
   private func flushDirectory(_ path: String) throws(LogError) {
-    do throws(SystemError) {
-      try fileSystem.flushDirectory(path)
-    } catch  where error.code == .notFound || error.isLackOfDescriptors {
+    try refusing { () throws(LogError) in
+      try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
+    }
+  }
+
+  /// Runs `flush`; if it fails, no file is named any more, unless there was nothing to flush.
+  private func refusing(_ flush: () throws(LogError) -> Void) throws(LogError) {
+    do throws(LogError) {
+      try flush()
+    } catch .system(let error) where error.code == .notFound || error.isLackOfDescriptors {
       throw .system(error)
     } catch {
-      state.withLock { $0.refusal = .system(error) }
-      throw .system(error)
+      state.withLock { $0.refusal = error }
+      throw error
     }
   }
 

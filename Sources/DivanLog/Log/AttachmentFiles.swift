@@ -75,6 +75,9 @@ package final class AttachmentFiles: Sendable {
     var isSuspended = false
     /// The number of times that the store was suspended.
     var session = 0
+    /// The failed flushes of the store's directory before this session made `attachments/` there,
+    /// or found it; nil if it has not looked.
+    var failureCount: Int?
     /// The error after which no file is named, if there was one.
     var refusal: LogError?
   }
@@ -191,6 +194,7 @@ extension AttachmentFiles {
   /// Another process may have removed files and folders meanwhile, so nothing counts as durable.
   package func resume() {
     state.withLock { state in
+      state.failureCount = nil
       state.isSuspended = false
       state.durable = []
       state.isRootDurable = false

@@ -8,6 +8,8 @@ package struct StoreDirectory: Sendable {
   package let isEncrypted: Bool
   /// The lock on the store, which all copies of this value share.
   private let held = HeldLock()
+  /// The flushes of the directory, which all copies of this value share.
+  private let flushes = DirectoryFlushes()
 
   package init(
     _ path: String, on fileSystem: any FileSystem, cipher: (any Cipher)? = nil
@@ -41,16 +43,19 @@ extension StoreDirectory {
   ///
   /// The file is built as a temporary, flushed and renamed, and the directory is flushed. Returns
   /// the file, still open. `beforeRename` does what must be done before the file gets its name.
+  ///
+  /// Throws also if another flush of the directory has failed meanwhile: it may have lost the name.
   package func install(
     _ name: FileName, beforeRename: () throws(LogError) -> Void = {},
     write: (any OpenFile) throws(LogError) -> Void
   ) throws(LogError) -> any OpenFile {
+    let failureCount = failureCount
     let file = try installUnflushed(name) { (file) throws(LogError) in
       try write(file)
       try attempt { () throws(SystemError) in try file.flush() }
       try beforeRename()
     }
-    try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
+    try flush(since: failureCount)
     return file
   }
 
@@ -249,8 +254,17 @@ extension StoreDirectory {
     }
   }
 
-  package func flush() throws(LogError) {
-    try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
+  /// The number of flushes of the directory that have failed: see ``flush(since:)``.
+  package var failureCount: Int { flushes.failureCount }
+
+  /// Flushes the directory.
+  ///
+  /// Throws also if another flush has failed since ``failureCount`` was `count`: then the names
+  /// that were changed since may not be durable, although this flush succeeds.
+  package func flush(since count: Int? = nil) throws(LogError) {
+    try attempt { () throws(SystemError) in
+      try flushes.flush(path, on: fileSystem, since: count)
+    }
   }
 }
 

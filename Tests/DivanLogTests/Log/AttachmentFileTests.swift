@@ -329,6 +329,24 @@ import Testing
     }
   }
 
+  /// Regression: the other flush got the only report of the error, and the blob counted as stored.
+  @Test func `a blob is not stored if the flush of another one's names fails meanwhile`() throws {
+    let disk = try AttachmentFixture.disk()
+    let files = AttachmentFixture(on: disk.fileSystem).files
+    let (blob, other) = (AttachmentFixture.blob(500), AttachmentFixture.blob(500, salt: 1))
+    let isFirst = Atomic(true)
+    disk.files.observeCalls { call in
+      // The file of the first blob has its name.
+      guard call.verb == .flushDirectory else { return }
+      guard isFirst.exchange(false, ordering: .relaxed) else { return }
+      disk.fail(.flushDirectory, with: .inputOutput)
+      #expect(systemCode { _ = try files.store(other) } == .inputOutput)
+    }
+    #expect(systemCode { _ = try files.store(blob) } == .inputOutput)
+    #expect(!files.isDurable(SHA256.digest(of: blob)))
+    disk.files.observeCalls(nil)
+  }
+
   // MARK: Pins and removal
 
   @Test func `a blob is not removed while it is pinned`() throws {

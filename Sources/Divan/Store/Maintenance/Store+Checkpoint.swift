@@ -271,8 +271,9 @@ extension Store {
         obsolete.insert(.checkpoint(number))
       }
       guard !obsolete.isEmpty else { return }
+      let failureCount = directory.failureCount
       for name in obsolete.sorted() { try directory.remove(name) }
-      try directory.flush()
+      try directory.flush(since: failureCount)
       maintenance.state.withLock { $0.replaced.subtract(obsolete) }
     }
   }

@@ -257,6 +257,30 @@ struct OpeningFaultTests {
     try expectNewest(database)
   }
 
+  /// Regression: the other flush got the only report of the error, and the commit was acknowledged.
+  @Test func `a commit is not acknowledged if another flush of the directory fails meanwhile`()
+    throws
+  {
+    let database = try fixture.open { $0.maintenance = .manual }
+    let disk = disk
+    let directory = database.store.directory
+    disk.observeCalls { call in
+      guard call.verb == .rename, call.path.hasSuffix(".segment") else { return }
+      disk.fail(.flushDirectory, with: .inputOutput)
+      // As a reader does that finds a damaged page.
+      try? directory.requestCheck()
+    }
+    let error = #expect(throws: DatabaseError.self) {
+      try database.write { try _ = $0.replace("a", with: [:]) }
+    }
+    #expect(error?.code == .outcomeUnknown)
+    disk.observeCalls(nil)
+    let next = #expect(throws: DatabaseError.self) {
+      try database.write { try _ = $0.replace("b", with: [:]) }
+    }
+    #expect(next?.code == .writerStopped)
+  }
+
   @Test func `new records can be read even if they cannot be mapped into memory`() throws {
     let database = try fixture.open {
       $0.maintenance = .manual
