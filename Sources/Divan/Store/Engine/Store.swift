@@ -312,9 +312,9 @@ extension Store {
   private func scheduleFlush(after delay: Duration) {
     // In inline mode no other thread makes calls, so that the sequence of calls is reproducible.
     guard configuration.maintenance != .inline else { return }
-    guard scheduledFlush.begin(self) else { return }
-    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay.dispatchInterval) {
-      [scheduledFlush] in
+    let time = DispatchTime.now() + delay.dispatchInterval
+    guard scheduledFlush.begin(self, at: time.uptimeNanoseconds) else { return }
+    DispatchQueue.global(qos: .utility).asyncAfter(deadline: time) { [scheduledFlush] in
       // A failure is kept, and reported to the next writer.
       try? scheduledFlush.end()?.flush()
     }

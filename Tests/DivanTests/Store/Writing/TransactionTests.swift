@@ -205,6 +205,32 @@ struct TransactionTests {
     #expect(try reopened.snapshot().exists("a"))
   }
 
+  /// Regression: the commit waited for the flush that was scheduled for the earlier one.
+  @Test func `a commit is flushed within its delay although that of an earlier one is longer`()
+    throws
+  {
+    let files = SimulatedFileSystem()
+    var configuration = Configuration.small(on: files)
+    configuration.maintenance = .manual
+    let database = try Database(at: "/store.divan", configuration: configuration)
+    try database.write(durability: .relaxed(maxDelay: .seconds(3600))) {
+      try $0.replace("a", with: [:])
+    }
+    try database.write(durability: .relaxed(maxDelay: .milliseconds(5))) {
+      try $0.replace("b", with: [:])
+    }
+    configuration.isReadOnly = true
+    var isDurable = false
+    let end = ContinuousClock.now + .seconds(10)
+    while !isDurable, ContinuousClock.now < end {
+      DispatchSemaphore(value: 0).wait(untilPassed: .milliseconds(5))
+      configuration.fileSystem = files.restarted(.strict)
+      let left = try Database(at: "/store.divan", configuration: configuration)
+      isDurable = try left.snapshot().exists("b")
+    }
+    #expect(isDurable)
+  }
+
   @Test func `a task that is cancelled before its work begins changes nothing`() async throws {
     let database = try store()
     let task = Task {
