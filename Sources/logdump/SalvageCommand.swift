@@ -9,6 +9,9 @@ extension LogDump {
       throw UsageError(reason: "\(target) exists already; choose the path of a new store")
     }
     let log = try OpenedLog.open(options.store, on: fileSystem)
+    guard try !fileSystem.isFolder(existingFolder(of: target), in: options.store) else {
+      throw UsageError(reason: "\(target) is in the store, to which `logdump` never writes")
+    }
     var rescue = try Rescue(log)
     try rescue.run { progress.step("Searching segment \($0) of \($1)") }
     var configuration = salvageConfiguration
@@ -49,6 +52,13 @@ extension LogDump {
       "\(copy.documentCount) documents were put into \(printable(target))"
         + (isWhole ? "; nothing was lost." : "; not everything could be read."))
     return isWhole ? log.status : .damage
+  }
+
+  /// Returns the innermost folder around a path that exists.
+  private func existingFolder(of path: String) throws -> String {
+    let folder = ReportFile.folder(of: path)
+    guard folder != ".", folder != "/", try !fileSystem.exists(folder) else { return folder }
+    return try existingFolder(of: folder)
   }
 
   /// Returns the documents of which the newest checkpoint has a newer revision than the log.

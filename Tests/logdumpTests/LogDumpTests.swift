@@ -173,6 +173,17 @@ struct LogDumpTests {
     #expect(store.dump("salvage", "--to", "/new.divan").status == .usage)
   }
 
+  @Test func `salvage does not write into the store`() throws {
+    let store = try DumpedStore.films()
+    let names = try store.fileNames()
+    for target in ["\(store.path)/new", "\(store.path)/a/b", "\(store.path)/tmp/new"] {
+      let run = store.dump("salvage", "--to", target)
+      #expect(run.status == .usage, "\(target): \(run)")
+    }
+    #expect(try store.fileNames() == names)
+    #expect(try store.fileSystem.list("\(store.path)/tmp").isEmpty)
+  }
+
   @Test func `a store that was never written to is sound and empty`() throws {
     let store = DumpedStore()
     try store.open().close()

@@ -54,16 +54,17 @@ struct ReportFile {
       throw UsageError(reason: "`--html` needs the path of a file")
     }
     try checkPath()
-    let folder = try fileSystem.canonicalPath(folder)
-    let root = try fileSystem.canonicalPath(store)
-    guard folder != root, !folder.hasPrefix(root.hasSuffix("/") ? root : root + "/") else {
+    guard try !fileSystem.isFolder(folder, in: store) else {
       throw UsageError(reason: "\(path) is in the store, to which `logdump` never writes")
     }
   }
 }
 
 extension ReportFile {
-  private var folder: String {
+  private var folder: String { ReportFile.folder(of: path) }
+
+  /// Returns the path of the folder that contains a path.
+  static func folder(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
@@ -111,5 +112,14 @@ extension ReportFile {
   private func makeFile(_ path: String) throws(SystemError) -> (any OpenFile)? {
     guard try !fileSystem.isTaken(path) else { return nil }
     return try fileSystem.open(path, .creating)
+  }
+}
+
+extension FileSystem {
+  /// Whether a folder, which must exist, is a store or in it.
+  func isFolder(_ folder: String, in store: String) throws(SystemError) -> Bool {
+    let inner = try canonicalPath(folder)
+    let root = try canonicalPath(store)
+    return inner == root || inner.hasPrefix(root.hasSuffix("/") ? root : root + "/")
   }
 }
