@@ -14,12 +14,18 @@ extension LogDump {
     let database = try openDatabase(options)
     let snapshot = try database.snapshot()
     let revisions = try snapshot.revisions(of: id)
+    let damage = database.openingReport.damage
     guard !revisions.isEmpty, let document = try snapshot.document(id) ?? snapshot.tombstone(id)
     else {
-      throw UsageError(reason: "there is no document `\(id)`, not even a deleted one")
+      guard !damage.isEmpty else {
+        throw UsageError(reason: "there is no document `\(id)`, not even a deleted one")
+      }
+      for each in damage { try problems.line("damage: \(printable("\(each)"))") }
+      try problems.line("logdump: \(printable("`\(id)` was not found, and may be in the damaged part"))")
+      return .damage
     }
     var leaves = [document]
-    var isDamaged = !database.openingReport.damage.isEmpty
+    var isDamaged = !damage.isEmpty
     do {
       leaves = try snapshot.leaves(of: id)
     } catch let error as DatabaseError where error.code == .damaged {
@@ -28,7 +34,7 @@ extension LogDump {
     }
     try sayDocument(
       document, revisions, leaves: leaves, expiry: try snapshot.expiry(of: id), options)
-    if options.isDetailed { try sayLoggedRevisions(of: id, options) }
+    if options.isDetailed, try !sayLoggedRevisions(of: id, options) { isDamaged = true }
     return isDamaged ? .damage : .sound
   }
 
@@ -91,10 +97,13 @@ extension LogDump {
   }
 
   /// Prints the properties of every revision that is still in the log, oldest first.
-  private func sayLoggedRevisions(of id: String, _ options: Options) throws {
+  ///
+  /// Returns whether the log is sound as far as it was read.
+  private func sayLoggedRevisions(of id: String, _ options: Options) throws -> Bool {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     if !options.isJSON { try output.line("In the log:") }
     var knownProperties: [RevisionID: Value.Object] = [:]
+    var isSound = log.damage.isEmpty
     for segment in log.segments {
       var scan = RecordScan(segment)
       scanning: while true {
@@ -113,11 +122,13 @@ extension LogDump {
           if let properties { knownProperties[found.revision] = properties }
         case .commit: continue
         case .damage(let damage):
+          isSound = false
           try problems.line("damage: \(printable(damage.description))")
         case .end: break scanning
         }
       }
     }
+    return isSound
   }
 
   /// Prints the properties of a revision, and the changes since its parent if that was read.

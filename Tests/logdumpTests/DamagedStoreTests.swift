@@ -222,6 +222,45 @@ struct DamagedStoreTests {
     #expect(store.dump("verify").status == .damage)
   }
 
+  /// Regression: the status was that of wrong arguments.
+  @Test func `doc and report do not say that a document is absent if the store is damaged`() throws
+  {
+    let store = try DumpedStore.films()
+    let name = "0000000002.segment"
+    var changed = try store.bytes(name)
+    // In the only record of the document.
+    changed[4140] ^= 1
+    try store.withBytes(changed, in: name) {
+      for command in [["doc", "m"], ["report", "--html", "/page.html", "--document", "m"]] {
+        let run = store.dumpAll(command)
+        #expect(run.status == .damage, "\(run)")
+        #expect(run.problems.contains("`m` was not found"), "\(run)")
+        #expect(run.problems.contains("damage: "), "\(run)")
+      }
+    }
+  }
+
+  /// Regression: the damage was printed, and the status said that the store is sound.
+  @Test func `doc with its revisions has the status of the log that it reads`() throws {
+    let store = DumpedStore()
+    let database = try store.open()
+    for number in 1...2 {
+      try database.write { try _ = $0.replace("a", with: ["n": .int(Int64(number))]) }
+    }
+    try database.writeCheckpoint()
+    try database.close()
+    let name = "0000000001.segment"
+    var changed = try store.bytes(name)
+    // In the first record, which the checkpoint covers.
+    changed[4140] ^= 1
+    try store.withBytes(changed, in: name) {
+      #expect(store.dump("doc", "a").status == .sound)
+      let run = store.dump("doc", "a", "--revs")
+      #expect(run.problems.contains("damage: "), "\(run)")
+      #expect(run.status == .damage)
+    }
+  }
+
   @Test(arguments: 0..<12)
   func `random damage does not make the tool trap or hang`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)

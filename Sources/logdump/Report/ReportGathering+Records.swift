@@ -98,6 +98,11 @@ extension ReportGathering {
       contents.revisions.chosen = document
       let revisions = try inspected.revisions(of: document)
       guard !revisions.isEmpty else {
+        // Nothing is known to be absent in a damaged store.
+        guard findings.damageCount == 0 else {
+          throw LogError.damaged(
+            Damage(path: contents.path, offset: 0, reason: "`\(document)` was not found"))
+        }
         throw UsageError(reason: "there is no document `\(document)`, not even a deleted one")
       }
       contents.revisions.pictures = [RevisionPicture(document, revisions)]

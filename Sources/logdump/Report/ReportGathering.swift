@@ -32,7 +32,8 @@ extension ReportGathering {
   /// - Parameters:
   ///   - database: the opened store; nil if it is too damaged to be opened.
   ///   - document: the ID of the document whose revisions are drawn.
-  /// - Throws: errors of the system, and a `UsageError` if there is no such document.
+  /// - Throws: errors of the system, and a `UsageError` if there is no such document. If the store
+  ///   is damaged, that is damage.
   mutating func run(_ database: Database?, document: String?) throws {
     contents.storeID = log.segments.first?.header.preamble.storeID.description
     contents.ending = log.ending.text
