@@ -18,7 +18,8 @@ extension LogDump {
       }
       isFound = true
       let found = try unlessGone { try frames(of: numbers, log, &total, options) }
-      guard let found else { continue }
+      // Nothing counts in a file that is not used.
+      guard let found, !log.chain.leftovers.contains(name) else { continue }
       if found.severity > status.severity { status = found }
     }
     guard isFound || options.argument == nil else {

@@ -65,7 +65,8 @@ extension OpenedLog {
     (marks, marksProblem) = try directory.flushMarks()
     (files, foreign) = try directory.listing()
     guard files.contains(where: { $0.isSegment }) else {
-      guard files.contains(.lock) || files.contains(.head) || files.contains(.flushed) else {
+      // A name alone proves nothing: another program may have made a file `LOCK`.
+      guard try directory.isStore() else {
         throw .foreign(path: path, reason: "there is no store here")
       }
       chain = SegmentChain(segments: [], leftovers: [], damage: [])

@@ -142,7 +142,8 @@ extension LogDump {
       return try findings.add(Damage(path: path, offset: 0, reason: reason))
     }
     guard let head = log.head else {
-      guard !log.segments.isEmpty else { return }
+      // It is made after the first segment, and before the first commit.
+      guard let last = log.last, last.end.commit > 0 else { return }
       return try findings.add(Damage(path: path, offset: 0, reason: "HEAD is missing"))
     }
     let block = try fileSystem.contents(of: path, limit: Head.size)
