@@ -98,7 +98,7 @@ private struct ReservedMembers {
     case .int(let number)?: return "\(number)"
     case .unsigned(let number)?: return "\(number)"
     default:
-      if let text = value?["$oid"]?.stringValue { return text }
+      if let text = value?["$oid"]?.stringValue, !text.isEmpty { return text }
       throw problem(
         .invalidDocumentID, "the document's ID is neither a text nor a whole number", path)
     }

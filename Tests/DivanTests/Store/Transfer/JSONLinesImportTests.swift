@@ -305,6 +305,7 @@ struct JSONLinesImportTests {
     .init(#"{"n":123456789012345678901234567890}"#, .invalidJSON, column: 6),
     .init(String(repeating: "[", count: 200), .documentTooLarge, column: 101),
     .init(#"{"_id":""}"#, .invalidDocumentID, path: "_id"),
+    .init(#"{"_id":{"$oid":""}}"#, .invalidDocumentID, path: "_id"),
     .init(#"{"_id":1.5}"#, .invalidDocumentID, path: "_id"),
     .init(#"{"_id":"_designs/a"}"#, .invalidDocumentID),
     .init(#"{"_id":"_local/"}"#, .invalidDocumentID),
