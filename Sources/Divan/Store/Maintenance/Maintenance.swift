@@ -22,7 +22,8 @@ final class Maintenance: Sendable {
     var isStopped = false
     /// Whether it was stopped only until the store is resumed.
     var isPaused = false
-    /// Segments that a compacted one has replaced; deleted once a checkpoint does not list them.
+    /// Segments that a compacted one has replaced, and outputs of compactions that failed; deleted
+    /// once a checkpoint does not list them.
     var replaced: Set<FileName> = []
     /// Whether a compacted segment has the name of one that the last checkpoint lists.
     ///

@@ -61,12 +61,27 @@ extension Store {
       output = try write(begun, isForced: isForced)
     } catch {
       leaveOut(begun.inputs, after: error)
+      discardOutput(of: begun.inputs)
       throw error
     }
     maintenance.state.withLock { $0.unfinished = (output, begun.inputs) }
     try finishCompaction()
     noteCompaction(of: begun.inputs, into: output, since: start)
     return true
+  }
+
+  /// Has the output of a failed compaction deleted with the next checkpoint, if it got its name.
+  ///
+  /// Otherwise a later compaction could take only some of its inputs, and others. Without a
+  /// checkpoint, an opening could not tell which of the two files to use. The output of a single
+  /// segment has replaced that one in the directory, and stays: it is enough to rebuild the index.
+  private func discardOutput(of inputs: [Segment]) {
+    guard inputs.count > 1, let first = inputs.first?.header, let last = inputs.last?.header
+    else { return }
+    let name = FileName.segment(first.numbers.lowerBound...last.numbers.upperBound)
+    // If it is unknown whether it exists, it may.
+    guard (try? directory.fileSystem.exists(directory.path(of: name))) != false else { return }
+    maintenance.state.withLock { _ = $0.replaced.insert(name) }
   }
 
   /// Leaves segments out of later compactions that cannot be read.
@@ -182,6 +197,8 @@ extension Store {
         // A compaction of a single segment reuses its input's name.
         let others = inputs.map(\.file.name).filter { $0 != output.file.name }
         $0.replaced.formUnion(others)
+        // An earlier attempt may have failed after the output got its name.
+        $0.replaced.remove(output.file.name)
         if others.count < inputs.count { $0.isCheckpointSpent = true }
       }
     }

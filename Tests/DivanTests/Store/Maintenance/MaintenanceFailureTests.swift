@@ -334,6 +334,36 @@ struct MaintenanceFailureTests {
 
   // MARK: Compaction
 
+  /// Regression: the file stayed. A later compaction could overlap its range, and then an opening
+  /// without a checkpoint took segments for missing.
+  @Test func `the output of a compaction that failed after naming it is deleted`() throws {
+    let database = try store()
+    try fixture.fill(database, 0..<12, size: 3000)
+    let disk = disk
+    func outputCount() -> Int {
+      disk.names(in: CrashFixture.path).count { $0.hasSuffix(".segment") && $0.contains("-") }
+    }
+    disk.observeCalls { call in
+      guard call.verb == .rename, call.path.hasSuffix(".segment"), call.path.contains("-") else {
+        return
+      }
+      disk.fail(.flushDirectory, with: .tooManyOpenFiles, completion: .nothing)
+    }
+    #expect(code { try database.compact() } == .resourceExhausted)
+    disk.observeCalls(nil)
+    #expect(outputCount() == 1)
+    try database.writeCheckpoint()
+    #expect(outputCount() == 0)
+    try expectWhole(database)
+    // The next attempt makes a file of the same name, which stays.
+    try database.compact()
+    #expect(outputCount() > 0)
+    try database.writeCheckpoint()
+    try expectWhole(database)
+    try database.close()
+    try expectWhole(try fixture.open())
+  }
+
   @Test
   func `compaction handles more data than a frame and more documents than a batch`()
     throws
