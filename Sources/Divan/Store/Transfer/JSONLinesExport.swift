@@ -112,6 +112,9 @@ extension JSONLinesExport {
 
   /// Performs the next step; returns false at the end.
   private func step() throws(DatabaseError) -> Bool {
+    // A document that was found is passed, whatever is damaged: only the search for the next one
+    // may not advance.
+    if blob != nil || line != nil || !leaves.isEmpty { lastDamage = "" }
     if let blob {
       try writePiece(of: blob)
     } else if let line = self.line.take() {

@@ -213,6 +213,33 @@ struct JSONLinesExportTests {
     #expect(try !disk.fileSystem.list("/").contains { $0.hasPrefix("cancelled") })
   }
 
+  /// Regression: the second report of the same damage ended the export.
+  @Test func `a damaged attachment of several documents is left out of each`() throws {
+    let content = Document.Attachment(contentType: "x/y", [UInt8](repeating: 7, count: 100_000))
+    try database.write { transaction in
+      for id in ["a", "b", "c"] {
+        var document = Document(id: id)
+        document.attachments["one"] = content
+        document.attachments["two"] = content
+        try transaction.put(document)
+      }
+    }
+    let folder = try disk.fileSystem.list("/s/attachments")[0]
+    let file = try disk.fileSystem.list("/s/attachments/\(folder)")[0]
+    try disk.corrupt("/s/attachments/\(folder)/\(file)", atOffset: 10, mask: 1)
+    var options = JSONLines.ExportOptions()
+    for limit in [0, 1 << 20] {
+      options.inlineSizeLimit = limit
+      var damageCount = 0
+      let export = JSONLinesExport(try database.snapshot(), options) { _ in damageCount += 1 }
+      var text = Data()
+      while let piece = try export.next() { text.append(contentsOf: piece.array) }
+      #expect(damageCount == 6)
+      let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
+      #expect(lines.count { $0.hasPrefix(#"{"_id""#) } == 3, "\(lines)")
+    }
+  }
+
   @Test func `damaged attachments end an export, or are left out and reported`() throws {
     try fill()
     let bytes = [UInt8](repeating: 7, count: 100_000)
