@@ -229,6 +229,8 @@ struct TransactionTests {
       isDurable = try left.snapshot().exists("b")
     }
     #expect(isDurable)
+    // Until here it was open, or closing would have flushed.
+    try database.close()
   }
 
   @Test func `a task that is cancelled before its work begins changes nothing`() async throws {
