@@ -315,7 +315,7 @@ struct CodableErrorTests {
     expect(.documentTooLarge, at: path, "100 deep") {
       _ = try Document(encoding: Nest(depth: 100, innermost: [] as [Int]))
     }
-    expect(.documentTooLarge, at: path.dropLast(2) + "[0]", "100 deep") {
+    expect(.documentTooLarge, at: String(path.dropLast(2)) + "[0]", "100 deep") {
       _ = try Document(encoding: Nest(depth: 99, innermost: [[1]]))
     }
   }
