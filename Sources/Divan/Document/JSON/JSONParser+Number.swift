@@ -64,8 +64,8 @@ extension JSONParser {
     while position < bytes.count {
       let digit = bytes[position] &- UInt8(ascii: "0")
       guard digit <= 9 else { break }
-      // Larger exponents are left to the slow path, which reads the text.
-      if exponent < 100_000 { exponent = exponent * 10 + Int(digit) }
+      // Greater exponents are cut, but stay beyond what the digits of any text make up for.
+      if exponent < Int.max / 100 { exponent = exponent * 10 + Int(digit) }
       position += 1
     }
     guard position > start else { throw error("A digit is missing in an exponent", bytes) }

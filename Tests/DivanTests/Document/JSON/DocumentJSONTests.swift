@@ -75,6 +75,18 @@ struct DocumentJSONTests {
     }
   }
 
+  @Test func `an exponent of any size counts in full, also after as many zeros`() throws {
+    // The zeros alone make up for an exponent of 100,000, but not for one ten times as great.
+    let zeros = "0." + String(repeating: "0", count: 99_999)
+    #expect(try Value(json: zeros + "1e100000") == 1.0)
+    for exponent in ["1000000", "99999999999999999999"] {
+      let error = #expect(throws: DatabaseError.self) {
+        try Value(json: zeros + "1e" + exponent)
+      }
+      #expect(error?.code == .invalidJSON && error?.offset == 0)
+    }
+  }
+
   @Test func `JSON that is not valid UTF-8 is refused with its offset`() throws {
     for bytes in [
       [0x22, 0xFF, 0x22], [0x22, 0xC0, 0x80, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22],
