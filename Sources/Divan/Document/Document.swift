@@ -285,7 +285,7 @@ extension Document {
 extension Document: Hashable {
   /// Returns whether both have the same ID and revision, and equal properties and attachments.
   public static func == (a: Document, b: Document) -> Bool {
-    a.id == b.id && a.revision == b.revision && a.isDeleted == b.isDeleted
+    haveSameUTF8(a.id, b.id) && a.revision == b.revision && a.isDeleted == b.isDeleted
       && a.properties == b.properties && a.attachments == b.attachments
   }
 

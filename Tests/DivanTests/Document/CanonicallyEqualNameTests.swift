@@ -43,6 +43,20 @@ import Testing
     #expect(try texts(database.snapshot().document("a")) == ["one"])
   }
 
+  @Test func `documents with canonically equal IDs are not equal`() throws {
+    // The same edit has the same revision in both documents.
+    let database = try Database.inMemory()
+    let first = try database.write { try $0.put(Document(id: one, ["n": 1])) }
+    let second = try database.write { try $0.put(Document(id: two, ["n": 1])) }
+    #expect(first.revision == second.revision)
+    #expect(first != second)
+    #expect(Set([first, second]).count == 2)
+    #expect(DocumentID(wrappedValue: one) != DocumentID(wrappedValue: two))
+    #expect(DocumentID(wrappedValue: one) == DocumentID(wrappedValue: one))
+    #expect(DocumentID(wrappedValue: nil) == DocumentID(wrappedValue: nil))
+    #expect(DocumentID(wrappedValue: one) != DocumentID(wrappedValue: nil))
+  }
+
   @Test func `export and import keep attachments and properties with canonically equal names`()
     throws
   {

@@ -54,8 +54,13 @@ public struct DocumentRevision: Sendable {
 }
 
 extension DocumentID: Hashable {
-  /// Whether both are the same ID.
-  public static func == (a: DocumentID, b: DocumentID) -> Bool { a.wrappedValue == b.wrappedValue }
+  /// Whether both are the same ID, by its bytes.
+  public static func == (a: DocumentID, b: DocumentID) -> Bool {
+    guard let one = a.wrappedValue, let other = b.wrappedValue else {
+      return a.wrappedValue == nil && b.wrappedValue == nil
+    }
+    return haveSameUTF8(one, other)
+  }
 
   /// Feeds the ID into the hasher.
   public func hash(into hasher: inout Hasher) { hasher.combine(wrappedValue) }
