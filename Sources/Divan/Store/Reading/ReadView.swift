@@ -124,14 +124,16 @@ extension ReadView {
   }
 
   func document(_ id: String) throws(DatabaseError) -> Document? {
-    guard let location = try location(of: id), !location.isDeleted else { return nil }
-    return try document(id, at: location)
+    try withUTF8(of: id) { (id) throws(DatabaseError) -> Document? in
+      guard let location = try location(of: id), !location.isDeleted else { return nil }
+      return document(of: try winningRecord(at: location, id))
+    }
   }
 
   /// Returns the location of a document; nil if it is not in the index.
-  private func location(of id: String) throws(DatabaseError) -> DocumentLocation? {
-    guard past == nil else { return try entry(id)?.location }
-    return try withUTF8(of: id) { (id) throws(DatabaseError) in try findEntry(id) }
+  private func location(of id: Span<UInt8>) throws(DatabaseError) -> DocumentLocation? {
+    guard past == nil else { return try entry(SharedBytes(copying: id))?.location }
+    return try findEntry(id)
   }
 
   /// Reads several documents in log order, which is faster than one by one.
@@ -139,7 +141,10 @@ extension ReadView {
     var found: [(index: Int, location: DocumentLocation)] = []
     found.reserveCapacity(ids.count)
     for (index, id) in ids.enumerated() {
-      guard let location = try location(of: id), !location.isDeleted else { continue }
+      let location = try withUTF8(of: id) { (id) throws(DatabaseError) in
+        try self.location(of: id)
+      }
+      guard let location, !location.isDeleted else { continue }
       found.append((index, location))
     }
     found.sort {
