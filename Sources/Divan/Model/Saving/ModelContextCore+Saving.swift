@@ -14,7 +14,13 @@ extension ModelContextCore {
       let chosen = prepared.filter(\.hasChanges)
       if !chosen.isEmpty {
         buildIndexes(for: chosen.lazy.map { $0.modelClass })
-        try store(chosen)
+        let ids = undoHistory.isOn ? chosen.map(\.id) : []
+        let (saved, changes) = try write { transaction in
+          let encoded = try encode(chosen, over: transaction.document)
+          return (encoded.saved, try Self.put(encoded.documents, in: transaction, recording: ids))
+        }
+        noteRollbackEntry(of: saved)
+        publish(saved, changes)
       }
       clearHandledMarks(of: prepared)
       for model in chosen { model.didSave() }
@@ -101,17 +107,6 @@ extension ModelContextCore {
         .notFound, "the model was changed after its document was deleted",
         documentID: model.documentID)
     }
-  }
-
-  /// Stores models in one transaction.
-  private func store(_ chosen: [Model]) throws {
-    let ids = undoHistory.isOn ? chosen.map(\.id) : []
-    let (saved, changes) = try write { transaction in
-      let encoded = try encode(chosen, over: transaction.document)
-      return (encoded.saved, try Self.put(encoded.documents, in: transaction, recording: ids))
-    }
-    noteRollbackEntry(of: saved)
-    publish(saved, changes)
   }
 
   /// Makes models clean that a transaction has stored, and moves the context on to it.
