@@ -74,9 +74,11 @@ extension CouchDBService {
       throw ServiceError(401, "unauthorized", "Only Basic credentials and sessions are accepted.")
     }
     guard let data = Data(base64Encoded: parts[1].trimmingCharacters(in: .whitespaces)),
-      let text = String(validating: data, as: UTF8.self), let colon = text.firstIndex(of: ":")
+      let text = String(validating: data, as: UTF8.self),
+      // A combining mark at the beginning of the password makes one character with the colon.
+      let colon = text.utf8.firstIndex(of: UInt8(ascii: ":"))
     else { throw ServiceError.badRequest("The Basic credentials are malformed.") }
-    return (String(text[..<colon]), String(text[text.index(after: colon)...]))
+    return (String(text[..<colon]), String(text[text.utf8.index(after: colon)...]))
   }
 
   private func cookie(for user: User) -> String {

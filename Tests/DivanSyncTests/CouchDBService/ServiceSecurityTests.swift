@@ -97,6 +97,19 @@ struct ServiceSecurityTests {
     #expect(try await peer.send("GET", "//_all_dbs", headers: reader).json == ["peer"])
   }
 
+  /// Regression test: the colon before such a password was not found.
+  @Test func `a password can begin with a combining mark`() async throws {
+    let password = "\u{301}a:b"
+    let peer = try makePeer { configuration in
+      configuration.users = [
+        CouchDBService.User(
+          name: "ada", password: PasswordHash(of: password, iterationCount: 10),
+          permissions: ["*": .read])
+      ]
+    }
+    #expect(try await peer.send("GET", "", headers: Self.basic("ada", password)).status == 200)
+  }
+
   @Test func `each user has its own logs`() async throws {
     let peer = try makePeer()
     let (reader, writer) = (Self.credentials("reader"), Self.credentials("writer"))
