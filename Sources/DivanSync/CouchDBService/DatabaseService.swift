@@ -53,8 +53,8 @@ struct DatabaseService: Sendable {
       return try await localDocument(path.dropFirst().joined(separator: "/"), call)
     case ("_design", 2...) where !(path.count > 2 && path[2].hasPrefix("_")):
       return try await document("_design/" + path[1], attachment: path.dropFirst(2), call)
-    case (_, 1) where first.hasPrefix("_design/"):
-      return try await document(first, attachment: [], call)
+    case (_, _) where first.hasPrefix("_design/") && !(path.count > 1 && path[1].hasPrefix("_")):
+      return try await document(first, attachment: path.dropFirst(), call)
     case (_, 1) where first.hasPrefix("_local/"):
       return try await localDocument(String(first.dropFirst(7)), call)
     case (_, 1): return try await namedRequest(first, call)

@@ -58,6 +58,25 @@ struct DesignDocumentTests {
     #expect(again.pull.counts.revisionsWritten + again.push.counts.revisionsWritten == 0)
   }
 
+  /// Regression test: a service did not answer for an attachment below an ID with an encoded slash.
+  @Test(arguments: [Replicator.Direction.pull, .push])
+  func `design documents are copied with their attachments`(
+    _ direction: Replicator.Direction
+  ) async throws {
+    let source = direction == .pull ? there : here
+    try await source.write { transaction in
+      var design = Document(id: "_design/app", [:])
+      design.attachments["index.html"] = Document.Attachment(contentType: "text/html", [1, 2, 3])
+      try transaction.put(design)
+    }
+    let status = try await replicate(try server(), direction, withDesigns: true)
+    #expect(status.failures.isEmpty)
+    for database in [here, there] {
+      let design = try database.snapshot().document("_design/app")
+      #expect(try await design?.attachments["index.html"]?.data() == Data([1, 2, 3]))
+    }
+  }
+
   @Test func `a server that refuses a design document gets the rest`() async throws {
     // CouchDB does so for all users except administrators.
     there.setValidation(named: "administrators only") { revision in
