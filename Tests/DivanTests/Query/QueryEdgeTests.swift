@@ -310,6 +310,24 @@ struct QueryEdgeTests {
         == true)
   }
 
+  @Test func `a predicate has no values of other properties behind optional chains`() {
+    // The count of an offer without an end would be found, and in Swift it is nil.
+    let (one, text): (Int?, String?) = (1, "x")
+    let predicate = Predicate<Offer>({ offer in
+      PredicateExpressions.build_Equal(
+        lhs: PredicateExpressions.build_flatMap(
+          PredicateExpressions.build_KeyPath(
+            root: PredicateExpressions.build_Arg(offer), keyPath: \.end)
+        ) { _ in
+          PredicateExpressions.build_KeyPath(
+            root: PredicateExpressions.build_Arg(offer), keyPath: \.count)
+        },
+        rhs: PredicateExpressions.build_Arg(one))
+    })
+    #expect(refusal(predicate)?.contains("OptionalFlatMap") == true)
+    #expect(refusal(#Predicate { _ in text?.isEmpty ?? true })?.contains("KeyPath") == true)
+  }
+
   // MARK: Sums
 
   private func sum(_ numbers: [Value]) throws -> Value {

@@ -173,7 +173,6 @@ extension PredicateExpressions.OptionalFlatMap: TranslatablePredicate {
     case .chain(let filter, let isReached): (unwrapped, isThere) = (.filter(filter), isReached)
     case .chainedCount(let path, let isReached):
       (unwrapped, isThere) = (.property(path, Int.self), isReached)
-    case .coalesced: throw PredicateTranslation.refusal(self)
     case let known: return try translation.binding(variable.key, to: known).term(transform)
     }
     let end = try translation.binding(variable.key, to: unwrapped).term(transform)
@@ -186,7 +185,6 @@ extension PredicateExpressions.OptionalFlatMap: TranslatablePredicate {
       return .chainedCount(path, isThere: .and([isThere, isFurtherThere]))
     // If the chain ends in nil, its path finds nothing.
     case .property(let path, _) where unwrapped.leads(to: path): return end
-    case .constant(.null): return end
     case .subject, .property, .constant, .range, .filter, .coalesced:
       guard let filter = PredicateTranslation.filter(of: end) else {
         throw PredicateTranslation.refusal(self)
