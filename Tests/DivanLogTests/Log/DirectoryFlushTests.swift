@@ -27,7 +27,8 @@ struct DirectoryFlushTests {
     let outcome = Outcome()
     let group = DispatchGroup()
     disk.observeCalls { call in
-      guard call.verb == .flushDirectory, isFirst.exchange(false, ordering: .relaxed) else { return }
+      guard call.verb == .flushDirectory else { return }
+      guard isFirst.exchange(false, ordering: .relaxed) else { return }
       DispatchQueue.global().async(group: group) {
         let hasFailed = (try? directory.flush(since: count)) == nil
         outcome.hasFailed.store(hasFailed, ordering: .relaxed)
@@ -48,7 +49,8 @@ struct DirectoryFlushTests {
     let (disk, directory) = (disk, directory)
     let isFirst = Atomic(true)
     disk.observeCalls { call in
-      guard call.verb == .flushDirectory, isFirst.exchange(false, ordering: .relaxed) else { return }
+      guard call.verb == .flushDirectory else { return }
+      guard isFirst.exchange(false, ordering: .relaxed) else { return }
       #expect((try? directory.flush()) != nil)
     }
     try directory.flush()

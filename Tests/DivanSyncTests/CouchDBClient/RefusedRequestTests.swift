@@ -63,7 +63,8 @@ struct RefusedRequestTests {
   }
 
   /// Regression test: such a server ended each replication with many changes.
-  @Test func `a server is asked about fewer revisions if it refuses to compare many`() async throws {
+  @Test func `a server is asked about fewer revisions if it refuses to compare many`() async throws
+  {
     let (here, there) = (try Database.inMemory(), try Database.inMemory())
     try fill(here, hasAttachments: false)
     var configuration = CouchDBService.Configuration()

@@ -334,8 +334,10 @@ struct MaintenanceFailureTests {
 
   // MARK: Compaction
 
-  /// Regression: the file stayed. A later compaction could overlap its range, and then an opening
-  /// without a checkpoint took segments for missing.
+  /// Regression: the file stayed.
+  ///
+  /// A later compaction could overlap its range, and then an opening without a checkpoint took
+  /// segments for missing.
   @Test func `the output of a compaction that failed after naming it is deleted`() throws {
     let database = try store()
     try fixture.fill(database, 0..<12, size: 3000)
