@@ -21,7 +21,8 @@ extension LogDump {
         throw UsageError(reason: "there is no document `\(id)`, not even a deleted one")
       }
       for each in damage { try problems.line("damage: \(printable("\(each)"))") }
-      try problems.line("logdump: \(printable("`\(id)` was not found, and may be in the damaged part"))")
+      let name = printable(id)
+      try problems.line("logdump: `\(name)` was not found, and may be in the damaged part")
       return .damage
     }
     var leaves = [document]

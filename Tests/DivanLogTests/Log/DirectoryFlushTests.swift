@@ -40,7 +40,8 @@ struct DirectoryFlushTests {
     #expect(throws: LogError.self) { try directory.flush(since: count) }
     group.wait()
     disk.observeCalls(nil)
-    #expect(outcome.hasFailed.load(ordering: .relaxed))
+    let hasFailed = outcome.hasFailed.load(ordering: .relaxed)
+    #expect(hasFailed)
     // What is named from now on depends on later flushes only.
     try directory.flush(since: directory.failureCount)
   }
