@@ -170,7 +170,7 @@ extension Database {
   ///
   /// The snapshot keeps the database open while it exists, unless
   /// ``close(discardsUnsavedModels:isolation:)-b22j`` is called.
-  public func snapshot() throws -> Snapshot { Snapshot(try store.view().keepingOpen(self)) }
+  public func snapshot() throws -> Snapshot { Snapshot(try store.view(for: self)) }
 
   /// Makes everything durable that was committed before the call, at any durability.
   public func flush() throws { try store.flush() }

@@ -127,7 +127,7 @@ private struct FeedBatch: Sendable {
   /// Reads a batch; nil while the database is suspended.
   init?(_ feed: ChangeFeed, since start: UInt64, _ isCancelled: () -> Bool) throws {
     position = start
-    guard let view = try feed.database.store.viewUnlessSuspended()?.keepingOpen(feed.database)
+    guard let view = try feed.database.store.viewUnlessSuspended(for: feed.database)
     else { return nil }
     var cursor = ChangeCursor(view, since: start)
     var size = 0

@@ -39,7 +39,7 @@ extension ObservedVersions {
       await database.store.gate.wait()
       let looked = try await Database.run { isCancelled in
         // A result may read further documents when nothing else refers to the database.
-        guard let view = try database.store.viewUnlessSuspended()?.keepingOpen(database)
+        guard let view = try database.store.viewUnlessSuspended(for: database)
         else { return nil as Looked<Result>? }
         return Looked(
           count: view.state.changesAndPurges, outcome: Swift.Result { try look(view, isCancelled) })

@@ -95,22 +95,6 @@ extension Store {
 }
 
 extension Store {
-  /// The newest version that readers may see.
-  func view() throws(DatabaseError) -> ReadView {
-    guard !isClosed else { throw Store.closedError }
-    guard let visible = commits.takeVisible() else { throw unavailableError }
-    return ReadView(visible, environment)
-  }
-
-  /// The newest version that readers may see; nil while the store is suspended.
-  func viewUnlessSuspended() throws(DatabaseError) -> ReadView? {
-    do throws(DatabaseError) {
-      return try view()
-    } catch  where error.code == .suspended {
-      return nil
-    }
-  }
-
   /// Runs `body` under the writer lock, and commits its changes.
   func write<R>(
     durability: Durability, timeout: Duration?, inBackground: Bool = false,

@@ -22,7 +22,7 @@ extension Database {
   ///   history reaches, if ``Configuration/history`` and named snapshots do not keep that version;
   ///   and `damaged`, `inputOutput` or `closed`.
   public func snapshot(at sequence: UInt64) throws -> Snapshot {
-    Snapshot(try store.view().keepingOpen(self).version(at: sequence))
+    Snapshot(try store.view(for: self).version(at: sequence))
   }
 
   /// Returns the database as it was at a time: after the last transaction committed by then.
@@ -36,7 +36,7 @@ extension Database {
     let milliseconds = (date.timeIntervalSince1970 * 1000).rounded(.down)
     // A date that is not a number counts as the beginning.
     let time = milliseconds > 0 ? UInt64(min(milliseconds, 0x1p62)) : 0
-    return Snapshot(try store.view().keepingOpen(self).version(atTime: time))
+    return Snapshot(try store.view(for: self).version(atTime: time))
   }
 }
 
@@ -118,8 +118,7 @@ extension Database {
   /// - Throws: ``DatabaseError`` with the code `notFound` if there is none with that name;
   ///   `damaged`, `inputOutput` or `closed`.
   public func snapshot(named name: String) throws -> Snapshot {
-    guard let view = try store.view().keepingOpen(self).version(named: SharedBytes(utf8: name))
-    else {
+    guard let view = try store.view(for: self).version(named: SharedBytes(utf8: name)) else {
       throw WriteTransaction.noSuchName(name, path)
     }
     return Snapshot(view)

@@ -9,7 +9,7 @@ package struct InspectedContents {
 
   /// Takes the version of the store that is visible now.
   package init(_ database: Database) throws {
-    view = try database.store.view().keepingOpen(database).ignoringGap
+    view = try database.store.view(for: database).ignoringGap
   }
 }
 

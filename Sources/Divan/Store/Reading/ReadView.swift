@@ -59,13 +59,6 @@ extension ReadView {
     ReadView(version, environment, past: commitPoint, database: database, ignoresGap: ignoresGap)
   }
 
-  /// Returns the same view, which keeps a database open while it lives.
-  func keepingOpen(_ database: Database) -> ReadView {
-    unsafe ReadView(
-      version, environment, unwritten: unwritten, past: past, database: database,
-      ignoresGap: ignoresGap)
-  }
-
   /// A view of the same version that ignores the gap of a damaged log.
   var ignoringGap: ReadView {
     ReadView(version, environment, past: past, database: database, ignoresGap: true)
