@@ -5,13 +5,8 @@ extension LogDump {
   /// Copies the newest whole record of each document to a new store.
   func salvage(_ options: Options) throws -> ExitStatus {
     let target = options.target ?? ""
-    if try fileSystem.exists(target) {
-      throw UsageError(reason: "\(target) exists already; choose the path of a new store")
-    }
     let log = try OpenedLog.open(options.store, on: fileSystem)
-    guard try !fileSystem.isFolder(existingFolder(of: target), in: options.store) else {
-      throw UsageError(reason: "\(target) is in the store, to which `logdump` never writes")
-    }
+    try checkTarget(target, options)
     var rescue = try Rescue(log)
     try rescue.run { progress.step("Searching segment \($0) of \($1)") }
     var configuration = salvageConfiguration
@@ -52,6 +47,16 @@ extension LogDump {
       "\(copy.documentCount) documents were put into \(printable(target))"
         + (isWhole ? "; nothing was lost." : "; not everything could be read."))
     return isWhole ? log.status : .damage
+  }
+
+  /// Throws unless a new store can be made at a path.
+  private func checkTarget(_ target: String, _ options: Options) throws {
+    if try fileSystem.exists(target) {
+      throw UsageError(reason: "\(target) exists already; choose the path of a new store")
+    }
+    guard try !fileSystem.isFolder(existingFolder(of: target), in: options.store) else {
+      throw UsageError(reason: "\(target) is in the store, to which `logdump` never writes")
+    }
   }
 
   /// Returns the innermost folder around a path that exists.

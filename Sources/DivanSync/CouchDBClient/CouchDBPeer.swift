@@ -136,8 +136,8 @@ extension CouchDBPeer {
 
   /// Returns which of the given revisions the peer does not have.
   ///
-  /// A server, or a proxy before it, can refuse to be asked about as many at once. It is asked about
-  /// half of the documents then.
+  /// A server, or a proxy before it, can refuse to be asked about as many at once. It is asked
+  /// about half of the documents then.
   public func missingRevisions(
     among revisions: [String: [RevisionID]]
   ) async throws -> [String: MissingRevisions] {
