@@ -84,7 +84,7 @@ extension DatabaseService {
     }
     let content = try HTTPBody([.attachment(attachment, range)], call.answerMemory)
     return HTTPBody {
-      var pieces = content.makeAsyncIterator()
+      let pieces = content.makeAsyncIterator()
       return {
         do {
           return try await pieces.next()
