@@ -179,7 +179,7 @@ extension ServiceDamageTests {
       var response = try await server.send(request)
       let body = response.body
       response.body = HTTPBody {
-        var pieces = body.makeAsyncIterator()
+        let pieces = body.makeAsyncIterator()
         return {
           do {
             return try await pieces.next()
